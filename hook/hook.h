@@ -1,0 +1,137 @@
+// hook: the only layer that knows CPython's insides. Three mechanisms: observe the instructions of a running function, resume
+// functions in the middle, and show a step the frames it would see in eager (linked frames). Plus versions of dicts.
+// Nothing outside this folder includes a pycore_ header. All functions need the GIL. Rules: ARCHITECTURE.md, "hook".
+#pragma once
+#include <Python.h>
+
+#include <cstdint>
+
+namespace dalsegno::hook {
+
+// ---- observe ---------------------------------------------------------------------------------------------------------------
+
+// A live interpreter frame just before one of its instructions runs. Valid only during the callback. All pointers borrowed.
+struct FrameView {
+  void* id;                    // identity of the interpreter frame (its address)
+  void* previous;              // identity of the caller's frame, or null
+  PyFunctionObject* function;  // function being run
+  PyCodeObject* code;
+  PyObject** localsplus;  // co_nlocalsplus slots (locals, cells, free variables), then the value stack
+  int offset;             // instruction about to run, in code units (dis offset / 2)
+  int stack_depth;        // values on the stack; -1 where the interpreter has not saved it (3.12+)
+};
+
+// Receives instructions. `before` must not raise, run Python code that is watched, or throw.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  virtual void before(const FrameView& frame) noexcept = 0;
+};
+
+// Why watching could not start, or ended early.
+enum class WatchStatus : uint8_t {
+  kOk,
+  kBusy,      // another recording is going on in this process (one at a time)
+  kTraced,    // this thread is traced or profiled (sys.settrace, sys.setprofile)
+  kOtherTool, // another sys.monitoring tool has INSTRUCTION events, or no tool id is free
+  kLost,      // sys.settrace was called inside, or another tool took our events
+};
+
+// Starts watching the calling thread. Every instruction (from RESUME on) of frames whose code was passed to watch_code, in this
+// thread only, is announced to `watcher`. Never raises.
+WatchStatus watch_start(Watcher* watcher);
+// Adds a code object. Frames of it that are *entered or already running* afterwards are announced from their next instruction on
+// (3.11: for a frame already running, pass it through watch_frame instead). False (no exception set) if it cannot be watched.
+bool watch_code(PyCodeObject* code);
+// For a frame that is about to be resumed or already runs: makes its instructions announced (on 3.11 sets f_trace_opcodes).
+bool watch_frame(void* frame_id);
+// Stops; puts back everything as it was. kLost if events may have been missed. Safe to call from inside `before`.
+WatchStatus watch_stop();
+// True if the calling thread is the one being watched.
+bool watching();
+// True if this thread is traced, profiled or monitored by others: replay steps aside then (rule 11). A few ns.
+bool thread_observed();
+
+// ---- resume ----------------------------------------------------------------------------------------------------------------
+
+// What becomes of the result of the frame inside (rule 3).
+enum class ReturnAction : uint8_t {
+  kPush,     // push it: a call
+  kDiscard,  // drop it: __setitem__, __setattr__ ...
+};
+
+// One frame to be rebuilt. Reference-counted pointers in `locals` and `stack` are *stolen* by resume (entries are set to null as
+// they are moved) and *borrowed* by LinkedFrames.
+struct FrameImage {
+  PyFunctionObject* function = nullptr;  // borrowed
+  int offset = 0;       // innermost: the next instruction. Outer frames: the call instruction being executed. In code units
+  int after = 0;        // outer frames: the instruction to go on with once the inner frame has returned
+  PyObject** locals = nullptr;  // co_nlocalsplus entries; null = unbound
+  PyObject** stack = nullptr;   // `depth` entries, bottom first; null = a NULL on the stack
+  int depth = 0;
+  PyObject* f_locals = nullptr;          // the dict locals() has handed out for this frame (3.11, 3.12), or null. Stolen/updated
+  PyFrameObject* frame_object = nullptr; // a frame object somebody kept of this activation, or null. Stolen/updated
+  ReturnAction action = ReturnAction::kPush;
+};
+
+// Rebuilds `frames` (outermost first, n >= 1) and lets CPython go on in the innermost at its offset; with `raised` (stolen, may be
+// null) as if that instruction had raised it. Returns the result of the outermost frame (new reference), or null with an
+// exception set. Traceback entries come out as in eager. If the thread is being watched (watch_start), the rebuilt frames
+// whose code is watched are announced from `offset` on. `on_entered`, if given, is called once per rebuilt frame, outermost
+// first, with the frame's index and identity, before any instruction of it runs.
+using OnEntered = void (*)(void* context, int index, void* frame_id);
+PyObject* resume(FrameImage* frames, int n, PyObject* raised, OnEntered on_entered = nullptr, void* context = nullptr);
+
+// ---- linked frames ---------------------------------------------------------------------------------------------------------
+
+// While alive, `frames` (outermost first) stand in the thread's frame chain on top of the caller, so that code run by a step sees
+// them (sys._getframe, super(), warnings' stacklevel, tracebacks' f_back, locals()). Values are borrowed from the images and must
+// outlive this object. unlink() (or the destructor) takes them out and moves f_locals and kept frame objects into the images.
+class LinkedFrames {
+ public:
+  LinkedFrames(FrameImage* frames, int n);
+  ~LinkedFrames() { unlink(); }
+  LinkedFrames(const LinkedFrames&) = delete;
+  // True if somebody still holds a frame object of one of them: the caller must then leave the trace, passing the images
+  // (with frame_object set) to resume, so that the kept object becomes the frame of the resumed activation.
+  bool unlink();
+
+ private:
+  FrameImage* images_;
+  int n_;
+  void* top_ = nullptr;   // innermost linked frame
+  void* base_ = nullptr;  // frame that was current before
+  bool linked_ = false;
+  bool kept_ = false;
+};
+
+// ---- versions of dicts -----------------------------------------------------------------------------------------------------
+
+// Tells cheaply whether a dict may have changed since the last refresh(): version tag (3.11) or dict watcher (3.12+).
+// Holds a reference to the dict. unchanged() is one load and one compare.
+class DictVersion {
+ public:
+  explicit DictVersion(PyObject* dict);
+  ~DictVersion();
+  DictVersion(DictVersion&&) noexcept;
+  DictVersion& operator=(DictVersion&&) noexcept;
+  bool unchanged() const { return *current_ == seen_; }
+  void refresh() { seen_ = *current_; }
+  PyObject* dict() const { return dict_; }
+
+ private:
+  PyObject* dict_;
+  const uint64_t* current_;
+  uint64_t seen_;
+};
+
+// ---- the rest --------------------------------------------------------------------------------------------------------------
+
+// Advances an exact range_iterator whose values fit int64. 1: *out is the next value; 0: exhausted; -1: not such an iterator.
+int range_next(PyObject* iterator, int64_t* out);
+// The exception this thread is handling, as sys.exception() (borrowed or null).
+PyObject* handled_exception();
+// Called once when the extension module is loaded. False with an exception set if this interpreter is not supported.
+bool init();
+
+}  // namespace dalsegno::hook
