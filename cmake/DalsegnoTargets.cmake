@@ -1,0 +1,76 @@
+# Compiler settings for every target, and the functions that make a folder into a library and its x_test.cc into test binaries.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Debug, Release or RelWithDebInfo" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # for clang-tidy
+# Line numbers and names are enough for backtraces, and build much faster than full debug information.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+
+# -ffp-contract=off: GCC would otherwise be free to fuse a*b+c, which changes bits wherever the target has FMA.
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-unused-parameter -ffp-contract=off)
+if(DALSEGNO_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(DALSEGNO_SANITIZE)
+  # vptr needs type information for classes of libHalide that the wheel does not export.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined -fno-sanitize=vptr)
+endif()
+
+# The folder's sources: no tests, no extension modules, no build tools.
+function(_dalsegno_sources variable folder)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cc" "${PROJECT_SOURCE_DIR}/${folder}/*.c")
+  list(FILTER sources EXCLUDE REGEX "/([^/]*_test|testing|module|bind_[^/]*|runtime_generator)\\.cc$")
+  set(${variable} "${sources}" PARENT_SCOPE)
+endfunction()
+
+# dalsegno_library(trace/recorder LINK ...): the static library `trace_recorder`, or an empty target while the folder has no sources.
+function(dalsegno_library folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  string(REPLACE "/" "_" name "${folder}")
+  _dalsegno_sources(sources "${folder}")
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    set(scope PUBLIC)
+  else()
+    add_library(${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(${name} ${scope} "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} ${scope} ${arg_LINK})
+endfunction()
+
+# Lets one library include pycore_*.h.
+function(dalsegno_python_internals name)
+  get_target_property(type ${name} TYPE)
+  if(NOT type STREQUAL "INTERFACE_LIBRARY")
+    target_compile_definitions(${name} PRIVATE Py_BUILD_CORE)
+    foreach(directory IN LISTS Python_INCLUDE_DIRS)
+      target_include_directories(${name} SYSTEM PRIVATE "${directory}/internal")
+    endforeach()
+  endif()
+endfunction()
+
+# dalsegno_tests(trace LINK ...): trace/x_test.cc becomes <build>/gtest/trace_x_test, where pytest-cpp finds it.
+function(dalsegno_tests folder)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
+  file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*_test.cc")
+  foreach(source IN LISTS tests)
+    cmake_path(GET source STEM stem)
+    set(name "${folder}_${stem}")
+    add_executable(${name} "${source}")
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/gtest")
+    target_link_libraries(${name} PRIVATE ${folder} ${arg_LINK} GTest::gtest_main)
+    add_test(NAME ${name} COMMAND ${name})
+  endforeach()
+endfunction()
