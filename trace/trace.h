@@ -59,6 +59,7 @@ struct Op {
 // One frame of a snapshot.
 struct SnapshotFrame {
   ValueId function = kNull;     // the function object, a value
+  int32_t code = -1;            // object: the code object of the function
   int32_t offset = 0;           // innermost: next instruction; outer: the call instruction. Code units
   int32_t after = 0;            // outer: where to go on when the inner frame has returned
   std::vector<ValueId> locals;  // co_nlocalsplus
