@@ -1,0 +1,60 @@
+"""lint.py [--fix]: formatters, linters and type checks, each with the version that pyproject.toml pins. Fails if any has something to say.
+
+--fix lets ruff and clang-format change the files.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+CPP_FOLDERS = ["hook", "trace", "store", "halide_gen", "replay"]
+# What clang-tidy reads: the layers without Python.h, whose headers clang parses quickly and without noise.
+TIDY_FOLDERS = ["trace", "store"]
+
+
+def cpp_files(folders: list[str], endings: tuple[str, ...]) -> list[str]:
+    """C and C++ files below the folders, relative to the root."""
+    found = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in endings)
+    return sorted(str(path.relative_to(ROOT)) for path in found)
+
+
+def run(*command: str) -> bool:
+    """Runs a tool of this environment in the root; its output is shown if it fails."""
+    done = subprocess.run([str(BIN / command[0]), *command[1:]], cwd=ROOT, capture_output=True, text=True)
+    print(f"{'ok    ' if done.returncode == 0 else 'FAILED'}  {' '.join(command[:3])}", flush=True)
+    if done.returncode:
+        print(done.stdout + done.stderr, flush=True)
+    return done.returncode == 0
+
+
+def tidy(file: str) -> bool:
+    """clang-tidy on one file; the wheel of clang-tidy lacks the compiler's own headers, so GCC's are used."""
+    own_headers = subprocess.run(["g++", "-print-file-name=include"], capture_output=True, text=True, check=True).stdout.strip()
+    build = ROOT / "build" / f"py{sys.version_info[0]}{sys.version_info[1]}"
+    extra = f"--extra-arg-before=-isystem{own_headers}"
+    return run("clang-tidy", "--quiet", file, "-p", str(build), extra, "--extra-arg=-Wno-unknown-warning-option")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fix", action="store_true", help="change the files")
+    fix = parser.parse_args().fix
+    sources = cpp_files(CPP_FOLDERS, (".c", ".cc", ".h"))
+    results = [
+        run("ruff", "check", *(["--fix"] if fix else []), "."),
+        run("ruff", "format", *([] if fix else ["--check"]), "."),
+        run("clang-format", *(["-i"] if fix else ["--dry-run", "--Werror"]), *sources),
+        run("mypy"),
+    ]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        results += pool.map(tidy, (f for f in cpp_files(TIDY_FOLDERS, (".cc",)) if "recorder" not in f and "_test" not in f))
+    sys.exit(0 if all(results) else 1)
+
+
+if __name__ == "__main__":
+    main()
