@@ -56,6 +56,8 @@ struct Op {
   bool operator==(const Op&) const = default;
 };
 
+inline constexpr int32_t kReturnActions = 2;  // members of hook::ReturnAction
+
 // One frame of a snapshot.
 struct SnapshotFrame {
   ValueId function = kNull;     // the function object, a value
@@ -120,6 +122,9 @@ bool op_has_result(OpKind kind);
 // Checks that a trace is well formed: inputs defined before use, counts, indices in range, snapshots where needed, one end, at
 // the end. Returns "" or what is wrong. Traces read from a store are checked before use.
 std::string verify(const Trace& trace);
+
+// The same of all traces of one function's tree, and that jumps and side traces fit what they are attached to.
+std::string verify_tree(const std::vector<Trace>& traces);
 
 // The trace as text, one op a line. `source_line(line)` is not consulted here; dalsegno/explain.py sets ops beside source.
 std::string print(const Trace& trace);

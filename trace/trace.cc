@@ -1,0 +1,35 @@
+// Look-ups in the table of op kinds. Any thread; the strings are static.
+#include "trace/trace.h"
+
+#include <array>
+
+namespace dalsegno {
+namespace {
+
+struct Row {
+  const char* name;
+  int8_t inputs;
+  bool result;
+};
+
+constexpr std::array kRows = {
+#define X(name, inputs, result, note) Row{#name, inputs, result != 0},
+    DALSEGNO_OPS(X)
+#undef X
+};
+static_assert(kRows.size() == static_cast<size_t>(OpKind::kCount));
+
+const Row& row(OpKind kind) {
+  static constexpr Row kUnknown{"unknown", 0, false};
+  const auto i = static_cast<size_t>(kind);
+  return i < kRows.size() ? kRows[i] : kUnknown;
+}
+
+}  // namespace
+
+// not_, is_ and return_ carry an underscore only because C++ has those words.
+const char* op_name(OpKind kind) { return row(kind).name; }
+int op_inputs(OpKind kind) { return row(kind).inputs; }
+bool op_has_result(OpKind kind) { return row(kind).result; }
+
+}  // namespace dalsegno

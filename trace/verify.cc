@@ -1,0 +1,308 @@
+// Is a trace well formed? After verify() said so, every index in it may be used unchecked, and every value an op or a snapshot names
+// has been defined before. What objects turn out to *be* at run time (an exact tuple? long enough?) is for the machine to check.
+#include <bit>
+#include <cstdint>
+#include <map>
+
+#include "trace/op_rules.h"
+#include "trace/trace.h"
+
+namespace dalsegno {
+namespace {
+
+constexpr int32_t kMaxRank = 64;       // NumPy's NPY_MAXDIMS
+constexpr size_t kMaxCount = 1 << 28;  // so that every index fits in int32_t with room to add
+
+bool in_range(int64_t i, size_t size) { return i >= 0 && static_cast<uint64_t>(i) < size; }
+bool absent_or_in_range(int64_t i, size_t size) { return i == -1 || in_range(i, size); }
+
+class Verifier {
+ public:
+  explicit Verifier(const Trace& trace) : t_(trace) {}
+
+  std::string run() {
+    header() && tables() && params() && all_snapshots() && all_ops() && entry();
+    return fault_;
+  }
+
+ private:
+  bool fail(const std::string& what) {
+    if (fault_.empty()) fault_ = what;
+    return false;
+  }
+  bool fail_op(int32_t i, const std::string& what) { return fail("op " + std::to_string(i) + " " + op_name(t_.ops[i].kind) + ": " + what); }
+
+  bool header() {
+    if (t_.ops.size() > kMaxCount || t_.inputs.size() > kMaxCount || t_.snapshots.size() > kMaxCount || t_.objects.size() > kMaxCount)
+      return fail("too large");
+    if (t_.number < 0) return fail("negative trace number");
+    if (t_.anchor > AnchorKind::exit) return fail("unknown anchor");
+    if (t_.reason >= Reason::kCount) return fail("unknown reason");
+    const bool side = t_.anchor == AnchorKind::exit;
+    if (side && (t_.parent < 0 || t_.parent == t_.number || t_.parent_op < 0)) return fail("side trace without parent");
+    if (t_.parent_exit < 0 || t_.parent_exit > 1) return fail("parent_exit is neither 0 nor 1");
+    if (t_.objects.empty()) return fail("objects[0], the jitted function, is missing");
+    return true;
+  }
+
+  bool tables() {
+    for (const ArrayFacts& f : t_.facts) {
+      if (f.dtype >= DType::kCount || f.rank < 0 || f.rank > kMaxRank) return fail("facts out of range");
+    }
+    for (const Folded& f : t_.folded) {
+      if (!in_range(f.dict, t_.objects.size()) || !in_range(f.name, t_.names.size()) || !absent_or_in_range(f.value, t_.objects.size()))
+        return fail("folded global out of range");
+    }
+    return true;
+  }
+
+  bool params() {
+    if (t_.ops.empty()) return fail("no ops");
+    if (t_.n_params < 0 || static_cast<size_t>(t_.n_params) > t_.ops.size()) return fail("n_params out of range");
+    for (size_t i = 0; i < t_.ops.size(); i++) {
+      const Op& op = t_.ops[i];
+      if (op.kind >= OpKind::kCount) return fail("op " + std::to_string(i) + ": unknown kind");
+      const bool is_param = op.kind == OpKind::param;
+      if (is_param != (i < static_cast<size_t>(t_.n_params))) return fail("the parameters are not exactly the first n_params ops");
+      if (is_param && op.imm != static_cast<int32_t>(i)) return fail("parameter " + std::to_string(i) + " has another number");
+    }
+    return true;
+  }
+
+  // A value may be named after the op that defines it, never one that expects exhaustion (that one holds a value only on its exit).
+  bool is_value(ValueId v) const { return in_range(v, t_.ops.size()) && op_has_result(t_.ops[v].kind); }
+  bool only_at_exit(ValueId v) const { return t_.ops[v].kind == OpKind::iter_next && t_.ops[v].imm == 0; }
+
+  // What must hold of a snapshot wherever it is used; and the last value it names, and the value only an exit can have.
+  struct SnapshotUse {
+    ValueId last = -1;
+    ValueId at_exit = -1;
+  };
+
+  bool slot(ValueId v, SnapshotUse* use) {
+    if (v == kNull) return true;
+    if (!is_value(v)) return false;
+    if (only_at_exit(v)) {
+      if (use->at_exit != -1 && use->at_exit != v) return false;
+      use->at_exit = v;
+    }
+    if (v > use->last) use->last = v;
+    return true;
+  }
+
+  bool frame(const SnapshotFrame& f, SnapshotUse* use) {
+    if (f.function == kNull || !slot(f.function, use)) return fail("snapshot: a frame without function");
+    if (!in_range(f.code, t_.objects.size())) return fail("snapshot: a frame without code");
+    if (f.offset < 0 || f.after < 0) return fail("snapshot: negative offset");
+    if (f.action < 0 || f.action >= kReturnActions) return fail("snapshot: unknown return action");
+    for (ValueId v : f.locals) {
+      if (!slot(v, use)) return fail("snapshot: no such value");
+    }
+    for (ValueId v : f.stack) {
+      if (!slot(v, use)) return fail("snapshot: no such value");
+    }
+    return true;
+  }
+
+  bool snapshot(const Snapshot& s, SnapshotUse* use) {
+    if (s.frames.empty()) return fail("snapshot without frames");
+    for (const SnapshotFrame& f : s.frames) {
+      if (!frame(f, use)) return false;
+    }
+    return true;
+  }
+
+  bool all_snapshots() {
+    uses_.resize(t_.snapshots.size());
+    for (size_t i = 0; i < t_.snapshots.size(); i++) {
+      if (!snapshot(t_.snapshots[i], &uses_[i])) return fail("snapshot " + std::to_string(i));
+    }
+    return true;
+  }
+
+  bool all_ops() {
+    const auto n = static_cast<int32_t>(t_.ops.size());
+    for (int32_t i = 0; i < n; i++) {
+      const OpKind kind = t_.ops[i].kind;
+      const bool end = kind == OpKind::return_ || kind == OpKind::jump || kind == OpKind::leave;
+      if (end != (i == n - 1)) return fail_op(i, end ? "an end before the end" : "the last op is not an end");
+      if (!indices(i) || !immediates(i) || !inputs(i) || !particular(i) || !array(i) || !leaves(i)) return false;
+    }
+    return true;
+  }
+
+  bool indices(int32_t i) {
+    const Op& op = t_.ops[i];
+    const bool ok = absent_or_in_range(op.object, t_.objects.size()) && absent_or_in_range(op.object2, t_.objects.size()) &&
+                    absent_or_in_range(op.name, t_.names.size()) && absent_or_in_range(op.facts, t_.facts.size()) &&
+                    absent_or_in_range(op.snapshot, t_.snapshots.size()) && absent_or_in_range(op.exit_snapshot, t_.snapshots.size());
+    if (!ok) return fail_op(i, "index out of range");
+    if (op.flags > (kQuiet | kPure | kReads)) return fail_op(i, "unknown flags");
+    if (op.depth < 0) return fail_op(i, "negative depth");
+    return true;
+  }
+
+  bool immediates(int32_t i) {
+    const Op& op = t_.ops[i];
+    const OpRule& rule = op_rule(op.kind);
+    auto lacks = [&](Needs need, int32_t index) { return (rule.needs & need) && index < 0; };
+    if (lacks(kObject, op.object)) return fail_op(i, "no object");
+    if (lacks(kObject2, op.object2)) return fail_op(i, "no object2");
+    if (lacks(kName, op.name)) return fail_op(i, "no name");
+    if (lacks(kFacts, op.facts)) return fail_op(i, "no facts");
+    if (lacks(kSnapshot, op.snapshot)) return fail_op(i, "no snapshot");
+    if (((rule.needs & kExitSnapshot) != 0) != (op.exit_snapshot >= 0)) return fail_op(i, "exit_snapshot missing, or out of place");
+    if (op.imm < rule.imm_low || op.imm > rule.imm_high) return fail_op(i, "immediate out of range");
+    if ((rule.needs & kImmObject) && !in_range(op.imm, t_.objects.size())) return fail_op(i, "immediate is no object");
+    return true;
+  }
+
+  bool inputs(int32_t i) {
+    const Op& op = t_.ops[i];
+    const OpRule& rule = op_rule(op.kind);
+    if (op.n_inputs < 0 || op.first_input < 0 || int64_t{op.first_input} + op.n_inputs > static_cast<int64_t>(t_.inputs.size()))
+      return fail_op(i, "inputs out of range");
+    const int fixed = op_inputs(op.kind);
+    const bool count_ok = fixed >= 0 ? op.n_inputs == fixed : op.n_inputs >= rule.min_inputs && op.n_inputs <= rule.max_inputs;
+    if (!count_ok) return fail_op(i, "wrong number of inputs");
+    for (int32_t k = 0; k < op.n_inputs; k++) {
+      const ValueId v = t_.inputs_of(op)[k];
+      if (!is_value(v) || v >= i || only_at_exit(v)) return fail_op(i, "input " + std::to_string(k) + " is not defined before it");
+    }
+    return true;
+  }
+
+  // What the table cannot say.
+  bool particular(int32_t i) {
+    const Op& op = t_.ops[i];
+    switch (op.kind) {
+      case OpKind::call:
+        if (op.imm > op.n_inputs - 1 || (op.object < 0 && op.imm != op.n_inputs - 1)) return fail_op(i, "wrong number of arguments");
+        return true;
+      case OpKind::build_map:
+        return op.n_inputs % 2 == 0 || fail_op(i, "a key without value");
+      case OpKind::make_function:
+        return op.n_inputs == 1 + std::popcount(static_cast<uint32_t>(op.imm)) || fail_op(i, "inputs do not fit its flags");
+      case OpKind::set_function_attribute:
+        return std::has_single_bit(static_cast<uint32_t>(op.imm)) || fail_op(i, "unknown attribute");
+      case OpKind::tuple_item:
+        return item_exists(t_.ops[t_.inputs_of(op)[0]], op.imm) || fail_op(i, "no such item");
+      default:
+        return true;
+    }
+  }
+
+  // Where the tuple was made in the trace, its length is known.
+  static bool item_exists(const Op& tuple, int32_t item) {
+    if (tuple.kind == OpKind::unpack) return item < tuple.imm;
+    if (tuple.kind == OpKind::build_tuple) return item < tuple.n_inputs;
+    return true;
+  }
+
+  bool array(int32_t i) {
+    const Op& op = t_.ops[i];
+    if (op.fn >= ArrayFn::kCount) return fail_op(i, "unknown array function");
+    if (op.fn == ArrayFn::none) return true;
+    if (!op_has_result(op.kind) || op.facts < 0) return fail_op(i, "an array op without facts");
+    if (op.n_inputs < array_fn_inputs(op.fn)) return fail_op(i, "an array op with too few inputs");
+    return true;
+  }
+
+  bool leaves(int32_t i) {
+    const Op& op = t_.ops[i];
+    if (op.snapshot >= 0) {
+      const SnapshotUse& use = uses_[op.snapshot];
+      if (use.last >= i || use.at_exit != -1) return fail_op(i, "its snapshot names a value that is not defined before it");
+    }
+    if (op.exit_snapshot >= 0) {
+      const SnapshotUse& use = uses_[op.exit_snapshot];
+      const bool own = use.at_exit == i && op.imm == 0;  // the item that came though exhaustion was expected
+      if (use.last >= i + (own ? 1 : 0) || (use.at_exit != -1 && !own))
+        return fail_op(i, "its exit_snapshot names a value that is not defined before it");
+    }
+    return true;
+  }
+
+  // At the anchor only parameters exist; constants can be had at any time.
+  bool entry() {
+    if (t_.entry.frames.empty()) return t_.anchor == AnchorKind::entry || fail("no entry snapshot");
+    SnapshotUse use;
+    if (!snapshot(t_.entry, &use)) return fail("entry snapshot");
+    for (const SnapshotFrame& f : t_.entry.frames) {
+      if (!known_at_entry(f.function)) return fail("entry snapshot: the function is neither parameter nor constant");
+      for (ValueId v : f.locals) {
+        if (!known_at_entry(v)) return fail("entry snapshot: a local is neither parameter nor constant");
+      }
+      for (ValueId v : f.stack) {
+        if (!known_at_entry(v)) return fail("entry snapshot: a stack slot is neither parameter nor constant");
+      }
+    }
+    return true;
+  }
+  bool known_at_entry(ValueId v) const { return v == kNull || t_.ops[v].kind == OpKind::param || t_.ops[v].kind == OpKind::constant; }
+
+  const Trace& t_;
+  std::vector<SnapshotUse> uses_;
+  std::string fault_;
+};
+
+bool same_slots(const Snapshot& a, const Snapshot& b) {
+  if (a.frames.size() != b.frames.size()) return false;
+  for (size_t i = 0; i < a.frames.size(); i++) {
+    if (a.frames[i].locals.size() != b.frames[i].locals.size() || a.frames[i].stack.size() != b.frames[i].stack.size()) return false;
+  }
+  return true;
+}
+
+const Snapshot* exit_of(const Trace& parent, const Trace& side) {
+  if (!in_range(side.parent_op, parent.ops.size())) return nullptr;
+  const Op& op = parent.ops[side.parent_op];
+  const int32_t s = side.parent_exit == 0 ? op.snapshot : op.exit_snapshot;
+  return s < 0 ? nullptr : &parent.snapshots[s];
+}
+
+using ByNumber = std::map<int32_t, const Trace*>;
+
+std::string verify_links(const Trace& trace, const ByNumber& traces) {
+  const Op& end = trace.ops.back();
+  if (end.kind == OpKind::jump) {
+    auto target = traces.find(end.imm);
+    if (target == traces.end()) return "jump to a trace that is not there";
+    const Trace& to = *target->second;
+    if (!to.entry.frames.empty() && !same_slots(to.entry, trace.snapshots[end.snapshot])) return "jump to a trace with other slots";
+  }
+  if (trace.anchor != AnchorKind::exit) return "";
+  auto parent = traces.find(trace.parent);
+  if (parent == traces.end()) return "its parent is not there";
+  const Snapshot* left = exit_of(*parent->second, trace);
+  if (left == nullptr) return "its parent does not leave there";
+  if (!same_slots(*left, trace.entry)) return "its entry has other slots than its parent's exit";
+  // Not a cycle: following parents ends within as many steps as there are traces.
+  const Trace* up = &trace;
+  for (size_t steps = 0; up->anchor == AnchorKind::exit; steps++) {
+    auto next = traces.find(up->parent);
+    if (next == traces.end() || steps > traces.size()) return "its parents end nowhere";
+    up = next->second;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string verify(const Trace& trace) { return Verifier(trace).run(); }
+
+std::string verify_tree(const std::vector<Trace>& traces) {
+  ByNumber by_number;
+  for (const Trace& trace : traces) {
+    std::string fault = verify(trace);
+    if (fault.empty() && !by_number.emplace(trace.number, &trace).second) fault = "number used twice";
+    if (!fault.empty()) return "trace " + std::to_string(trace.number) + ": " + fault;
+  }
+  for (const Trace& trace : traces) {
+    std::string fault = verify_links(trace, by_number);
+    if (!fault.empty()) return "trace " + std::to_string(trace.number) + ": " + fault;
+  }
+  return "";
+}
+
+}  // namespace dalsegno
