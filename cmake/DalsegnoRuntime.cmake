@@ -3,6 +3,7 @@
 set(DALSEGNO_RUNTIME_TARGET "")
 set(generator "${PROJECT_SOURCE_DIR}/halide_gen/runtime_generator.cc")
 file(GLOB runtime_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/halide_gen/runtime/*.cc")
+list(FILTER runtime_sources EXCLUDE REGEX "_test\\.cc$")
 file(GLOB generator_found CONFIGURE_DEPENDS "${generator}")
 
 if(runtime_sources AND generator_found)
