@@ -19,7 +19,7 @@ def configure(build: Path, arguments: list[str]) -> None:
     if stamp.exists() and stamp.read_text() == configured_for and (build / "build.ninja").exists():
         return
     # Not one line per check that CMake makes: a person looks for errors here.
-    subprocess.run(["cmake", "--fresh", "--log-level=WARNING", "-Wno-dev", *arguments], check=True, cwd=ROOT)
+    subprocess.run(["cmake", "--fresh", "--log-level=WARNING", *arguments], check=True, cwd=ROOT)
     stamp.write_text(configured_for)
 
 
