@@ -1,0 +1,203 @@
+"""What became of a function: traces beside source, guards, segments, exits, reasons; as text, HTML or plain data."""
+
+from __future__ import annotations
+
+import linecache
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ._backend import core
+
+_SOURCE_WIDTH = 46
+_OP_WIDTH = 58
+_ANCHORS = {"entry": "starts at the function's entry", "loop": "starts at a loop's header", "exit": "side trace"}
+
+
+class Explanation:
+    """Data at the moment it was asked for. `str()` is text, `to_dict()` plain data; notebooks show HTML."""
+
+    def __init__(
+        self, name: str, place: str, stats: Mapping[str, int], traces: list[dict[str, Any]], notes: list[dict[str, Any]]
+    ) -> None:
+        self.name = name
+        self.place = place
+        self.stats = dict(stats)
+        self.traces = traces
+        self.notes = notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: name, place, stats, traces, notes, as the extension module gives them."""
+        return {"name": self.name, "place": self.place, "stats": self.stats, "traces": self.traces, "notes": self.notes}
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from .ipython import explanation_html
+
+        return explanation_html(self)
+
+
+def explain(function: Any) -> Explanation:
+    """What was recorded of a jitted function, and why not more. TypeError for anything else."""
+    while isinstance(function, (types.MethodType, staticmethod, classmethod)):
+        function = function.__func__
+    if not isinstance(function, core.JitFunction):
+        got = repr(function)[:80]
+        raise TypeError(
+            f"dalsegno.explain needs a function made by dalsegno.jit, not {got}; write @dalsegno.jit above it"
+        )
+    code = getattr(function.__wrapped__, "__code__", None)
+    place = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+    counters = function.stats if isinstance(function.stats, dict) else function.stats()
+    return Explanation(function.__qualname__, place, counters, function.traces(), function.notes())
+
+
+# ---- text --------------------------------------------------------------------------------------------------------
+
+
+def segment_name(index: int) -> str:
+    """a, b, ... z, aa, ab, ..."""
+    name = ""
+    index += 1
+    while index:
+        index, letter = divmod(index - 1, 26)
+        name = chr(ord("a") + letter) + name
+    return name
+
+
+def headline(explanation: Explanation) -> str:
+    """One line: what happened to the function's calls so far."""
+    stats = explanation.stats
+    counts = [
+        (stats.get("calls", 0), "call"),
+        (stats.get("replays", 0), "replayed"),
+        (stats.get("eager_calls", 0), "eager"),
+        (stats.get("recordings", 0), "recording"),
+        (stats.get("exits", 0), "exit"),
+    ]
+    words = [plural(n, word) for n, word in counts]
+    return f"{explanation.name} ({explanation.place}): {plural(len(explanation.traces), 'trace')}; {', '.join(words)}"
+
+
+def plural(count: int, word: str) -> str:
+    """3 exits, 1 exit, 2 replayed."""
+    ending = "" if count == 1 or word.endswith(("ed", "er")) else "s"
+    return f"{count:,} {word}{ending}"
+
+
+def _lines(explanation: Explanation) -> Iterator[str]:
+    yield headline(explanation)
+    for trace in explanation.traces:
+        yield ""
+        yield from _trace_lines(trace)
+    yield from _note_lines(explanation)
+
+
+def _note_lines(explanation: Explanation) -> Iterator[str]:
+    if not explanation.traces:
+        yield ""
+        if not explanation.stats.get("calls", 0):
+            yield "nothing is recorded yet: the function has not been called in this process"
+        elif not explanation.notes:
+            yield "nothing is recorded"
+    if explanation.notes:
+        yield ""
+        yield "not recorded, and why"
+        for note in explanation.notes:
+            yield f"  {note_text(note)}"
+
+
+def note_text(note: Mapping[str, Any]) -> str:
+    """A reason: what, where, how often, and what to do about it."""
+    where = f" at {note['where']}" if note.get("where") else ""
+    count = f" ({note['count']} times)" if note.get("count", 1) > 1 else ""
+    remedy = f"; {note['remedy']}" if note.get("remedy") else ""
+    return f"{note['text'] or note['reason']}{where}{count}{remedy}"
+
+
+def trace_title(trace: Mapping[str, Any]) -> str:
+    title = f"trace {trace['number']}: {_ANCHORS.get(trace['anchor'], trace['anchor'])}"
+    if trace["anchor"] == "exit":
+        title += f" of trace {trace['parent']}, left at its op {trace['parent_op']}"
+    guards = sum(1 for op in trace["ops"] if op["guard"])
+    counts = [plural(len(trace["ops"]), "op"), plural(guards, "guard")]
+    counts += [plural(len(trace[kind]), kind[:-1]) for kind in ("segments", "exits")]
+    return f"{title} ({', '.join(counts)})"
+
+
+def _trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
+    yield trace_title(trace)
+    for source, op in beside_source(trace):
+        left = source if len(source) <= _SOURCE_WIDTH else source[: _SOURCE_WIDTH - 3] + "..."
+        yield f"  {left:<{_SOURCE_WIDTH}} | {_op_line(trace, op)}".rstrip()
+    yield from (f"  {line}" for line in summary(trace))
+
+
+def beside_source(trace: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each op with the source line it came from; "" where that is the line of the op before it."""
+    before: tuple[str, int, int] | None = None
+    for op in trace["ops"]:
+        here = (op["file"], op["line"], op["depth"])
+        text = ""
+        if here != before and op["line"]:
+            # Callees are indented, so that one sees where a call begins and ends.
+            text = f"{op['line']:>5}  {'. ' * op['depth']}{linecache.getline(op['file'], op['line']).strip()}"
+        before = here
+        yield text, op
+
+
+def _op_line(trace: Mapping[str, Any], op: Mapping[str, Any]) -> str:
+    segment = segment_name(op["segment"]) if op["segment"] is not None else ""
+    line = f"{op['text']:<{_OP_WIDTH}} {segment:<2} {exit_of(trace, op)}".rstrip()
+    return f"{line}   # {op['note']}" if op["note"] else line
+
+
+def exit_of(trace: Mapping[str, Any], op: Mapping[str, Any]) -> str:
+    """Where an op leaves to; guards say it always, other ops (they may raise) only when it has happened."""
+    if op["exit"] is None:
+        return ""
+    exits = [e for e in trace["exits"] if e["index"] == op["exit"]]
+    used = any(e["count"] or e["side"] is not None for e in exits)
+    return f"-> exit {op['exit']}" if op["guard"] or used else ""
+
+
+def summary(trace: Mapping[str, Any]) -> Iterator[str]:
+    """What follows a trace's ops: segments and their kernels, exits taken, folded globals, how the recording ended."""
+    for index, segment in enumerate(trace["segments"]):
+        yield f"segment {segment_name(index)}: {plural(len(segment['ops']), 'op')}, {_kernels(segment)}"
+    for exit_ in trace["exits"]:
+        if exit_["count"] or exit_["side"] is not None or exit_["closed"]:
+            yield exit_text(exit_)
+    quiet = sum(1 for e in trace["exits"] if not e["count"] and e["side"] is None and not e["closed"])
+    if quiet:
+        yield f"{plural(quiet, 'exit')} never taken"
+    if trace["folded"]:
+        yield f"folded and watched: {', '.join(trace['folded'])}"
+    if trace["reason"]:
+        yield f"ended: {note_text(reason_note(trace))}"
+
+
+def _kernels(segment: Mapping[str, Any]) -> str:
+    kernels = [f"kernel for {layout}: {state}" for layout, state in segment["kernels"]]
+    return "; ".join(kernels) if kernels else "no kernel: NumPy's own calls"
+
+
+def exit_text(exit_: Mapping[str, Any]) -> str:
+    line = f" (line {exit_['line']})" if exit_["line"] else ""
+    text = f"exit {exit_['index']}{line}: left {exit_['count']} times"
+    if exit_["side"] is not None:
+        text += f", goes on in trace {exit_['side']}"
+    return text + (", no side trace will be recorded" if exit_["closed"] else "")
+
+
+def reason_note(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """A trace's own reason in the form of a note."""
+    reason = trace["reason"]
+    if isinstance(reason, Mapping):
+        return {"where": trace["where"], **reason}
+    words = {"text": trace.get("text") or reason, "remedy": trace.get("remedy", "")}
+    return {"reason": reason, "where": trace["where"], **words}
