@@ -1,0 +1,44 @@
+// What the recorder knows of the interpreter's and NumPy's objects: which types are plain, which callees are quiet. Tables.
+#pragma once
+#include <Python.h>
+
+#include <string>
+
+#include "trace/trace.h"
+
+namespace dalsegno::recorder {
+
+// Types whose behaviour cannot be changed by the user: guarded by guard_type.
+bool is_plain_type(PyTypeObject* type);
+// int, float, bool, complex, str, bytes, None: operators between them run no code of the user's.
+bool is_simple_type(PyTypeObject* type);
+// NumPy's scalar types of the dtypes kernels know.
+bool is_numpy_scalar_type(PyTypeObject* type);
+// Exact ndarray, aligned, native byte order, one of the kernels' dtypes: fills facts.
+bool array_facts(PyObject* object, ArrayFacts* facts);
+bool is_exact_array(PyObject* object);
+
+// How calling an object behaves, given that its arguments are of plain types.
+enum class CalleeKind : uint8_t {
+  unknown,      // may run anything
+  quiet,        // builtin that runs no code of the user's on plain arguments
+  quiet_write,  // the same, but changes an argument (list.append)
+  numpy_pure,   // NumPy: may warn, changes nothing
+  numpy_write,  // NumPy: may warn, changes data
+  frame_reader, // locals, exec, super ...: needs to see the frames
+  refcount,     // looks at reference counts
+};
+struct CalleeFacts {
+  CalleeKind kind = CalleeKind::unknown;
+  PyTypeObject* result = nullptr;  // exact type of the result, where certain
+  ArrayFn fn = ArrayFn::none;      // the array function it is
+};
+CalleeFacts callee_facts(PyObject* callee);
+bool is_pure_array_attribute(const char* name);  // shape, T, dtype ...: reading it does nothing else
+
+// Source path of a plain type.
+std::string type_path(PyTypeObject* type);
+
+bool init_facts();  // NumPy's API and the tables; false with an exception set
+
+}  // namespace dalsegno::recorder

@@ -1,0 +1,70 @@
+// A code object's instructions, decoded once and normalised over CPython 3.11, 3.12 and 3.13. Needs the GIL.
+#pragma once
+#include <Python.h>
+
+#include <memory>
+#include <vector>
+
+#include "trace/recorder/instruction_table.h"
+
+namespace dalsegno::recorder {
+
+enum class Ins : uint8_t {
+  unknown,
+#define X(name) name,
+  DALSEGNO_INSTRUCTIONS(X)
+#undef X
+};
+const char* ins_name(Ins ins);
+
+// One logical instruction. EXTENDED_ARG prefixes, and KW_NAMES and PRECALL before CALL, belong to the instruction they serve, so
+// that `start` is always a legal place to resume at (design rule 4). Offsets in code units.
+struct Instr {
+  Ins op = Ins::unknown;
+  int raw = 0;        // CPython's opcode
+  int arg = 0;
+  int start = 0;      // first unit, prefixes included
+  int at = 0;         // the instruction itself
+  int next = 0;       // following instruction
+  int target = -1;    // jumps: destination
+  int kwnames = -1;   // CALL on 3.11 and 3.12: index of the constant with the keyword names
+  int line = 0;
+};
+
+// Owns a reference to the code object.
+class CodeInfo {
+ public:
+  explicit CodeInfo(PyCodeObject* code);
+  ~CodeInfo() { Py_DECREF(code); }
+  CodeInfo(const CodeInfo&) = delete;
+
+  // The logical instruction that unit `offset` belongs to, or null.
+  const Instr* at(int offset) const;
+  int nlocalsplus() const { return code->co_nlocalsplus; }
+  // Instructions before the first RESUME (MAKE_CELL, COPY_FREE_VARS): they run before anything is announced.
+  const std::vector<Instr>& prefix() const { return prefix_; }
+  int first_traceable() const { return first_; }
+
+  PyCodeObject* code;
+
+ private:
+  std::vector<Instr> instrs_;
+  std::vector<int> by_offset_;
+  std::vector<Instr> prefix_;
+  int first_ = 0;
+};
+
+// Reads opcode numbers and cache sizes of the running interpreter. False with an exception set on failure.
+bool init_instructions();
+
+// What differs between the versions, one fact a function.
+inline constexpr bool kHas313Calls = PY_VERSION_HEX >= 0x030d0000;  // stack: callable, self or NULL (before: method or NULL, callable)
+int for_iter_exhausted(const Instr& for_iter);                      // where an exhausted FOR_ITER goes on
+int compare_op(int arg);                                            // COMPARE_OP's Py_LT .. Py_GE
+bool compare_to_bool(int arg);                                      // COMPARE_OP converts its result to bool (3.13)
+bool load_global_pushes_null(int arg);
+int load_global_name(int arg);
+bool load_attr_is_method(Ins op, int arg);
+int load_attr_name(Ins op, int arg);
+
+}  // namespace dalsegno::recorder

@@ -1,0 +1,146 @@
+// What is known of values while recording: guards that establish it, and what makes it stale.
+#include "trace/recorder/facts.h"
+#include "trace/recorder/numpy_api.h"
+#include "trace/recorder/recorder.h"
+
+namespace dalsegno::recorder {
+
+// Where a plain type is found again in another process. Types without a name of their own are attributes of the extension module.
+std::string type_path(PyTypeObject* type) {
+  static const std::unordered_map<std::string, std::string> unnamed = {
+      {"NoneType", "type:types.NoneType"},
+      {"ellipsis", "type:types.EllipsisType"},
+      {"method", "type:types.MethodType"},
+      {"cell", "type:types.CellType"},
+      {"range_iterator", "module:dalsegno._core.attr(range_iterator)"},
+      {"list_iterator", "module:dalsegno._core.attr(list_iterator)"},
+      {"tuple_iterator", "module:dalsegno._core.attr(tuple_iterator)"},
+  };
+  std::string name = type->tp_name;
+  if (auto found = unnamed.find(name); found != unnamed.end()) return found->second;
+  return "type:" + (name.find('.') == std::string::npos ? "builtins." + name : name);
+}
+
+bool Recorder::know(ValueId v, PyObject* live) {
+  if (v == kNull || !live) return false;
+  if (info_[v].type) return is_plain_type(info_[v].type);
+  PyTypeObject* type = Py_TYPE(live);
+  if (!is_plain_type(type)) return false;
+  int object = object_index(reinterpret_cast<PyObject*>(type), type_path(type));
+  emit(OpKind::guard_type, {v}, {.object = object, .flags = kQuiet | kPure});
+  info_[v].type = type;
+  return true;
+}
+
+bool Recorder::know_array(ValueId v, PyObject* live) {
+  ArrayFacts facts;
+  if (v == kNull || !array_facts(live, &facts)) return false;
+  if (info_[v].array_epoch == epoch_ && info_[v].type == &PyArray_Type) return true;
+  ValueId guard = emit(OpKind::guard_array, {v}, {.flags = kQuiet | kPure});
+  trace_->data.ops[guard].facts = static_cast<int>(trace_->data.facts.size());
+  trace_->data.facts.push_back(facts);
+  info_[v].type = &PyArray_Type;
+  info_[v].facts = facts;
+  info_[v].array_epoch = epoch_;
+  return true;
+}
+
+bool Recorder::simple(ValueId v) const { return v >= 0 && info_[v].type && is_simple_type(info_[v].type); }
+
+bool Recorder::safe_index(ValueId v, PyObject* live) {
+  if (!know(v, live)) return false;
+  if (live == Py_None || live == Py_Ellipsis || PyLong_Check(live)) return true;
+  if (is_exact_array(live)) return know_array(v, live);
+  if (is_numpy_scalar_type(Py_TYPE(live))) return true;
+  const std::vector<ValueId> items = info_[v].items;
+  if (PySlice_Check(live)) {
+    auto* slice = reinterpret_cast<PySliceObject*>(live);
+    PyObject* parts[] = {slice->start, slice->stop, slice->step};
+    if (info_[v].object) return true;  // a constant
+    for (size_t i = 0; i < items.size(); ++i)
+      if (!safe_index(items[i], parts[i])) return false;
+    return !items.empty();
+  }
+  if (PyTuple_Check(live)) {
+    if (info_[v].object) {
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(live); ++i)
+        if (!is_simple_type(Py_TYPE(PyTuple_GET_ITEM(live, i))) && !PySlice_Check(PyTuple_GET_ITEM(live, i))) return false;
+      return true;
+    }
+    if (static_cast<Py_ssize_t>(items.size()) != PyTuple_GET_SIZE(live)) return false;
+    for (size_t i = 0; i < items.size(); ++i)
+      if (!safe_index(items[i], PyTuple_GET_ITEM(live, i))) return false;
+    return true;
+  }
+  return false;
+}
+
+void Recorder::unknown_code() {
+  world_dirty_ = true;
+  ++epoch_;
+}
+
+void Recorder::rely_on_world() {
+  if (!world_dirty_) return;
+  emit(OpKind::guard_world, {}, {.flags = kQuiet | kPure});
+  world_dirty_ = false;
+}
+
+int Recorder::fold(PyObject* dict, const std::string& dict_path, PyObject* name, PyObject* value, const std::string& value_path) {
+  Folded folded;
+  folded.dict = object_index(dict, dict_path);
+  folded.name = name_index(name);
+  folded.value = value ? object_index(value, value_path) : -1;
+  for (const Folded& f : trace_->data.folded)
+    if (f == folded) return folded.value;
+  trace_->data.folded.push_back(folded);
+  return folded.value;
+}
+
+void Recorder::note(Reason reason, PyObject* callee) {
+  PyObject* name = callee ? PyObject_GetAttrString(callee, "__qualname__") : nullptr;
+  if (!name) PyErr_Clear();
+  Note n;
+  n.reason = reason;
+  n.what = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : callee ? Py_TYPE(callee)->tp_name : "";
+  n.where = std::string(PyUnicode_AsUTF8(frame().code->code->co_qualname)) + ":" + std::to_string(pending_ ? pending_->line : 0);
+  Py_XDECREF(name);
+  for (const Note& old : notes_)
+    if (old.reason == n.reason && old.what == n.what && old.where == n.where) return;
+  notes_.push_back(std::move(n));
+}
+
+// ---- sources ---------------------------------------------------------------------------------------------------------------
+
+bool foldable(PyObject* o) {
+  if (PyFunction_Check(o) || PyCFunction_Check(o) || PyModule_Check(o) || PyType_Check(o)) return true;
+  if (PyObject_TypeCheck(o, &PyUFunc_Type) || Py_IS_TYPE(o, &PyMethodDescr_Type)) return true;
+  return callee_facts(o).kind != CalleeKind::unknown || std::string(Py_TYPE(o)->tp_name) == "numpy._ArrayFunctionDispatcher";
+}
+
+std::string path_by_name(PyObject* object) {
+  std::string path;
+  PyObject* module = PyObject_GetAttrString(object, "__module__");
+  PyObject* name = PyObject_GetAttrString(object, "__qualname__");
+  if (module && name && PyUnicode_Check(module) && PyUnicode_Check(name)) {
+    PyObject* found = PyImport_GetModule(module);
+    path = std::string("module:") + PyUnicode_AsUTF8(module);
+    std::string rest = PyUnicode_AsUTF8(name);
+    while (found && !rest.empty()) {
+      size_t dot = rest.find('.');
+      std::string part = rest.substr(0, dot);
+      rest = dot == std::string::npos ? "" : rest.substr(dot + 1);
+      PyObject* next = PyObject_GetAttrString(found, part.c_str());
+      Py_SETREF(found, next);
+      path += ".attr(" + part + ")";
+    }
+    if (found != object) path.clear();
+    Py_XDECREF(found);
+  }
+  Py_XDECREF(module);
+  Py_XDECREF(name);
+  PyErr_Clear();
+  return path;
+}
+
+}  // namespace dalsegno::recorder

@@ -1,0 +1,271 @@
+// Calls: Python functions are recorded through, everything else is called again at replay.
+#include <cstring>
+
+#include "trace/recorder/facts.h"
+#include "trace/recorder/numpy_api.h"
+#include "trace/recorder/recorder.h"
+
+namespace dalsegno::recorder {
+namespace {
+
+constexpr int kNotSimple = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
+
+std::string module_of(PyFunctionObject* function) {
+  PyObject* module = function->func_module;
+  return module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : "";
+}
+
+bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
+
+// NumPy's and SciPy's Python code is not the user's: it is called, not recorded through. Frames of ours and of the import system neither.
+bool foreign(PyFunctionObject* function) {
+  std::string module = module_of(function);
+  for (const char* root : {"numpy", "scipy", "dalsegno", "importlib", "_frozen_importlib", "warnings", "contextlib"})
+    if (module == root || starts_with(module, (std::string(root) + ".").c_str())) return true;
+  return false;
+}
+
+}  // namespace
+
+// Stack: 3.11, 3.12: [method, self | NULL, callable] args; 3.13: [callable, self | NULL] args.
+void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
+  int below = kwnames && instr.op == Ins::CALL_KW ? 1 : 0;  // 3.13: the names are on the stack
+  if (below) pop();
+  size_t base = frame().stack.size() - nargs - 2;
+  auto live = [&](size_t slot) { return view_->localsplus[frame().code->nlocalsplus() + slot]; };
+  ValueId first = frame().stack[base], second = frame().stack[base + 1];
+  bool method = kHas313Calls ? second != kNull : first != kNull;
+  size_t callable_at = kHas313Calls || method ? base : base + 1;
+  size_t args_from = method ? base + 1 : base + 2;
+  ValueId callee = frame().stack[callable_at];
+  PyObject* live_callee = live(callable_at);
+  std::vector<ValueId> args(frame().stack.begin() + args_from, frame().stack.end());
+  std::vector<PyObject*> live_args;
+  for (size_t i = args_from; i < frame().stack.size(); ++i) live_args.push_back(live(i));
+  if (!method) {  // the live frame may hold an unbound method and self where the trace holds a bound method
+    PyObject *a = live(base), *b = live(base + 1);
+    if (a && b) live_callee = nullptr;
+  }
+  call_.pops = nargs + 2;
+  if (!live_callee) return call_opaque(instr, callee, nullptr, args, kwnames, live_args);
+  if (PyMethod_Check(live_callee) && PyFunction_Check(PyMethod_GET_FUNCTION(live_callee)) && know(callee, live_callee)) {
+    ValueId func = emit(OpKind::method_func, {callee}, {.flags = kQuiet | kPure, .snapshot = false});
+    ValueId self = emit(OpKind::method_self, {callee}, {.flags = kQuiet | kPure, .snapshot = false});
+    std::vector<ValueId> with_self{self};
+    with_self.insert(with_self.end(), args.begin(), args.end());
+    return call_python(instr, func, reinterpret_cast<PyFunctionObject*>(PyMethod_GET_FUNCTION(live_callee)), with_self, kwnames);
+  }
+  if (PyFunction_Check(live_callee)) return call_python(instr, callee, reinterpret_cast<PyFunctionObject*>(live_callee), args, kwnames);
+  call_opaque(instr, callee, live_callee, args, kwnames, live_args);
+}
+
+void Recorder::on_CALL(const Instr& i) { call(i, i.arg, i.kwnames >= 0 ? const_at(i.kwnames) : nullptr); }
+void Recorder::on_CALL_KW(const Instr& i) { call(i, i.arg, live_top()); }
+
+void Recorder::on_CALL_FUNCTION_EX(const Instr& i) {
+  bool has_kwargs = i.arg & 1;
+  int n = has_kwargs ? 2 : 1;
+  ValueId callee = kHas313Calls ? top(n + 1) : top(n);
+  PyObject* live = kHas313Calls ? live_top(n + 1) : live_top(n);
+  bool plain = PyTuple_CheckExact(live_top(n - 1)) && (!has_kwargs || PyDict_CheckExact(live_top()));
+  if (!plain) return not_recorded(i);  // other iterables and mappings: the interpreter's own messages
+  know(top(n - 1), live_top(n - 1));
+  if (has_kwargs) know(top(), live_top());
+  note(Reason::opaque_call, live);
+  ValueId v = has_kwargs ? emit(OpKind::call_ex, {callee, top(1), top()}) : emit(OpKind::call_ex, {callee, top()});
+  for (int j = 0; j < n + 2; ++j) pop();
+  push(v);
+  finisher_ = &Recorder::finish_unknown;
+}
+
+// ---- Python functions ------------------------------------------------------------------------------------------------------
+
+bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const std::vector<ValueId>& args, PyObject* kwnames,
+                              std::vector<ValueId>* locals) {
+  auto* code = reinterpret_cast<PyCodeObject*>(live->func_code);
+  int nkw = kwnames ? static_cast<int>(PyTuple_GET_SIZE(kwnames)) : 0;
+  int npos = static_cast<int>(args.size()) - nkw;
+  int total = code->co_argcount + code->co_kwonlyargcount;
+  bool varargs = code->co_flags & CO_VARARGS, varkw = code->co_flags & CO_VARKEYWORDS;
+  if (npos > code->co_argcount && !varargs) return false;
+  locals->assign(code->co_nlocalsplus, kNull);
+  for (int i = 0; i < npos && i < code->co_argcount; ++i) (*locals)[i] = args[i];
+  std::vector<ValueId> extra_kw;
+  for (int k = 0; k < nkw; ++k) {
+    PyObject* name = PyTuple_GET_ITEM(kwnames, k);
+    int slot = -1;
+    for (int i = code->co_posonlyargcount; i < total && slot < 0; ++i)
+      if (PyUnicode_Compare(name, PyTuple_GET_ITEM(code->co_localsplusnames, i)) == 0) slot = i;
+    if (slot >= 0) {
+      if ((*locals)[slot] != kNull) return false;
+      (*locals)[slot] = args[npos + k];
+    } else if (varkw) {
+      extra_kw.push_back(constant(name, std::string("const:") + "str:" + PyUnicode_AsUTF8(name)));
+      extra_kw.push_back(args[npos + k]);
+    } else {
+      return false;
+    }
+  }
+  int ndefaults = live->func_defaults ? static_cast<int>(PyTuple_GET_SIZE(live->func_defaults)) : 0;
+  for (int i = 0; i < code->co_argcount; ++i) {
+    if ((*locals)[i] != kNull) continue;
+    int d = i - (code->co_argcount - ndefaults);
+    if (d < 0) return false;
+    (*locals)[i] = emit(OpKind::func_default, {func}, {.imm = d, .flags = kQuiet | kPure, .snapshot = false});
+  }
+  for (int i = code->co_argcount; i < total; ++i) {
+    if ((*locals)[i] != kNull) continue;
+    PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
+    if (!live->func_kwdefaults || !PyDict_GetItemWithError(live->func_kwdefaults, name)) return false;
+    (*locals)[i] = emit(OpKind::func_kwdefault, {func}, {.name = name_index(name), .flags = kQuiet | kReads});
+  }
+  int slot = total;
+  if (varargs) {
+    std::vector<ValueId> rest;
+    if (npos > code->co_argcount) rest.assign(args.begin() + code->co_argcount, args.begin() + npos);
+    ValueId tuple = emit(OpKind::build_tuple, rest, {.flags = kQuiet | kPure, .snapshot = false});
+    set_type(tuple, &PyTuple_Type);
+    info_[tuple].items = rest;
+    (*locals)[slot++] = tuple;
+  }
+  if (varkw) {
+    ValueId dict = emit(OpKind::build_map, extra_kw, {.flags = kQuiet | kPure, .snapshot = false});
+    set_type(dict, &PyDict_Type);
+    (*locals)[slot] = dict;
+  }
+  return true;
+}
+
+void Recorder::call_python(const Instr& instr, ValueId func, PyFunctionObject* live, std::vector<ValueId> args, PyObject* kwnames) {
+  auto* code = reinterpret_cast<PyCodeObject*>(live->func_code);
+  std::vector<PyObject*> unknown_args(args.size(), nullptr);
+  auto* object = reinterpret_cast<PyObject*>(live);
+  bool through = !(code->co_flags & kNotSimple) && !foreign(live) && static_cast<int>(frames_.size()) < options_.max_depth;
+  if (!through || live->vectorcall != function_->vectorcall) return call_opaque(instr, func, object, args, kwnames, unknown_args);
+  auto& info = codes_[code];
+  if (!info) info = std::make_shared<CodeInfo>(code);
+  std::string path = info_[func].object ? info_[func].path : "";
+  if (path.empty()) path = path_by_name(object);
+  int code_object = object_index(live->func_code, path.empty() ? "" : path + ".code");
+  int globals = object_index(live->func_globals, path.empty() ? "" : path + ".globals");
+  int defaults = live->func_defaults ? object_index(live->func_defaults, path.empty() ? "" : path + ".defaults") : -1;
+  emit(OpKind::guard_function, {func}, {.imm = globals, .object = code_object, .object2 = defaults, .flags = kQuiet | kPure});
+  std::vector<ValueId> locals;
+  if (!bind_arguments(func, live, args, kwnames, &locals) || !hook::watch_code(code)) {
+    return call_opaque(instr, func, object, args, kwnames, unknown_args);
+  }
+  call_.code = code;
+  call_.function = func;
+  call_.locals = std::move(locals);
+  call_.args = args;
+  call_.path = path;
+  successors_[0] = -2;  // the next event is in the new frame; anything else ends the recording
+}
+
+// np.float32, float, a dtype object: as argument of a NumPy function, data and not code.
+bool Recorder::is_constant_dtype(ValueId v, PyObject* live) const {
+  return live && info_[v].object && (PyType_Check(live) || PyArray_DescrCheck(live));
+}
+
+// ---- everything else -------------------------------------------------------------------------------------------------------
+
+void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::vector<ValueId> args, PyObject* kwnames,
+                           std::vector<PyObject*> live_args) {
+  CalleeFacts facts = live && info_[callee].object ? callee_facts(live) : CalleeFacts{};
+  if (facts.kind == CalleeKind::refcount) {
+    abort_ = true;
+    abort_reason_ = Reason::refcount;
+    return;
+  }
+  bool plain = true, arrays_known = true;
+  for (size_t i = 0; i < args.size(); ++i) {
+    bool known = know(args[i], live_args[i]) || is_constant_dtype(args[i], live_args[i]);
+    if (known && is_exact_array(live_args[i])) arrays_known &= know_array(args[i], live_args[i]);
+    plain &= known;
+  }
+  bool class_test = live && facts.kind == CalleeKind::quiet && args.size() == 2 && live_args[1] && PyType_Check(live_args[1]) &&
+                    Py_IS_TYPE(live_args[1], &PyType_Type) && info_[args[1]].object;
+  if (class_test) plain = info_[args[0]].type != nullptr;  // isinstance(plain value, ordinary class)
+  bool quiet_args = plain;
+  for (size_t i = 0; i < args.size() && !class_test; ++i)
+    if (facts.kind == CalleeKind::quiet && !simple(args[i])) {  // len(list) is quiet, min(list) is not
+      const char* name = live && PyCFunction_Check(live) ? reinterpret_cast<PyCFunctionObject*>(live)->m_ml->ml_name : "";
+      bool container_ok = !std::strcmp(name, "len") || !std::strcmp(name, "id") || Py_IS_TYPE(live, &PyMethodDescr_Type);
+      quiet_args &= container_ok;
+    }
+  uint32_t flags = 0;
+  bool unknown = true;
+  pending_fn_ = ArrayFn::none;
+  switch (facts.kind) {
+    case CalleeKind::quiet:
+      if (quiet_args && !kwnames) flags = kQuiet | kReads, unknown = false;
+      break;
+    case CalleeKind::quiet_write:
+      if (!kwnames && !args.empty() && info_[args[0]].type) flags = kQuiet, unknown = false;
+      break;
+    case CalleeKind::numpy_pure:
+    case CalleeKind::numpy_write:
+      unknown = !plain || !arrays_known;
+      if (unknown) break;
+      for (size_t i = 0; i < args.size(); ++i)
+        if (PyTuple_Check(live_args[i])) unknown |= !safe_index(args[i], live_args[i]);
+        else unknown |= PyList_Check(live_args[i]);
+      break;
+    default:
+      break;
+  }
+  std::vector<ValueId> inputs{callee};
+  inputs.insert(inputs.end(), args.begin(), args.end());
+  int nkw = kwnames ? static_cast<int>(PyTuple_GET_SIZE(kwnames)) : 0;
+  std::string kw_path;
+  if (kwnames) {
+    kw_path = frame().path.empty() ? "" : frame().path + ".code.const[" + std::to_string(pending_->kwnames) + "]";
+    if (pending_->op == Ins::CALL_KW) kw_path = info_[check_.top.stack.back()].path;
+  }
+  if (unknown && live) note(facts.kind == CalleeKind::frame_reader ? Reason::frame_reader : Reason::opaque_call, live);
+  ValueId v = emit(OpKind::call, inputs,
+                   {.imm = static_cast<int>(args.size()) - nkw, .object = kwnames ? object_index(kwnames, kw_path) : -1, .flags = flags});
+  int pops = call_.pops;
+  for (int i = 0; i < pops; ++i) pop();
+  push(v);
+  set_type(v, unknown ? nullptr : facts.result);
+  call_result_ = v;
+  if (unknown) {
+    finisher_ = &Recorder::finish_unknown;
+  } else if (facts.kind == CalleeKind::numpy_pure && !kwnames) {
+    bool astype = live && Py_IS_TYPE(live, &PyMethodDescr_Type) && !std::strcmp(PyDescr_NAME(live) ? PyUnicode_AsUTF8(PyDescr_NAME(live)) : "", "astype");
+    pending_fn_ = astype && args.size() == 2 && info_[args[1]].object ? ArrayFn::astype : facts.fn;
+    size_t expected = static_cast<size_t>(array_fn_inputs(pending_fn_));
+    bool shape = pending_fn_ == ArrayFn::astype || (pending_fn_ != ArrayFn::none && args.size() == expected && array_operands(args, live_args));
+    if (shape) finisher_ = &Recorder::finish_array;
+  } else if (facts.kind == CalleeKind::quiet && facts.result == nullptr && args.size() == 1 && is(args[0], &PyFloat_Type) &&
+             !std::strcmp(reinterpret_cast<PyCFunctionObject*>(live)->m_ml->ml_name, "abs")) {
+    set_type(v, &PyFloat_Type);
+  }
+}
+
+// ---- functions made in the trace -------------------------------------------------------------------------------------------
+
+void Recorder::on_MAKE_FUNCTION(const Instr& i) {
+  Frame& f = frame();
+  int flags = kHas313Calls ? 0 : i.arg;
+  std::vector<ValueId> inputs{top()};
+  int parts = __builtin_popcount(flags);
+  for (int j = parts; j >= 1; --j) inputs.push_back(top(j));
+  ValueId v = emit(OpKind::make_function, inputs,
+                   {.imm = flags, .object = object_index(f.live->func_globals, f.path.empty() ? "" : f.path + ".globals"), .flags = kQuiet | kPure, .snapshot = false});
+  for (int j = 0; j <= parts; ++j) pop();
+  push(v);
+  set_type(v, &PyFunction_Type);
+}
+
+void Recorder::on_SET_FUNCTION_ATTRIBUTE(const Instr& i) {
+  ValueId function = top(), value = top(1);
+  ValueId v = emit(OpKind::set_function_attribute, {function, value}, {.imm = i.arg, .flags = kQuiet, .snapshot = false});
+  set_type(v, &PyFunction_Type);
+  pop();
+  pop();
+  push(v);
+}
+
+}  // namespace dalsegno::recorder

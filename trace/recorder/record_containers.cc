@@ -1,0 +1,183 @@
+// Containers, strings, unpacking.
+#include "trace/recorder/recorder.h"
+
+namespace dalsegno::recorder {
+
+// Pops `count` values into one new container.
+void Recorder::build(const Instr&, OpKind kind, int count, PyTypeObject* type, uint32_t flags) {
+  std::vector<ValueId> items(frame().stack.end() - count, frame().stack.end());
+  ValueId v = emit(kind, items, {.flags = flags, .snapshot = !(flags & kPure)});
+  for (int i = 0; i < count; ++i) pop();
+  push(v);
+  set_type(v, type);
+  info_[v].items = items;
+  if (!(flags & kQuiet)) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_BUILD_TUPLE(const Instr& i) { build(i, OpKind::build_tuple, i.arg, &PyTuple_Type, kQuiet | kPure); }
+void Recorder::on_BUILD_LIST(const Instr& i) { build(i, OpKind::build_list, i.arg, &PyList_Type, kQuiet | kPure); }
+void Recorder::on_BUILD_SLICE(const Instr& i) { build(i, OpKind::build_slice, i.arg, &PySlice_Type, kQuiet | kPure); }
+
+void Recorder::on_BUILD_SET(const Instr& i) {
+  bool simple_items = true;
+  for (int j = 0; j < i.arg; ++j) simple_items &= know(top(j), live_top(j)) && simple(top(j));
+  build(i, OpKind::build_set, i.arg, &PySet_Type, simple_items ? kQuiet | kPure : 0u);
+}
+
+void Recorder::on_BUILD_MAP(const Instr& i) {
+  bool simple_keys = true;
+  for (int j = 0; j < i.arg; ++j) simple_keys &= know(top(2 * j + 1), live_top(2 * j + 1)) && simple(top(2 * j + 1));
+  build(i, OpKind::build_map, 2 * i.arg, &PyDict_Type, simple_keys ? kQuiet | kPure : 0u);
+}
+
+void Recorder::on_BUILD_CONST_KEY_MAP(const Instr& i) {
+  PyObject* keys = live_top();
+  std::string path = info_[top()].path;
+  pop();
+  std::vector<ValueId> values(frame().stack.end() - i.arg, frame().stack.end()), items;
+  for (int j = 0; j < i.arg; ++j) {
+    items.push_back(constant(PyTuple_GET_ITEM(keys, j), path.empty() ? "" : path + "[" + std::to_string(j) + "]"));
+    items.push_back(values[j]);
+  }
+  ValueId v = emit(OpKind::build_map, items, {.flags = kQuiet | kPure, .snapshot = false});
+  for (int j = 0; j < i.arg; ++j) pop();
+  push(v);
+  set_type(v, &PyDict_Type);
+}
+
+void Recorder::on_BUILD_STRING(const Instr& i) {
+  for (int j = 0; j < i.arg; ++j) know(top(j), live_top(j));
+  build(i, OpKind::build_string, i.arg, &PyUnicode_Type, kQuiet | kPure);
+}
+
+void Recorder::on_LIST_APPEND(const Instr& i) {
+  emit(OpKind::list_append, {top(i.arg), top()}, {.flags = kQuiet});
+  pop();
+}
+
+void Recorder::on_SET_ADD(const Instr& i) {
+  bool quiet = know(top(), live_top()) && simple(top());
+  emit(OpKind::set_add, {top(i.arg), top()}, {.flags = quiet ? kQuiet : 0u});
+  pop();
+  if (!quiet) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_MAP_ADD(const Instr& i) {
+  bool quiet = know(top(1), live_top(1)) && simple(top(1));
+  emit(OpKind::map_add, {top(i.arg + 1), top(1), top()}, {.flags = quiet ? kQuiet : 0u});
+  pop();
+  pop();
+  if (!quiet) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_LIST_EXTEND(const Instr& i) {
+  bool quiet = know(top(), live_top()) && (PyTuple_CheckExact(live_top()) || PyList_CheckExact(live_top()));
+  emit(OpKind::list_extend, {top(i.arg), top()}, {.flags = quiet ? kQuiet : 0u});
+  pop();
+  if (!quiet) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_LIST_TO_TUPLE(const Instr&) {
+  ValueId v = emit(OpKind::list_to_tuple, {top()}, {.flags = kQuiet | kPure, .snapshot = false});
+  pop();
+  push(v);
+  set_type(v, &PyTuple_Type);
+}
+
+void Recorder::on_CALL_INTRINSIC_1(const Instr& i) {
+  constexpr int kUnaryPositive = 5, kListToTuple = 6;
+  if (i.arg == kUnaryPositive) return unary(i, UnaryOp::positive);
+  if (i.arg == kListToTuple) return on_LIST_TO_TUPLE(i);
+  not_recorded(i);
+}
+
+void Recorder::on_SET_UPDATE(const Instr& i) {
+  emit(OpKind::set_update, {top(i.arg), top()}, {});
+  pop();
+  finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_DICT_UPDATE(const Instr& i) {
+  emit(OpKind::dict_update, {top(i.arg), top()}, {});
+  pop();
+  finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_DICT_MERGE(const Instr& i) {
+  if (!PyDict_CheckExact(live_top())) return not_recorded(i);  // other mappings: the interpreter's own messages
+  know(top(), live_top());
+  emit(OpKind::dict_merge, {top(i.arg), top()}, {});
+  pop();
+  finisher_ = &Recorder::finish_unknown;
+}
+
+// ---- unpacking -------------------------------------------------------------------------------------------------------------
+
+void Recorder::on_UNPACK_SEQUENCE(const Instr& i) {
+  ValueId sequence = top();
+  PyObject* live = live_top();
+  bool plain = know(sequence, live) && (PyTuple_CheckExact(live) || PyList_CheckExact(live));
+  const std::vector<ValueId> items = info_[sequence].items;
+  if (plain && PyTuple_CheckExact(live) && static_cast<int>(items.size()) == i.arg && info_[sequence].type == &PyTuple_Type) {
+    pop();  // a tuple built in this trace: its items are known
+    for (int j = i.arg - 1; j >= 0; --j) push(items[j]);
+    return;
+  }
+  ValueId tuple = emit(OpKind::unpack, {sequence}, {.imm = i.arg, .flags = plain ? kQuiet | kReads : 0u});
+  set_type(tuple, &PyTuple_Type);
+  pop();
+  for (int j = i.arg - 1; j >= 0; --j) push(emit(OpKind::tuple_item, {tuple}, {.imm = j, .flags = kQuiet | kPure, .snapshot = false}));
+  if (!plain) finisher_ = &Recorder::finish_unknown;
+}
+
+// ---- strings ---------------------------------------------------------------------------------------------------------------
+
+void Recorder::on_FORMAT_VALUE(const Instr& i) {
+  constexpr int kConversion = 3, kHasSpec = 4;
+  ValueId spec = kNull;
+  int below = 0;
+  if (i.arg & kHasSpec) spec = top(), below = 1;
+  ValueId value = top(below);
+  bool quiet = know(value, live_top(below)) && simple(value);
+  uint32_t flags = quiet ? kQuiet | kPure : 0u;
+  if (i.arg & kConversion) {
+    value = emit(OpKind::convert, {value}, {.imm = i.arg & kConversion, .flags = flags});
+    set_type(value, &PyUnicode_Type);
+  }
+  ValueId v = spec == kNull ? emit(OpKind::format, {value}, {.flags = flags}) : emit(OpKind::format, {value, spec}, {.flags = flags});
+  set_type(v, &PyUnicode_Type);
+  if (below) pop();
+  pop();
+  push(v);
+  if (!quiet) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_CONVERT_VALUE(const Instr& i) {
+  bool quiet = know(top(), live_top()) && simple(top());
+  ValueId v = emit(OpKind::convert, {top()}, {.imm = i.arg, .flags = quiet ? kQuiet | kPure : 0u});
+  set_type(v, &PyUnicode_Type);
+  pop();
+  push(v);
+  if (!quiet) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_FORMAT_SIMPLE(const Instr&) {
+  bool quiet = know(top(), live_top()) && simple(top());
+  ValueId v = emit(OpKind::format, {top()}, {.flags = quiet ? kQuiet | kPure : 0u});
+  set_type(v, &PyUnicode_Type);
+  pop();
+  push(v);
+  if (!quiet) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_FORMAT_WITH_SPEC(const Instr&) {
+  bool quiet = know(top(1), live_top(1)) && simple(top(1));
+  ValueId v = emit(OpKind::format, {top(1), top()}, {.flags = quiet ? kQuiet | kPure : 0u});
+  set_type(v, &PyUnicode_Type);
+  pop();
+  pop();
+  push(v);
+  if (!quiet) finisher_ = &Recorder::finish_unknown;
+}
+
+}  // namespace dalsegno::recorder

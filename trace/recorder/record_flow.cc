@@ -1,0 +1,148 @@
+// Branches, loops, returns, exceptions. A branch is recorded as it was taken, with a guard that leaves on the other way: its
+// snapshot is the state after the branch on the way not taken, so that nothing is evaluated twice.
+#include "trace/recorder/recorder.h"
+
+namespace dalsegno::recorder {
+
+void Recorder::on_JUMP_FORWARD(const Instr& i) { successors_[0] = i.target; }
+
+void Recorder::on_JUMP_BACKWARD(const Instr& i) {
+  successors_[0] = i.target;
+  close_loop(i, i.target);
+}
+void Recorder::on_JUMP_BACKWARD_NO_INTERRUPT(const Instr& i) { not_recorded(i); }
+
+// ---- branches --------------------------------------------------------------------------------------------------------------
+
+// when: the truth (or None-ness) that jumps. keep: JUMP_IF_x_OR_POP leaves the value on the stack when it jumps.
+void Recorder::pop_jump(const Instr& i, bool when, bool is_none, bool keep) {
+  successors_[1] = i.target;
+  call_unknown_ = false;
+  if (is_none) {
+    branch_ = top();
+  } else {
+    truth_of(top(), live_top(), &branch_);
+  }
+  branch_when_ = when;
+  branch_none_ = is_none;
+  branch_keep_ = keep;
+  hold(branch_, +1);
+  finisher_ = &Recorder::finish_branch;
+}
+
+void Recorder::finish_branch(const Instr& i) {
+  int now = frame().code->at(view_->offset)->start;
+  bool jumped = now == i.target;
+  bool backward = i.target < i.next;
+  ValueId value = top();
+  if (call_unknown_) unknown_code();
+  if (i.target != i.next) {
+    // the other way, for the exit
+    ValueId kept = value;
+    bool keep_there = branch_keep_ && !jumped, keep_here = branch_keep_ && jumped;
+    hold(kept, +1);
+    pop();
+    if (keep_there) push(kept);
+    int other = snapshot_now(jumped ? i.next : i.target);
+    if (keep_there) pop();
+    OpKind kind;
+    int object = -1;
+    if (branch_none_) {
+      kind = jumped == branch_when_ ? OpKind::guard_is : OpKind::guard_is_not;
+      object = object_index(Py_None, "const:None");
+    } else {
+      kind = jumped == branch_when_ ? OpKind::guard_true : OpKind::guard_false;
+    }
+    bool certain = info_[branch_].object != nullptr;  // a constant needs no guard
+    if (!certain) {
+      emit(kind, {branch_}, {.object = object, .flags = kQuiet | kPure, .snapshot = false});
+      trace_->data.ops.back().snapshot = other;
+    }
+    if (keep_here) push(kept);
+    hold(kept, -1);
+  } else {
+    pop();
+  }
+  hold(branch_, -1);
+  branch_ = kNull;
+  if (jumped && backward) {
+    release_dead();
+    close_loop(i, i.target);
+  }
+}
+
+void Recorder::on_POP_JUMP_IF_TRUE(const Instr& i) { pop_jump(i, true, false, false); }
+void Recorder::on_POP_JUMP_IF_FALSE(const Instr& i) { pop_jump(i, false, false, false); }
+void Recorder::on_POP_JUMP_IF_NONE(const Instr& i) { pop_jump(i, true, true, false); }
+void Recorder::on_POP_JUMP_IF_NOT_NONE(const Instr& i) { pop_jump(i, false, true, false); }
+void Recorder::on_JUMP_IF_TRUE_OR_POP(const Instr& i) { pop_jump(i, true, false, true); }
+void Recorder::on_JUMP_IF_FALSE_OR_POP(const Instr& i) { pop_jump(i, false, false, true); }
+
+// ---- iteration -------------------------------------------------------------------------------------------------------------
+
+void Recorder::on_GET_ITER(const Instr&) {
+  PyObject* live = live_top();
+  bool plain = know(top(), live) && !PyCell_Check(live);
+  ValueId v = emit(OpKind::get_iter, {top()}, {.flags = plain ? kQuiet | kPure : 0u});
+  pop();
+  push(v);
+  if (!plain) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_FOR_ITER(const Instr& i) {
+  successors_[1] = for_iter_exhausted(i);
+  bool plain = know(top(), live_top());
+  call_unknown_ = !plain;
+  call_result_ = emit(OpKind::iter_next, {top()}, {.imm = 1, .flags = plain ? kQuiet : 0u});
+  finisher_ = &Recorder::finish_for_iter;
+}
+
+void Recorder::finish_for_iter(const Instr& i) {
+  ValueId next = call_result_;
+  ValueId iterator = top();
+  bool exhausted = frame().code->at(view_->offset)->start == for_iter_exhausted(i) && for_iter_exhausted(i) != i.next;
+  if (call_unknown_) unknown_code();
+  hold(iterator, +1);
+  if (exhausted) {
+    push(next);
+    int more = snapshot_now(i.next);
+    pop();
+    pop();
+    trace_->data.ops[next].imm = 0;
+    trace_->data.ops[next].exit_snapshot = more;
+  } else {
+    pop();
+    int end = snapshot_now(for_iter_exhausted(i));
+    push(iterator);
+    trace_->data.ops[next].exit_snapshot = end;
+    push(next);
+  }
+  hold(iterator, -1);
+}
+
+// ---- returns ---------------------------------------------------------------------------------------------------------------
+
+void Recorder::on_RETURN_VALUE(const Instr&) { returning_ = true; }
+
+void Recorder::on_RETURN_CONST(const Instr& i) {
+  push(code_const(i.arg));
+  returning_ = true;
+}
+
+// ---- exceptions: the interpreter's business for now ------------------------------------------------------------------------
+
+void Recorder::on_RAISE_VARARGS(const Instr&) {
+  abort_ = true;
+  abort_reason_ = Reason::exception;
+}
+void Recorder::on_RERAISE(const Instr& i) { on_PUSH_EXC_INFO(i); }
+void Recorder::on_POP_EXCEPT(const Instr& i) { on_PUSH_EXC_INFO(i); }
+void Recorder::on_CHECK_EXC_MATCH(const Instr& i) { on_PUSH_EXC_INFO(i); }
+void Recorder::on_PUSH_EXC_INFO(const Instr&) {
+  abort_ = true;
+  abort_reason_ = Reason::handler;
+}
+
+void Recorder::on_LOAD_ASSERTION_ERROR(const Instr& i) { on_RAISE_VARARGS(i); }
+
+}  // namespace dalsegno::recorder

@@ -1,0 +1,309 @@
+// Operators, comparisons, subscripts; when a python op becomes an array op.
+#include "trace/recorder/facts.h"
+#include "trace/recorder/recorder.h"
+
+namespace dalsegno::recorder {
+namespace {
+
+constexpr int kInplaceFrom = 13;  // NB_INPLACE_ADD
+
+ArrayFn fn_of(BinaryOp op) {
+  static constexpr ArrayFn fns[] = {ArrayFn::add,      ArrayFn::bitwise_and, ArrayFn::floor_divide, ArrayFn::left_shift,  ArrayFn::none,
+                                    ArrayFn::multiply, ArrayFn::remainder,   ArrayFn::bitwise_or,   ArrayFn::none,        ArrayFn::right_shift,
+                                    ArrayFn::subtract, ArrayFn::divide,      ArrayFn::bitwise_xor};
+  return fns[static_cast<int>(op)];
+}
+
+ArrayFn fn_of_compare(int op) {
+  static constexpr ArrayFn fns[] = {ArrayFn::less,      ArrayFn::less_equal, ArrayFn::equal,
+                                    ArrayFn::not_equal, ArrayFn::greater,    ArrayFn::greater_equal};
+  return fns[op];
+}
+
+}  // namespace
+
+// Facts for the operands of an array op: arrays and scalars kernels know, at least one array of rank 1 or more.
+bool Recorder::array_operands(const std::vector<ValueId>& values, const std::vector<PyObject*>& live) {
+  bool array = false;
+  for (PyObject* o : live) {
+    ArrayFacts facts;
+    if (is_exact_array(o)) {
+      if (!array_facts(o, &facts) || facts.rank == 0) return false;
+      array = true;
+    } else if (!o || !(PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) || is_numpy_scalar_type(Py_TYPE(o)))) {
+      return false;
+    }
+  }
+  if (!array) return false;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!(is_exact_array(live[i]) ? know_array(values[i], live[i]) : know(values[i], live[i]))) return false;
+  return true;
+}
+
+// `a ** 2` with a constant exponent is NumPy's square on floats (array_power's fast path); other powers stay python ops.
+ArrayFn Recorder::binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyObject* live_right) const {
+  if (op != BinaryOp::power) return fn_of(op);
+  ArrayFacts facts;
+  if (!info_[right].object || !array_facts(live_left, &facts)) return ArrayFn::none;
+  if (facts.dtype != DType::kFloat64 && facts.dtype != DType::kFloat32) return ArrayFn::none;
+  bool two = (PyLong_CheckExact(live_right) && PyLong_AsLong(live_right) == 2) ||
+             (PyFloat_CheckExact(live_right) && PyFloat_AS_DOUBLE(live_right) == 2.0);
+  return two ? ArrayFn::square : ArrayFn::none;
+}
+
+void Recorder::mark_array_op(ValueId v, ArrayFn fn) {
+  ArrayFacts facts;
+  if (fn == ArrayFn::none || !array_facts(result(), &facts) || facts.rank == 0) return;
+  Op& op = trace_->data.ops[v];
+  op.fn = fn;
+  op.flags = kPure;
+  op.facts = static_cast<int>(trace_->data.facts.size());
+  trace_->data.facts.push_back(facts);
+  info_[v].type = reinterpret_cast<PyTypeObject*>(Py_TYPE(result()));
+  info_[v].facts = facts;
+  info_[v].array_epoch = epoch_;
+}
+
+void Recorder::finish_array(const Instr&) { mark_array_op(call_result_, pending_fn_); }
+
+// What follows from exact operand types: int op int is int, and so on.
+static PyTypeObject* arithmetic_type(PyTypeObject* a, PyTypeObject* b, BinaryOp op) {
+  auto integral = [](PyTypeObject* t) { return t == &PyLong_Type || t == &PyBool_Type; };
+  bool both_bool = a == &PyBool_Type && b == &PyBool_Type;
+  bool bitwise = op == BinaryOp::and_ || op == BinaryOp::or_ || op == BinaryOp::xor_;
+  if (integral(a) && integral(b)) {
+    if (op == BinaryOp::true_divide) return &PyFloat_Type;
+    if (op == BinaryOp::power) return nullptr;  // a negative exponent gives a float
+    return both_bool && bitwise ? &PyBool_Type : &PyLong_Type;
+  }
+  bool floats = (a == &PyFloat_Type || integral(a)) && (b == &PyFloat_Type || integral(b));
+  if (floats && !bitwise && op != BinaryOp::power) return &PyFloat_Type;
+  return nullptr;
+}
+
+void Recorder::binary(const Instr&, int nb) {
+  bool inplace = nb >= kInplaceFrom;
+  auto op = static_cast<BinaryOp>(inplace ? nb - kInplaceFrom : nb);
+  ValueId left = top(1), right = top();
+  PyObject *live_left = live_top(1), *live_right = live_top();
+  bool arrays = (is_exact_array(live_left) || is_exact_array(live_right)) && array_operands({left, right}, {live_left, live_right});
+  bool plain = !arrays && know(left, live_left) && know(right, live_right);
+  uint32_t flags = 0;
+  PyTypeObject* type = nullptr;
+  bool numeric = plain && (simple(left) || is_numpy_scalar_type(info_[left].type)) && (simple(right) || is_numpy_scalar_type(info_[right].type));
+  if (plain && simple(left) && simple(right)) {
+    flags = kQuiet | kPure;
+    type = arithmetic_type(info_[left].type, info_[right].type, op);
+  }
+  bool writes = inplace && is_exact_array(live_left);
+  // On values that are not changed in place, the in-place operator is the plain one.
+  OpKind kind = inplace && !(plain && simple(left)) ? OpKind::inplace : OpKind::binary;
+  ValueId v = emit(kind, {left, right}, {.imm = static_cast<int>(op), .flags = flags});
+  pop();
+  pop();
+  push(v);
+  set_type(v, type);
+  call_result_ = v;
+  if (arrays && !writes && kind == OpKind::binary) {
+    pending_fn_ = binary_fn(op, right, live_left, live_right);
+    finisher_ = &Recorder::finish_array;
+  } else if (arrays && writes) {
+    info_[v].type = info_[left].type;  // the same array
+    info_[v].facts = info_[left].facts;
+    info_[v].array_epoch = info_[left].array_epoch;
+  } else if (!arrays && !numeric) {
+    finisher_ = &Recorder::finish_unknown;
+  }
+}
+
+void Recorder::on_BINARY_OP(const Instr& i) { binary(i, i.arg); }
+
+void Recorder::unary(const Instr&, UnaryOp op) {
+  static constexpr ArrayFn fns[] = {ArrayFn::negative, ArrayFn::positive, ArrayFn::invert};
+  ValueId in = top();
+  PyObject* live = live_top();
+  bool array = is_exact_array(live) && array_operands({in}, {live});
+  bool plain = !array && know(in, live);
+  bool quiet = plain && simple(in);
+  ValueId v = emit(OpKind::unary, {in}, {.imm = static_cast<int>(op), .flags = quiet ? kQuiet | kPure : 0u});
+  pop();
+  push(v);
+  if (is(in, &PyFloat_Type)) set_type(v, &PyFloat_Type);
+  if (is(in, &PyLong_Type)) set_type(v, &PyLong_Type);
+  call_result_ = v;
+  if (array) {
+    pending_fn_ = fns[static_cast<int>(op)];
+    finisher_ = &Recorder::finish_array;
+  } else if (!plain || (!quiet && !is_numpy_scalar_type(info_[in].type))) {
+    finisher_ = &Recorder::finish_unknown;
+  }
+}
+
+void Recorder::on_UNARY_NEGATIVE(const Instr& i) { unary(i, UnaryOp::negative); }
+void Recorder::on_UNARY_POSITIVE(const Instr& i) { unary(i, UnaryOp::positive); }
+void Recorder::on_UNARY_INVERT(const Instr& i) { unary(i, UnaryOp::invert); }
+
+// Truth value of a value, as an op unless it is a bool already. Quiet on plain types (containers, numbers; arrays may warn or raise).
+void Recorder::truth_of(ValueId v, PyObject* live, ValueId* truth) {
+  bool plain = know(v, live);
+  if (is(v, &PyBool_Type)) {
+    *truth = v;
+    return;
+  }
+  bool quiet = plain && !is_exact_array(live);
+  *truth = emit(OpKind::truth, {v}, {.flags = quiet ? kQuiet | kPure | kReads : 0u});
+  set_type(*truth, &PyBool_Type);
+  if (!plain) call_unknown_ = true;
+}
+
+void Recorder::on_TO_BOOL(const Instr&) {
+  call_unknown_ = false;
+  ValueId truth;
+  truth_of(top(), live_top(), &truth);
+  hold(truth, +1);
+  pop();
+  push(truth);
+  hold(truth, -1);
+  if (call_unknown_) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_UNARY_NOT(const Instr&) {
+  call_unknown_ = false;
+  ValueId truth;
+  truth_of(top(), live_top(), &truth);
+  ValueId v = emit(OpKind::not_, {truth}, {.flags = kQuiet | kPure, .snapshot = false});
+  set_type(v, &PyBool_Type);
+  pop();
+  push(v);
+  if (call_unknown_) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_COMPARE_OP(const Instr& i) {
+  int op = compare_op(i.arg);
+  ValueId left = top(1), right = top();
+  PyObject *live_left = live_top(1), *live_right = live_top();
+  bool arrays = (is_exact_array(live_left) || is_exact_array(live_right)) && array_operands({left, right}, {live_left, live_right});
+  bool plain = !arrays && know(left, live_left) && know(right, live_right);
+  bool quiet = plain && simple(left) && simple(right);
+  auto scalar = [&](ValueId v) { return simple(v) || (info_[v].type && is_numpy_scalar_type(info_[v].type)); };
+  bool known = plain && scalar(left) && scalar(right);
+  ValueId v = emit(OpKind::compare, {left, right}, {.imm = op, .flags = quiet ? kQuiet | kPure : 0u});
+  pop();
+  pop();
+  push(v);
+  if (quiet) set_type(v, &PyBool_Type);
+  call_result_ = v;
+  if (compare_to_bool(i.arg) && !quiet) {  // 3.13: the truth of the result, in one instruction
+    if (!known && !arrays) unknown_code();
+    ValueId t = emit(OpKind::truth, {v}, {.flags = known ? kQuiet | kPure : 0u});
+    set_type(t, &PyBool_Type);
+    pop();
+    push(t);
+    if (!known) finisher_ = &Recorder::finish_unknown;
+    return;
+  }
+  if (arrays) {
+    pending_fn_ = fn_of_compare(op);
+    finisher_ = &Recorder::finish_array;
+  } else if (!known) {
+    finisher_ = &Recorder::finish_unknown;
+  }
+}
+
+void Recorder::on_IS_OP(const Instr& i) {
+  ValueId v = emit(OpKind::is_, {top(1), top()}, {.imm = i.arg, .flags = kQuiet | kPure, .snapshot = false});
+  set_type(v, &PyBool_Type);
+  pop();
+  pop();
+  push(v);
+}
+
+void Recorder::on_CONTAINS_OP(const Instr& i) {
+  ValueId item = top(1), container = top();
+  bool plain = know(item, live_top(1)) && know(container, live_top());
+  bool quiet = plain && simple(item) && (simple(container) || is(container, &PyRange_Type));
+  if (plain && info_[container].object && PyTuple_Check(live_top())) quiet = simple(item) && safe_index(container, live_top());
+  ValueId v = emit(OpKind::contains, {item, container}, {.imm = i.arg, .flags = quiet ? kQuiet | kPure : 0u});
+  set_type(v, &PyBool_Type);
+  pop();
+  pop();
+  push(v);
+  if (!quiet) finisher_ = &Recorder::finish_unknown;
+}
+
+// ---- subscripts ------------------------------------------------------------------------------------------------------------
+
+void Recorder::get_item(const Instr&) {
+  ValueId container = top(1), index = top();
+  PyObject *live = live_top(1), *live_index = live_top();
+  uint32_t flags = 0;
+  bool unknown = true;
+  if (is_exact_array(live)) {
+    if (know_array(container, live) && safe_index(index, live_index)) flags = kQuiet | kPure | kReads, unknown = false;
+  } else if (know(container, live) && know(index, live_index)) {
+    bool sequence = PyList_Check(live) || PyTuple_Check(live) || PyUnicode_Check(live) || PyBytes_Check(live) || PyRange_Check(live);
+    bool position = PyLong_Check(live_index) || (PySlice_Check(live_index) && safe_index(index, live_index));
+    if (sequence && position) flags = kQuiet | kPure | kReads, unknown = false;
+  }
+  ValueId v = emit(OpKind::get_item, {container, index}, {.flags = flags});
+  pop();
+  pop();
+  push(v);
+  if (unknown) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_BINARY_SUBSCR(const Instr& i) { get_item(i); }
+
+void Recorder::on_BINARY_SLICE(const Instr&) {
+  PyObject *live = live_top(2), *start = live_top(1), *stop = live_top();
+  ValueId container = top(2);
+  bool parts = know(top(1), start) && know(top(), stop) && (start == Py_None || PyLong_Check(start)) && (stop == Py_None || PyLong_Check(stop));
+  bool known = parts && (is_exact_array(live) ? know_array(container, live) : know(container, live) && !PyDict_Check(live));
+  ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.flags = kQuiet | kPure, .snapshot = false});
+  ValueId v = emit(OpKind::get_item, {container, slice}, {.flags = known ? kQuiet | kPure | kReads : 0u});
+  for (int i = 0; i < 3; ++i) pop();
+  push(v);
+  if (!known) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_STORE_SUBSCR(const Instr&) {
+  ValueId value = top(2), container = top(1), index = top();
+  PyObject *live = live_top(1), *live_index = live_top(), *live_value = live_top(2);
+  uint32_t flags = 0;
+  bool unknown = true;
+  if (is_exact_array(live)) {  // may warn, runs nothing of the user's
+    unknown = !(know_array(container, live) && safe_index(index, live_index) &&
+                (is_exact_array(live_value) ? know_array(value, live_value) : know(value, live_value) && (simple(value) || is_numpy_scalar_type(info_[value].type))));
+  } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && PyLong_Check(live_index)) {
+    flags = kQuiet;
+    unknown = false;
+  }
+  emit(OpKind::set_item, {container, index, value}, {.flags = flags});
+  for (int i = 0; i < 3; ++i) pop();
+  if (unknown) finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_STORE_SLICE(const Instr&) {
+  ValueId value = top(3), container = top(2);
+  ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.flags = kQuiet | kPure, .snapshot = false});
+  emit(OpKind::set_item, {container, slice, value}, {});
+  for (int i = 0; i < 4; ++i) pop();
+  finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_DELETE_SUBSCR(const Instr&) {
+  emit(OpKind::del_item, {top(1), top()}, {});
+  pop();
+  pop();
+  finisher_ = &Recorder::finish_unknown;
+}
+
+void Recorder::on_GET_LEN(const Instr&) {
+  bool plain = know(top(), live_top());
+  ValueId v = emit(OpKind::get_len, {top()}, {.flags = plain ? kQuiet | kPure : 0u});
+  set_type(v, &PyLong_Type);
+  push(v);
+  if (!plain) finisher_ = &Recorder::finish_unknown;
+}
+
+}  // namespace dalsegno::recorder

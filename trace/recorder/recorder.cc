@@ -1,0 +1,373 @@
+// The life of a recording: events from hook, one instruction at a time, frames entered and left, traces begun and ended.
+#include "trace/recorder/recorder.h"
+
+#include <algorithm>
+
+namespace dalsegno::recorder {
+
+Recorder::Recorder(PyFunctionObject* function, Options options)
+    : options_(std::move(options)), function_(function), next_number_(options_.first_number) {
+  Py_INCREF(function_);
+}
+
+Recorder::~Recorder() {
+  if (recording_ && hook::watching()) hook::watch_stop();
+  Py_DECREF(function_);
+}
+
+// ---- beginning -------------------------------------------------------------------------------------------------------------
+
+void Recorder::start_trace(AnchorKind anchor) {
+  trace_ = std::make_unique<LiveTrace>();
+  trace_->data.number = next_number_++;
+  trace_->data.anchor = anchor;
+  info_.clear();
+  touched_.clear();
+  constants_.clear();
+  object_index_.clear();
+  name_index_.clear();
+  world_dirty_ = false;
+  ++epoch_;
+  recording_ = true;
+  abort_ = false;
+  pending_ = nullptr;
+  object_index(reinterpret_cast<PyObject*>(function_), "self");
+}
+
+void Recorder::begin_entry() {
+  start_trace(AnchorKind::entry);
+  auto* code = reinterpret_cast<PyCodeObject*>(function_->func_code);
+  Frame frame;
+  frame.code = codes_[code] = std::make_shared<CodeInfo>(code);
+  frame.live = function_;
+  frame.path = "self";
+  frame.locals.assign(code->co_nlocalsplus, kNull);
+  int n = code->co_argcount + code->co_kwonlyargcount + !!(code->co_flags & CO_VARARGS) + !!(code->co_flags & CO_VARKEYWORDS);
+  for (int i = 0; i < n; ++i) frame.locals[i] = emit(OpKind::param, {}, {.imm = i, .snapshot = false});
+  trace_->data.n_params = n;
+  frames_.push_back(std::move(frame));
+  for (int i = 0; i < n; ++i) hold(this->frame().locals[i], +1);
+  this->frame().function = constant(reinterpret_cast<PyObject*>(function_), "self");
+  hold(this->frame().function, +1);
+  run_prefix();
+}
+
+// MAKE_CELL and COPY_FREE_VARS run before the first announced instruction.
+void Recorder::run_prefix() {
+  for (const Instr& instr : frame().code->prefix()) {
+    if (instr.op == Ins::MAKE_CELL) {
+      ValueId old = frame().locals[instr.arg];
+      ValueId cell = old == kNull ? emit(OpKind::cell_new, {}, {.flags = kQuiet | kPure, .snapshot = false})
+                                  : emit(OpKind::cell_new, {old}, {.flags = kQuiet | kPure, .snapshot = false});
+      set_type(cell, &PyCell_Type);
+      set_local(instr.arg, cell);
+    } else if (instr.op == Ins::COPY_FREE_VARS) {
+      int first = frame().code->nlocalsplus() - instr.arg;
+      for (int i = 0; i < instr.arg; ++i) {
+        ValueId cell = emit(OpKind::func_closure, {frame().function}, {.imm = i, .flags = kQuiet | kPure, .snapshot = false});
+        set_type(cell, &PyCell_Type);
+        set_local(first + i, cell);
+      }
+    }
+  }
+  release_dead();
+}
+
+void Recorder::begin_exit(const LiveTrace& parent, int op, int which, PyFunctionObject* const* functions) {
+  start_trace(AnchorKind::exit);
+  Trace& t = trace_->data;
+  t.parent = parent.data.number;
+  t.parent_op = op;
+  t.parent_exit = which;
+  const Op& left = parent.data.ops[op];
+  const Snapshot& at = parent.data.snapshots[which ? left.exit_snapshot : left.snapshot];
+  std::unordered_map<ValueId, ValueId> params;
+  auto param = [&](ValueId v) {
+    if (v == kNull) return kNull;
+    auto [it, fresh] = params.try_emplace(v, kNull);
+    if (fresh) it->second = emit(OpKind::param, {}, {.imm = static_cast<int>(params.size()) - 1, .snapshot = false});
+    return it->second;
+  };
+  for (size_t i = 0; i < at.frames.size(); ++i) {
+    const SnapshotFrame& from = at.frames[i];
+    Frame frame;
+    frame.live = functions[i];
+    auto* code = reinterpret_cast<PyCodeObject*>(functions[i]->func_code);
+    auto& info = codes_[code];
+    if (!info) info = std::make_shared<CodeInfo>(code);
+    frame.code = info;
+    frame.path = functions[i] == function_ ? "self" : path_by_name(reinterpret_cast<PyObject*>(functions[i]));
+    frame.function = param(from.function);
+    for (ValueId v : from.locals) frame.locals.push_back(param(v));
+    for (ValueId v : from.stack) frame.stack.push_back(param(v));
+    if (i + 1 < at.frames.size()) frame.call = info->at(from.offset);
+    frames_.push_back(std::move(frame));
+  }
+  t.n_params = static_cast<int>(params.size());
+  for (Frame& f : frames_) {
+    hold(f.function, +1);
+    for (ValueId v : f.locals) hold(v, +1);
+    for (ValueId v : f.stack) hold(v, +1);
+  }
+  touched_.clear();
+  t.entry = shape_now(at.frames.back().offset);
+}
+
+void Recorder::entered(int index, void* frame_id) {
+  if (index < static_cast<int>(frames_.size())) frames_[index].id = frame_id;
+}
+
+bool Recorder::watch() {
+  for (const Frame& f : frames_)
+    if (!hook::watch_code(f.code->code)) return false;
+  return true;
+}
+
+// ---- events ----------------------------------------------------------------------------------------------------------------
+
+void Recorder::before(const hook::FrameView& view) noexcept {
+  if (!recording_) return;
+  view_ = &view;
+  step(view);
+  view_ = nullptr;
+}
+
+bool Recorder::is_outer(void* id) const {
+  return std::any_of(frames_.begin(), frames_.end() - 1, [&](const Frame& f) { return f.id == id; });
+}
+
+// Decides what an event says about the instruction before it: done, still going on, a frame entered or left, or raised.
+void Recorder::step(const hook::FrameView& view) {
+  Frame& f = frame();
+  if (!f.id && view.code == f.code->code) f.id = view.id;  // the call being recorded begins
+  if (pending_ && view.id != f.id) {
+    if (returning_ && frames_.size() > 1 && view.id == frames_[frames_.size() - 2].id) {
+      const Frame& caller = frames_[frames_.size() - 2];
+      const Instr* now = caller.code->at(view.offset);
+      if (now && now->start == caller.call->next) {
+        leave_frame();
+        begin(*now);
+        return;
+      }
+    }
+    if (call_.code && view.previous == f.id && view.code == call_.code && view.offset == codes_[call_.code]->first_traceable()) {
+      enter_frame(view);
+      return;
+    }
+    if (is_outer(view.id)) end_with_leave(Reason::exception);
+    return;  // code run by an opaque step, a finaliser, a signal handler
+  }
+  if (view.id != f.id) return;
+  const Instr* now = f.code->at(view.offset);
+  if (pending_ && now == pending_ && view.offset > last_offset_ && view.offset <= pending_->at) {
+    last_offset_ = view.offset;  // the instruction behind its EXTENDED_ARG, KW_NAMES or PRECALL
+    return;
+  }
+  if (pending_) {
+    bool legal = now && now->start == view.offset && (now->start == successors_[0] || now->start == successors_[1]);
+    if (!legal || returning_) {
+      end_with_leave(Reason::exception);
+      return;
+    }
+    commit();
+    if (!recording_) return;
+  }
+  if (!now) {
+    end_with_leave(Reason::lost);
+    return;
+  }
+  begin(*now);
+}
+
+void Recorder::begin(const Instr& instr) {
+  const Frame& f = frame();
+  pending_ = &instr;
+  last_offset_ = view_->offset;
+  finisher_ = nullptr;
+  returning_ = false;
+  call_ = PendingCall{};
+  successors_[0] = instr.next;
+  successors_[1] = -1;
+  checkpoint();
+  if (view_->stack_depth >= 0 && view_->stack_depth != static_cast<int>(f.stack.size())) return end_with_leave(Reason::lost);
+#ifndef NDEBUG
+  for (size_t i = 0; i < f.stack.size(); ++i) {  // the shadow stack against the live frame
+    bool live_null = !view_->localsplus[f.code->nlocalsplus() + i];
+    if (live_null && f.stack[i] != kNull) return end_with_leave(Reason::lost);
+  }
+#endif
+  if (static_cast<int>(trace_->data.ops.size()) > options_.max_ops) return end_with_leave(Reason::too_long);
+  abort_ = false;
+  (this->*handlers()[static_cast<int>(instr.op)])(instr);
+  if (abort_) end_with_leave(abort_reason_);
+}
+
+void Recorder::commit() {
+  if (finisher_) (this->*finisher_)(*pending_);
+  if (recording_ && !abort_) release_dead();
+  if (recording_ && abort_) end_with_leave(abort_reason_);
+}
+
+void Recorder::enter_frame(const hook::FrameView& view) {
+  Frame& caller = frame();
+  for (int i = 0; i < call_.pops; ++i) pop();
+  caller.call = pending_;
+  std::vector<ValueId> inputs{call_.function};
+  for (ValueId v : call_.locals)
+    if (v != kNull) inputs.push_back(v);
+  emit(OpKind::enter, inputs, {.flags = kQuiet | kPure, .snapshot = false});
+  Frame inner;
+  inner.id = view.id;
+  inner.code = codes_[view.code];
+  inner.live = view.function;
+  inner.function = call_.function;
+  inner.path = call_.path;
+  inner.locals = std::move(call_.locals);
+  for (ValueId v : inner.locals) hold(v, +1);
+  hold(inner.function, +1);
+  frames_.push_back(std::move(inner));
+  call_ = PendingCall{};
+  run_prefix();
+  begin(*frame().code->at(view.offset));
+}
+
+void Recorder::leave_frame() {
+  ValueId value = pop();
+  hold(value, +1);
+  emit(OpKind::leave_frame, {value}, {.flags = kQuiet | kPure, .snapshot = false});
+  Frame gone = std::move(frames_.back());
+  frames_.pop_back();
+  for (ValueId v : gone.locals) hold(v, -1);
+  for (ValueId v : gone.stack) hold(v, -1);
+  hold(gone.function, -1);
+  frame().call = nullptr;
+  push(value);
+  hold(value, -1);
+  returning_ = false;
+  pending_ = nullptr;
+  release_dead();
+}
+
+// ---- ends ------------------------------------------------------------------------------------------------------------------
+
+void Recorder::checkpoint() {
+  check_.ops = trace_->data.ops.size();
+  check_.inputs = trace_->data.inputs.size();
+  check_.snapshots = trace_->data.snapshots.size();
+  check_.frames = frames_.size();
+  check_.top = frame();
+  check_.snapshot = -1;
+}
+
+void Recorder::rollback() {
+  trace_->data.ops.resize(check_.ops);
+  trace_->data.inputs.resize(check_.inputs);
+  trace_->data.snapshots.resize(check_.snapshots);
+  info_.resize(check_.ops);
+  for (auto it = constants_.begin(); it != constants_.end();)
+    it = it->second >= static_cast<ValueId>(check_.ops) ? constants_.erase(it) : std::next(it);
+  frames_.resize(check_.frames);
+  frames_.back() = check_.top;
+  check_.snapshot = -1;
+  touched_.clear();
+}
+
+void Recorder::end_with_leave(Reason reason) {
+  rollback();
+  emit(OpKind::leave, {}, {});
+  close(reason);
+  stop();
+}
+
+void Recorder::close(Reason reason) {
+  Trace& t = trace_->data;
+  t.reason = reason;
+  if (pending_) {
+    const char* name = PyUnicode_AsUTF8(frame().code->code->co_qualname);
+    t.where = std::string(name ? name : "?") + ":" + std::to_string(pending_->line) + " " + ins_name(pending_->op);
+    if (!name) PyErr_Clear();
+  }
+  done_.push_back(std::move(trace_));
+}
+
+void Recorder::stop() {
+  recording_ = false;
+  if (hook::watching()) hook::watch_stop();
+}
+
+void Recorder::finish(bool lost) {
+  if (!recording_) return;
+  if (!pending_) {  // nothing was announced: nothing to keep
+    recording_ = false;
+    trace_.reset();
+    return;
+  }
+  if (returning_ && frames_.size() == 1 && !lost) {
+    emit(OpKind::return_, {top()}, {.snapshot = false});
+    close(Reason::none);
+    recording_ = false;
+    return;
+  }
+  end_with_leave(lost ? Reason::lost : Reason::exception);
+}
+
+// ---- loops -----------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+void add_shape(const SnapshotFrame& f, size_t* shape) {
+  for (ValueId v : f.locals) *shape = *shape * 3 + (v == kNull ? 1 : 2);
+  for (ValueId v : f.stack) *shape = *shape * 5 + (v == kNull ? 1 : 2);
+}
+
+}  // namespace
+
+// Frames' codes and offsets, and which slots are bound.
+AnchorKey Recorder::anchor_of(const LiveTrace& trace, const Snapshot& at) {
+  AnchorKey key;
+  size_t shape = 1;
+  for (const SnapshotFrame& f : at.frames) {
+    key.emplace_back(reinterpret_cast<PyCodeObject*>(trace.objects[f.code]), f.offset);
+    add_shape(f, &shape);
+  }
+  key.emplace_back(nullptr, static_cast<int>(shape & 0x7fffffff));
+  return key;
+}
+
+void Recorder::close_loop(const Instr& instr, int header) {
+  int snap = snapshot_now(header);
+  AnchorKey key = anchor_of(*trace_, trace_->data.snapshots[snap]);
+  int found = options_.find_loop(key);
+  for (const auto& t : done_)
+    if (t->data.anchor == AnchorKind::loop && anchor_of(*t, t->data.entry) == key) found = t->data.number;
+  if (trace_->data.anchor == AnchorKind::loop && anchor_of(*trace_, trace_->data.entry) == key) found = trace_->data.number;
+  emit(OpKind::jump, {}, {.imm = found >= 0 ? found : next_number_, .snapshot = false});
+  trace_->data.ops.back().snapshot = snap;
+  trace_->data.ops.back().line = instr.line;
+  close(Reason::none);
+  if (found >= 0) return stop();
+  start_loop(header);
+}
+
+// Begins the loop trace at the header the frames stand at: every bound slot is a parameter of its own.
+void Recorder::start_loop(int header) {
+  const Instr* pending = pending_;
+  start_trace(AnchorKind::loop);
+  pending_ = pending;
+  int n = 0;
+  auto param = [&](ValueId& v) {
+    if (v == kNull) return;
+    v = emit(OpKind::param, {}, {.imm = n++, .snapshot = false});
+    info_[v].slots = 1;
+  };
+  for (Frame& f : frames_) {
+    param(f.function);
+    for (ValueId& v : f.locals) param(v);
+    for (ValueId& v : f.stack) param(v);
+  }
+  trace_->data.n_params = n;
+  trace_->data.entry = shape_now(header);
+  checkpoint();
+}
+
+}  // namespace dalsegno::recorder

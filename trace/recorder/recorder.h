@@ -1,0 +1,245 @@
+// The recorder: watches a call instruction by instruction and writes down a trace (design.md sections 4 and 5). It never changes
+// what the program does; whatever it does not understand ends the recording at that instruction, with a reason.
+// One Recorder serves one watched call; it may yield several traces (a root that runs into a loop, the loop itself). Needs the GIL.
+#pragma once
+#include <Python.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "hook/hook.h"
+#include "replay/live_trace.h"
+#include "trace/recorder/instructions.h"
+#include "trace/trace.h"
+
+namespace dalsegno::recorder {
+
+using replay::LiveTrace;
+
+// A place in the program: code object and instruction of every frame, outermost first. Borrowed pointers.
+using AnchorKey = std::vector<std::pair<PyCodeObject*, int>>;
+
+// Something worth telling about a recording that did not end it.
+struct Note {
+  Reason reason = Reason::none;
+  std::string what;   // callee
+  std::string where;  // function:line
+};
+
+struct Options {
+  int max_ops = 20000;
+  int max_depth = 20;
+  int first_number = 0;  // number of the first trace recorded; following ones count on
+  // Number of the loop trace already anchored at a place, or -1.
+  std::function<int(const AnchorKey&)> find_loop = [](const AnchorKey&) { return -1; };
+};
+
+// What is known of a value while recording.
+struct ValueInfo {
+  PyTypeObject* type = nullptr;  // exact type, guarded or certain; borrowed
+  PyObject* object = nullptr;    // a constant's object; borrowed from LiveTrace::objects
+  std::string path;              // a constant's source
+  int array_epoch = -1;          // `facts` hold while this is the recorder's epoch
+  ArrayFacts facts;
+  int slots = 0;                 // locals and stack slots that hold it
+  std::vector<ValueId> items;    // of a tuple or slice built in this trace
+};
+
+// A frame recorded through.
+struct Frame {
+  void* id = nullptr;
+  std::shared_ptr<CodeInfo> code;
+  PyFunctionObject* live = nullptr;  // borrowed; valid while the frame runs
+  ValueId function = kNull;
+  std::string path;  // source of the function, "" if it has none
+  std::vector<ValueId> locals, stack;
+  const Instr* call = nullptr;  // the call that the frame inside this one serves
+};
+
+class Recorder final : public hook::Watcher {
+ public:
+  Recorder(PyFunctionObject* function, Options options);
+  ~Recorder() override;
+
+  void begin_entry();
+  // Records a side trace from an exit of `parent`; frames as the exit's snapshot has them. Call entered() for each rebuilt frame.
+  void begin_exit(const LiveTrace& parent, int op, int which, PyFunctionObject* const* functions);
+  void entered(int index, void* frame_id);
+  // Adds the code objects of all frames to the watch. False if one cannot be watched.
+  bool watch();
+
+  void before(const hook::FrameView& view) noexcept override;
+  // The call is over (returned or raised): closes a trace still open.
+  void finish(bool lost);
+
+  std::vector<std::unique_ptr<LiveTrace>> take() { return std::move(done_); }
+  const std::vector<Note>& notes() const { return notes_; }
+  // The place a snapshot of a trace stands at.
+  static AnchorKey anchor_of(const LiveTrace& trace, const Snapshot& at);
+
+ private:
+  using Handler = void (Recorder::*)(const Instr&);
+  using Finisher = void (Recorder::*)(const Instr&);
+  struct EmitArgs {
+    int imm = 0;
+    int object = -1;
+    int object2 = -1;
+    int name = -1;
+    uint32_t flags = 0;
+    bool snapshot = true;
+  };
+
+  // -- life of a trace (recorder.cc)
+  void start_trace(AnchorKind anchor);
+  void step(const hook::FrameView& view);
+  void begin(const Instr& instr);
+  void commit();
+  void checkpoint();
+  void rollback();
+  void end_with_leave(Reason reason);
+  void close(Reason reason);
+  void stop();
+  void close_loop(const Instr& instr, int header);
+  void start_loop(int number);
+  bool is_outer(void* id) const;
+  void enter_frame(const hook::FrameView& view);
+  void leave_frame();
+  void run_prefix();
+
+  // -- values, ops, snapshots (builder.cc)
+  ValueId emit(OpKind kind, std::initializer_list<ValueId> inputs, EmitArgs args);
+  ValueId emit(OpKind kind, const std::vector<ValueId>& inputs, EmitArgs args);
+  ValueId emit(OpKind kind, std::initializer_list<ValueId> inputs) { return emit(kind, inputs, EmitArgs{}); }
+  int snapshot();                    // state before the current instruction
+  int snapshot_now(int offset);      // state as the handler has made it, going on at `offset`
+  Snapshot shape_now(int offset);
+  SnapshotFrame frame_image(const Frame& frame, int offset, int after);
+  int add_snapshot(Snapshot snapshot);
+  int name_index(PyObject* name);
+  int object_index(PyObject* object, const std::string& path);
+  ValueId constant(PyObject* object, const std::string& path);
+  void push(ValueId v);
+  ValueId pop();
+  ValueId top(int below = 0) const { return frame().stack[frame().stack.size() - 1 - below]; }
+  void set_local(int index, ValueId v);
+  void hold(ValueId v, int change);
+  void release_dead();
+  Frame& frame() { return frames_.back(); }
+  const Frame& frame() const { return frames_.back(); }
+  PyObject* live_top(int below = 0) const;  // live value, `below` places under the top as it was before the instruction
+  PyObject* live_local(int index) const { return view_->localsplus[index]; }
+  PyObject* result() const;                 // live top of the stack after the instruction
+
+  // -- facts (facts.cc)
+  bool know(ValueId v, PyObject* live);          // exact type of a builtin value: guards it; false: type not one of those
+  bool know_array(ValueId v, PyObject* live);    // array facts: guards them
+  bool is(ValueId v, PyTypeObject* type) const { return v >= 0 && info_[v].type == type; }
+  void set_type(ValueId v, PyTypeObject* type) { info_[v].type = type; }
+  bool is_constant_dtype(ValueId v, PyObject* live) const;
+  bool simple(ValueId v) const;                  // int, float, bool, complex, str, bytes, None: no user's code in operators on it
+  bool safe_index(ValueId v, PyObject* live);    // int, slice, None, Ellipsis, array, tuple of those
+  void unknown_code();                           // an op just ran code nothing is known of
+  void truth_of(ValueId v, PyObject* live, ValueId* truth);
+  int fold(PyObject* dict, const std::string& dict_path, PyObject* name, PyObject* value, const std::string& value_path);
+  void rely_on_world();
+
+  // -- array rules (array_rules.cc)
+  bool array_operands(const std::vector<ValueId>& values, const std::vector<PyObject*>& live);
+  ArrayFn binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyObject* live_right) const;
+  void mark_array_op(ValueId v, ArrayFn fn);     // finisher's part: the result turned out to be an array kernels know
+  ArrayFn pending_fn_ = ArrayFn::none;
+
+  // -- handlers, a group a file
+#define X(name) void on_##name(const Instr& instr);
+  DALSEGNO_INSTRUCTIONS(X)
+#undef X
+  void not_recorded(const Instr& instr);
+  void pop_jump(const Instr& instr, bool when, bool is_none, bool keep);
+  void binary(const Instr& instr, int nb);
+  void unary(const Instr& instr, UnaryOp op);
+  void build(const Instr& instr, OpKind kind, int count, PyTypeObject* type, uint32_t flags);
+  void get_item(const Instr& instr);
+  void call(const Instr& instr, int nargs, PyObject* kwnames);
+  void call_python(const Instr& instr, ValueId func, PyFunctionObject* live, std::vector<ValueId> args, PyObject* kwnames);
+  void call_opaque(const Instr& instr, ValueId callee, PyObject* live, std::vector<ValueId> args, PyObject* kwnames,
+                   std::vector<PyObject*> live_args);
+  uint32_t callee_flags(PyObject* callee, const std::vector<ValueId>& args, const std::vector<PyObject*>& live, PyTypeObject** result,
+                        bool* unknown);
+  bool bind_arguments(ValueId func, PyFunctionObject* live, const std::vector<ValueId>& args, PyObject* kwnames, std::vector<ValueId>* locals);
+  void load_global(const Instr& instr, bool push_null);
+  void get_attr(PyObject* name, bool method);
+  void finish_value(const Instr& instr);
+  void finish_array(const Instr& instr);
+  void finish_branch(const Instr& instr);
+  void finish_for_iter(const Instr& instr);
+  void finish_call(const Instr& instr);
+  void finish_method(const Instr& instr);
+  void finish_unknown(const Instr& instr);
+  void note(Reason reason, PyObject* callee);
+  PyObject* const_at(int index) const { return PyTuple_GET_ITEM(frame().code->code->co_consts, index); }
+  PyObject* name_at(int index) const { return PyTuple_GET_ITEM(frame().code->code->co_names, index); }
+  ValueId code_const(int index);
+  static const Handler* handlers();
+
+  Options options_;
+  PyFunctionObject* function_;
+  int next_number_;
+  std::vector<Frame> frames_;
+  std::unique_ptr<LiveTrace> trace_;
+  std::vector<std::unique_ptr<LiveTrace>> done_;
+  std::vector<Note> notes_;
+  std::vector<ValueInfo> info_;
+  std::vector<ValueId> touched_;  // values whose slot count changed in this instruction
+  std::unordered_map<PyObject*, ValueId> constants_;
+  std::unordered_map<PyObject*, int> object_index_;
+  std::unordered_map<std::string, int> name_index_;
+  std::unordered_map<PyCodeObject*, std::shared_ptr<CodeInfo>> codes_;
+  int epoch_ = 0;            // of array facts
+  bool world_dirty_ = false; // unknown code ran since folded globals were last checked
+  bool recording_ = false;
+  bool abort_ = false;       // a handler met something it cannot record
+  Reason abort_reason_ = Reason::none;
+
+  // the instruction being recorded
+  const hook::FrameView* view_ = nullptr;
+  const Instr* pending_ = nullptr;
+  int last_offset_ = -1;
+  Finisher finisher_ = nullptr;
+  int successors_[2] = {-1, -1};
+  bool returning_ = false;
+  struct PendingCall {
+    PyCodeObject* code = nullptr;
+    ValueId function = kNull;
+    std::vector<ValueId> locals;
+    std::vector<ValueId> args;       // as the call has them, for an opaque call instead
+    PyObject* kwnames = nullptr;
+    PyObject* live = nullptr;
+    std::string path;
+    int pops = 0;
+  } call_;
+  ValueId branch_ = kNull;
+  bool branch_when_ = false, branch_keep_ = false, branch_none_ = false;
+  ValueId call_result_ = kNull;
+  bool call_unknown_ = false;
+  PyTypeObject* call_type_ = nullptr;
+  std::vector<ValueId> array_inputs_;
+
+  // state at the start of the current instruction
+  struct Checkpoint {
+    size_t ops = 0, inputs = 0, snapshots = 0, frames = 0;
+    Frame top;
+    int snapshot = -1;
+  } check_;
+};
+
+// Source path of a function or class found by its module and qualified name ("" if that does not lead back to it).
+std::string path_by_name(PyObject* object);
+// True for objects that a global or a module's attribute is folded to: functions, classes, modules, ufuncs and the like.
+bool foldable(PyObject* object);
+bool init();  // NumPy's API, opcode tables; false with an exception set
+
+}  // namespace dalsegno::recorder
