@@ -1,0 +1,187 @@
+#include "halide_gen/expressions.h"
+
+#include <limits>
+#include <map>
+
+#include "halide_gen/plan/rules.h"
+
+namespace dalsegno::halide_gen {
+namespace {
+
+using namespace Halide;
+using Internal::const_false;
+using Internal::const_true;
+using Internal::make_const;
+using Internal::make_one;
+using Internal::make_zero;
+using F = ArrayFn;
+using Operands = std::vector<Expr>;
+using Builder = Expr (*)(const Operands&);
+
+Type unsigned_of(const Expr& x) { return UInt(x.type().bits()); }
+Expr bits(const Expr& x) { return reinterpret(unsigned_of(x), x); }
+Expr from_bits(Type t, const Expr& x) { return reinterpret(t, x); }
+Expr sign_mask(const Expr& x) { return cast(unsigned_of(x), 1) << cast(unsigned_of(x), x.type().bits() - 1); }
+Expr magnitude(const Expr& x) { return bits(x) & ~sign_mask(x); }
+Expr zero(const Expr& x) { return make_zero(x.type()); }
+Expr one(const Expr& x) { return make_one(x.type()); }
+
+// Exponent bits all set: infinities and NaNs. Integer tests raise no flags where comparisons would.
+Expr exponent_mask(const Expr& x) {
+  return x.type().bits() == 64 ? make_const(UInt(64), uint64_t{0x7ff0000000000000}) : make_const(UInt(32), uint64_t{0x7f800000});
+}
+
+// Signed overflow is undefined to Halide and wraps in NumPy: integers are added as unsigned ones.
+Expr wrap(const Expr& a, const Expr& b, Expr (*f)(Expr, Expr)) { return from_bits(a.type(), f(bits(a), bits(b))); }
+Expr plus(Expr a, Expr b) { return std::move(a) + std::move(b); }
+Expr minus(Expr a, Expr b) { return std::move(a) - std::move(b); }
+Expr times(Expr a, Expr b) { return std::move(a) * std::move(b); }
+Expr wrapping_negative(const Expr& a) { return from_bits(a.type(), make_zero(unsigned_of(a)) - bits(a)); }
+
+// Shifts by the width or more, or by negative numbers, give what shifting by one place at a time would.
+Expr shift_in_range(const Operands& v) { return bits(v[1]) < cast(unsigned_of(v[1]), v[1].type().bits()); }
+Expr safe_shift(const Operands& v) { return select(shift_in_range(v), v[1], zero(v[1])); }
+
+Expr sign(const Operands& v) {
+  const Expr& a = v[0];
+  const Expr negative_or_rest = a.type().is_float() ? select(a < zero(a), -one(a), a == zero(a), zero(a), a) : select(a < zero(a), -one(a), zero(a));
+  return select(a > zero(a), one(a), negative_or_rest);
+}
+
+Expr copysign(const Operands& v) {
+  return from_bits(v[0].type(), magnitude(v[0]) | (bits(v[1]) & sign_mask(v[1])));
+}
+
+#define RULE(expression) +[](const Operands& v) -> Expr { return expression; }
+const std::map<F, Builder> kFloatRules = {
+    {F::add, RULE(v[0] + v[1])},
+    {F::subtract, RULE(v[0] - v[1])},
+    {F::multiply, RULE(v[0] * v[1])},
+    {F::divide, RULE(v[0] / v[1])},
+    {F::square, RULE(v[0] * v[0])},
+    {F::reciprocal, RULE(one(v[0]) / v[0])},
+    {F::sqrt, RULE(sqrt(v[0]))},
+    {F::negative, RULE(from_bits(v[0].type(), bits(v[0]) ^ sign_mask(v[0])))},  // 0 - x loses the sign of zero
+    {F::positive, RULE(v[0])},
+    {F::absolute, RULE(from_bits(v[0].type(), magnitude(v[0])))},
+    {F::fabs, RULE(from_bits(v[0].type(), magnitude(v[0])))},
+    {F::floor, RULE(floor(v[0]))},
+    {F::ceil, RULE(ceil(v[0]))},
+    {F::trunc, RULE(trunc(v[0]))},
+    {F::rint, RULE(round(v[0]))},
+    {F::sign, sign},
+    {F::copysign, copysign},
+    {F::maximum, RULE(select(v[0] > v[1] || is_nan(v[0]), v[0], v[1]))},
+    {F::minimum, RULE(select(v[0] < v[1] || is_nan(v[0]), v[0], v[1]))},
+    {F::fmax, RULE(select(v[0] > v[1] || is_nan(v[1]), v[0], v[1]))},
+    {F::fmin, RULE(select(v[0] < v[1] || is_nan(v[1]), v[0], v[1]))},
+    {F::less, RULE(v[0] < v[1])},
+    {F::greater, RULE(v[1] < v[0])},
+    {F::less_equal, RULE(v[0] < v[1] || v[0] == v[1])},  // Halide's <= is not (b < a): true for NaN
+    {F::greater_equal, RULE(v[1] < v[0] || v[0] == v[1])},
+    {F::equal, RULE(v[0] == v[1])},
+    {F::not_equal, RULE(v[0] != v[1])},
+    {F::isnan, RULE(magnitude(v[0]) > exponent_mask(v[0]))},
+    {F::isinf, RULE(magnitude(v[0]) == exponent_mask(v[0]))},
+    {F::isfinite, RULE(magnitude(v[0]) < exponent_mask(v[0]))},
+    {F::signbit, RULE((bits(v[0]) & sign_mask(v[0])) != make_zero(unsigned_of(v[0])))},
+};
+
+const std::map<F, Builder> kIntRules = {
+    {F::add, RULE(wrap(v[0], v[1], plus))},
+    {F::subtract, RULE(wrap(v[0], v[1], minus))},
+    {F::multiply, RULE(wrap(v[0], v[1], times))},
+    {F::square, RULE(wrap(v[0], v[0], times))},
+    {F::negative, RULE(wrapping_negative(v[0]))},
+    {F::positive, RULE(v[0])},
+    {F::absolute, RULE(select(v[0] < zero(v[0]), wrapping_negative(v[0]), v[0]))},
+    {F::floor, RULE(v[0])},
+    {F::ceil, RULE(v[0])},
+    {F::trunc, RULE(v[0])},
+    {F::sign, sign},
+    {F::maximum, RULE(select(v[0] > v[1], v[0], v[1]))},
+    {F::minimum, RULE(select(v[0] < v[1], v[0], v[1]))},
+    {F::fmax, RULE(select(v[0] > v[1], v[0], v[1]))},
+    {F::fmin, RULE(select(v[0] < v[1], v[0], v[1]))},
+    {F::less, RULE(v[0] < v[1])},
+    {F::greater, RULE(v[1] < v[0])},
+    {F::less_equal, RULE(v[0] <= v[1])},
+    {F::greater_equal, RULE(v[1] <= v[0])},
+    {F::equal, RULE(v[0] == v[1])},
+    {F::not_equal, RULE(v[0] != v[1])},
+    {F::bitwise_and, RULE(v[0] & v[1])},
+    {F::bitwise_or, RULE(v[0] | v[1])},
+    {F::bitwise_xor, RULE(v[0] ^ v[1])},
+    {F::invert, RULE(~v[0])},
+    {F::left_shift, RULE(select(shift_in_range(v), from_bits(v[0].type(), bits(v[0]) << bits(safe_shift(v))), zero(v[0])))},
+    {F::right_shift, RULE(select(shift_in_range(v), v[0] >> bits(safe_shift(v)), select(v[0] < zero(v[0]), -one(v[0]), zero(v[0]))))},
+    {F::isnan, RULE(const_false())},
+    {F::isinf, RULE(const_false())},
+    {F::isfinite, RULE(const_true())},
+};
+
+const std::map<F, Builder> kBoolRules = {
+    {F::add, RULE(v[0] || v[1])},
+    {F::multiply, RULE(v[0] && v[1])},
+    {F::absolute, RULE(v[0])},
+    {F::floor, RULE(v[0])},
+    {F::ceil, RULE(v[0])},
+    {F::trunc, RULE(v[0])},
+    {F::maximum, RULE(v[0] || v[1])},
+    {F::minimum, RULE(v[0] && v[1])},
+    {F::fmax, RULE(v[0] || v[1])},
+    {F::fmin, RULE(v[0] && v[1])},
+    {F::less, RULE(!v[0] && v[1])},
+    {F::greater, RULE(v[0] && !v[1])},
+    {F::less_equal, RULE(!v[0] || v[1])},
+    {F::greater_equal, RULE(v[0] || !v[1])},
+    {F::equal, RULE((v[0] && v[1]) || (!v[0] && !v[1]))},
+    {F::not_equal, RULE((v[0] && !v[1]) || (!v[0] && v[1]))},
+    {F::bitwise_and, RULE(v[0] && v[1])},
+    {F::bitwise_or, RULE(v[0] || v[1])},
+    {F::bitwise_xor, RULE((v[0] && !v[1]) || (!v[0] && v[1]))},
+    {F::invert, RULE(!v[0])},
+    {F::logical_and, RULE(v[0] && v[1])},
+    {F::logical_or, RULE(v[0] || v[1])},
+    {F::logical_xor, RULE((v[0] && !v[1]) || (!v[0] && v[1]))},
+    {F::logical_not, RULE(!v[0])},
+    {F::isnan, RULE(const_false())},
+    {F::isinf, RULE(const_false())},
+    {F::isfinite, RULE(const_true())},
+};
+#undef RULE
+
+// The C rules; a float out of the integer's range raises "invalid", and the kernel is left.
+Expr convert(const Expr& x, DType from, DType to) {
+  if (from == to) return x;
+  if (to == DType::kBool) return x != zero(x);
+  if (from == DType::kBool) return select(x, make_one(value_type(to)), make_zero(value_type(to)));
+  return cast(value_type(to), x);
+}
+
+bool logical(F fn) { return fn == F::logical_and || fn == F::logical_or || fn == F::logical_xor || fn == F::logical_not; }
+
+}  // namespace
+
+Type value_type(DType dtype) {
+  static const Type types[] = {Bool(), Int(32), Int(64), Float(32), Float(64)};
+  return types[static_cast<int>(dtype)];
+}
+Type memory_type(DType dtype) { return dtype == DType::kBool ? UInt(8) : value_type(dtype); }
+Expr load(const Expr& stored, DType dtype) { return dtype == DType::kBool ? stored != make_zero(UInt(8)) : stored; }
+Expr store(const Expr& value, DType dtype) { return dtype == DType::kBool ? select(value, make_one(UInt(8)), make_zero(UInt(8))) : value; }
+
+Expr build(ArrayFn fn, DType loop, DType result, const Operands& operands) {
+  if (fn == F::where) return select(operands[0], operands[1], operands[2]);
+  if (fn == F::astype) return convert(operands[0], loop, result);
+  Operands v = operands;
+  if (logical(fn)) {
+    for (Expr& x : v) x = convert(x, loop, DType::kBool);
+    loop = DType::kBool;
+  }
+  const auto& rules = loop == DType::kBool ? kBoolRules : is_float(loop) ? kFloatRules : kIntRules;
+  const auto rule = rules.find(fn);
+  return rule == rules.end() ? Expr() : rule->second(v);
+}
+
+}  // namespace dalsegno::halide_gen

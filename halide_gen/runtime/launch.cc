@@ -1,0 +1,252 @@
+// Runs a kernel over its iteration: the whole at once, or tile by tile through its stages; on one thread, or in chunks on several.
+#include "halide_gen/runtime/launch.h"
+
+#include <HalideRuntime.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "halide_gen/runtime/flags.h"
+#include "halide_gen/runtime/pool.h"
+
+namespace dalsegno::rt {
+namespace {
+
+constexpr int kScratchElement = 8;   // a slot holds elements of any dtype
+constexpr size_t kAlign = 64;
+
+struct HalideType {
+  uint8_t code, bits;
+};
+constexpr HalideType kHalideTypes[] = {{halide_type_uint, 8}, {halide_type_int, 32}, {halide_type_int, 64},  // in order of DType
+                                       {halide_type_float, 32}, {halide_type_float, 64}};
+
+// Scratch of the calling thread; grows, and is freed with the thread.
+class Scratch {
+ public:
+  ~Scratch() { std::free(memory_); }
+  char* get(size_t bytes) {
+    if (bytes > size_) {
+      std::free(memory_);
+      memory_ = static_cast<char*>(std::aligned_alloc(kAlign, (bytes + kAlign - 1) / kAlign * kAlign));
+      size_ = memory_ ? bytes : 0;
+    }
+    return memory_;
+  }
+
+ private:
+  char* memory_ = nullptr;
+  size_t size_ = 0;
+};
+thread_local Scratch scratch_memory;
+
+struct Chunk {
+  const LaunchKernel* kernel;
+  const Launch* launch;
+  int64_t extents[kMaxRank];
+  int64_t first[kMaxRank];  // of the chunk, per axis
+};
+
+const LaunchOperand& operand(const Launch& launch, const LaunchRef& ref) {
+  return ref.place == 0 ? launch.inputs[ref.index] : launch.outputs[ref.index];
+}
+
+char* start(const LaunchOperand& o, const LaunchRef& ref, const Chunk& c) {
+  int64_t offset = 0;
+  for (int d = 0; d < c.launch->rank; ++d) offset += c.first[d] * o.strides[d];
+  return o.data + offset * ref.size;
+}
+
+void set_type(halide_buffer_t& b, const LaunchRef& ref) {
+  b.type.code = static_cast<halide_type_code_t>(kHalideTypes[ref.dtype].code);
+  b.type.bits = kHalideTypes[ref.dtype].bits;
+  b.type.lanes = 1;
+}
+
+int run_whole(const Chunk& c) {
+  const LaunchStage& stage = c.kernel->stages[0];
+  const int n = stage.reads + stage.writes, rank = c.launch->rank;
+  halide_buffer_t buffers[kMaxStageOperands];
+  halide_dimension_t dims[kMaxStageOperands * kMaxRank];
+  void* arguments[kMaxStageOperands];
+  for (int i = 0; i < n; ++i) {
+    const LaunchRef& ref = stage.refs[i];
+    const LaunchOperand& o = operand(*c.launch, ref);
+    if (ref.scalar) {
+      arguments[i] = o.data;
+      continue;
+    }
+    halide_buffer_t& b = buffers[i];
+    halide_dimension_t* dim = dims + i * kMaxRank;
+    for (int d = 0; d < rank; ++d) {
+      dim[d].min = 0, dim[d].flags = 0;
+      dim[d].extent = static_cast<int32_t>(c.extents[d]);
+      dim[d].stride = static_cast<int32_t>(o.strides[d]);
+    }
+    b.device = 0, b.device_interface = nullptr, b.flags = 0, b.padding = nullptr;
+    b.host = reinterpret_cast<uint8_t*>(start(o, ref, c));
+    b.dimensions = rank, b.dim = dim;
+    set_type(b, ref);
+    arguments[i] = &b;
+  }
+  return stage.code(arguments);
+}
+
+// One stage's operands, walking along a row: rows are what the innermost axis spans.
+struct StageState {
+  halide_buffer_t buffers[kMaxStageOperands];
+  halide_dimension_t dims[kMaxStageOperands];
+  void* arguments[kMaxStageOperands];
+  char* row[kMaxStageOperands];     // start of the row, or of the scratch slot
+  intptr_t step[kMaxStageOperands]; // bytes an element moves it along the row; scratch starts anew with each tile
+};
+
+class Tiles {
+ public:
+  Tiles(const Chunk& c, char* scratch, StageState* states) : c_(c), scratch_(scratch), states_(states) {
+    for (int s = 0; s < c_.kernel->n_stages; ++s) prepare(c_.kernel->stages[s], states_[s]);
+  }
+
+  int run() {
+    int64_t index[kMaxRank] = {};
+    for (;;) {
+      for (int s = 0; s < c_.kernel->n_stages; ++s) set_row(c_.kernel->stages[s], states_[s], index);
+      for (int64_t at = 0; at < c_.extents[0]; at += c_.kernel->tile) {
+        const int64_t n = std::min<int64_t>(c_.kernel->tile, c_.extents[0] - at);
+        for (int s = 0; s < c_.kernel->n_stages; ++s) {
+          if (const int failed = run_tile(c_.kernel->stages[s], states_[s], at, n)) return failed;
+        }
+      }
+      int d = 1;
+      for (; d < c_.launch->rank && ++index[d] == c_.extents[d]; ++d) index[d] = 0;
+      if (d >= c_.launch->rank) return 0;
+    }
+  }
+
+ private:
+  void prepare(const LaunchStage& stage, StageState& s) {
+    for (int i = 0; i < stage.reads + stage.writes; ++i) {
+      const LaunchRef& ref = stage.refs[i];
+      const bool slot = ref.place == 2;
+      const int64_t stride = slot ? 1 : ref.scalar ? 0 : operand(*c_.launch, ref).strides[0];
+      s.step[i] = static_cast<intptr_t>(stride) * ref.size;
+      if (slot) s.row[i] = scratch_ + static_cast<size_t>(ref.index) * c_.kernel->tile * kScratchElement;
+      if (ref.scalar) s.row[i] = operand(*c_.launch, ref).data;
+      s.dims[i] = {0, 0, static_cast<int32_t>(stride), 0};
+      s.buffers[i] = {};
+      s.buffers[i].dimensions = 1, s.buffers[i].dim = &s.dims[i];
+      set_type(s.buffers[i], ref);
+      s.arguments[i] = ref.scalar ? static_cast<void*>(s.row[i]) : &s.buffers[i];
+    }
+  }
+
+  void set_row(const LaunchStage& stage, StageState& s, const int64_t* index) {
+    for (int i = 0; i < stage.reads + stage.writes; ++i) {
+      const LaunchRef& ref = stage.refs[i];
+      if (ref.place == 2 || ref.scalar) continue;
+      const LaunchOperand& o = operand(*c_.launch, ref);
+      int64_t offset = 0;
+      for (int d = 1; d < c_.launch->rank; ++d) offset += index[d] * o.strides[d];
+      s.row[i] = start(o, ref, c_) + offset * ref.size;
+    }
+  }
+
+  int run_tile(const LaunchStage& stage, StageState& s, int64_t at, int64_t n) {
+    const int count = stage.reads + stage.writes;
+    const auto place = [&](int i) { return s.row[i] + (stage.refs[i].place == 2 ? 0 : at * s.step[i]); };
+    if (stage.code == nullptr) {
+      char* args[kMaxStageOperands];
+      for (int i = 0; i < count; ++i) args[i] = place(i);
+      const intptr_t length = static_cast<intptr_t>(n);
+      stage.loop(args, &length, s.step, stage.loop_data);
+      return 0;
+    }
+    for (int i = 0; i < count; ++i) {
+      s.buffers[i].host = reinterpret_cast<uint8_t*>(place(i));
+      s.dims[i].extent = static_cast<int32_t>(n);
+    }
+    return stage.code(s.arguments);
+  }
+
+  const Chunk& c_;
+  char* scratch_;
+  StageState* states_;
+};
+
+int run_tiled(const Chunk& c) {
+  const size_t slots = static_cast<size_t>(c.kernel->scratch_slots) * c.kernel->tile * kScratchElement;
+  const size_t states = sizeof(StageState) * static_cast<size_t>(c.kernel->n_stages);
+  const size_t slots_rounded = (slots + kAlign - 1) / kAlign * kAlign;
+  char* memory = scratch_memory.get(slots_rounded + states);
+  if (memory == nullptr) return -1;
+  return Tiles(c, memory, reinterpret_cast<StageState*>(memory + slots_rounded)).run();
+}
+
+// Flags: those of MXCSR are the caller's business; overflow of an inner loop may be in the x87 word only.
+int run_chunk(const Chunk& c) {
+  if (c.kernel->has_loops) x87_clear();
+  const int failed = c.kernel->tile == 0 ? run_whole(c) : run_tiled(c);
+  return (failed != 0 ? kFailed : 0) | (c.kernel->has_loops ? x87_raised() : 0);
+}
+
+constexpr int64_t kLine = 512;  // chunks of the innermost axis are multiples of this many elements
+
+struct Parallel {
+  const LaunchKernel* kernel;
+  const Launch* launch;
+  int axis;
+  int64_t length;  // of a chunk along the axis
+  std::atomic<int> status{0};
+};
+
+void run_part(void* context, int i) {
+  auto& p = *static_cast<Parallel*>(context);
+  Chunk c{p.kernel, p.launch, {}, {}};
+  std::copy(p.launch->extents, p.launch->extents + p.launch->rank, c.extents);
+  c.first[p.axis] = i * p.length;
+  c.extents[p.axis] = std::min(p.length, p.launch->extents[p.axis] - c.first[p.axis]);
+  p.status.fetch_or(run_chunk(c));
+}
+
+// The outermost axis that gives every thread a few chunks; else the longest.
+int split_axis(const Launch& launch, int chunks) {
+  for (int d = launch.rank - 1; d > 0; --d) {
+    if (launch.extents[d] >= chunks) return d;
+  }
+  int best = 0;
+  for (int d = 1; d < launch.rank; ++d) {
+    if (launch.extents[d] > launch.extents[best] / kLine) best = d;
+  }
+  return best;
+}
+
+int run_parallel(const LaunchKernel* kernel, const Launch* launch) {
+  const int chunks = launch->threads * 4;
+  const int axis = split_axis(*launch, chunks);
+  const int64_t unit = axis == 0 ? kLine : 1, extent = launch->extents[axis];
+  const int64_t length = std::max<int64_t>((extent + chunks * unit - 1) / (chunks * unit) * unit, unit);
+  Parallel p{kernel, launch, axis, length};
+  const int flags = parallel(static_cast<int>((extent + length - 1) / length), launch->threads, run_part, &p);
+  return flags | p.status.load();
+}
+
+}  // namespace
+
+extern "C" int dalsegno_launch(const LaunchKernel* kernel, const Launch* launch) {
+  const ControlWord control = control_word();
+  set_control_word(control);
+  if (launch->threads > 1) {
+    const int flags = run_parallel(kernel, launch);
+    set_control_word(control);
+    return flags;
+  }
+  Chunk c{kernel, launch, {}, {}};
+  std::copy(launch->extents, launch->extents + launch->rank, c.extents);
+  const int flags = run_chunk(c) | raised();
+  set_control_word(control);
+  return flags;
+}
+
+}  // namespace dalsegno::rt

@@ -1,0 +1,59 @@
+// Launching a kernel: plain data that the runner fills in once per kernel, and once per call.
+// libdalsegno_rt.so exports dalsegno_launch; it is found by name, so nothing links against the library. Any thread, without the GIL.
+#pragma once
+#include <cstdint>
+
+namespace dalsegno::rt {
+
+inline constexpr int kMaxRank = 8;
+inline constexpr int kMaxOperands = 64;  // of a kernel: inputs and outputs
+inline constexpr int kMaxStageOperands = 64;
+
+// Signature of NumPy's inner loops.
+using LoopFunction = void (*)(char** args, const intptr_t* dimensions, const intptr_t* steps, void* data);
+
+struct LaunchRef {
+  uint8_t place;   // 0 input, 1 output, 2 scratch
+  uint8_t dtype;   // dalsegno::DType
+  uint8_t size;    // bytes of an element
+  uint8_t scalar;  // passed by value
+  int32_t index;
+};
+
+struct LaunchStage {
+  int (*code)(void** arguments);  // expression stage: Halide's argv entry; null for a loop stage
+  LoopFunction loop;
+  void* loop_data;
+  const LaunchRef* refs;  // reads, then writes
+  int32_t reads, writes;
+};
+
+struct LaunchKernel {
+  const LaunchStage* stages;
+  int32_t n_stages;
+  int32_t tile;           // 0: the one stage takes the whole iteration
+  int32_t scratch_slots;
+  int32_t has_loops;
+};
+
+struct LaunchOperand {
+  char* data;
+  int64_t strides[kMaxRank];  // in elements, innermost axis first; 0 = broadcast. Not looked at for scalars
+};
+
+struct Launch {
+  int32_t rank;
+  int32_t threads;            // at most this many, the caller included
+  int64_t extents[kMaxRank];  // innermost axis first; none is 0
+  LaunchOperand* inputs;
+  LaunchOperand* outputs;
+};
+
+// Floating-point flags raised by the launch, in any of its threads.
+enum : int { kInvalid = 1, kDivide = 4, kOverflow = 8, kUnderflow = 16, kFailed = 0x100 };
+
+extern "C" {
+int dalsegno_launch(const LaunchKernel* kernel, const Launch* launch);
+}
+
+}  // namespace dalsegno::rt
