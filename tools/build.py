@@ -18,8 +18,8 @@ def configure(build: Path, arguments: list[str]) -> None:
     configured_for = "\n".join([sys.version, sys.base_prefix, *arguments])
     if stamp.exists() and stamp.read_text() == configured_for and (build / "build.ninja").exists():
         return
-    # Not one line per check that CMake makes: a person looks for errors here.
-    subprocess.run(["cmake", "--fresh", "--log-level=WARNING", *arguments], check=True, cwd=ROOT)
+    print(f"Configuring {build.relative_to(ROOT)}", flush=True)
+    subprocess.run(["cmake", "--fresh", "--log-level=WARNING", *arguments], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     stamp.write_text(configured_for)
 
 
