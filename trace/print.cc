@@ -92,6 +92,7 @@ std::string flags_text(uint32_t flags) {
   return text;
 }
 
+// One op without what is only for the machine.
 std::string op_text(const Trace& t, int32_t i) {
   const Op& op = t.ops[i];
   std::string line = op_has_result(op.kind) ? value(i) + " = " : "";
@@ -144,6 +145,8 @@ std::string title(const Trace& t) {
 }
 
 }  // namespace
+
+std::string print_op(const Trace& trace, int32_t op) { return op_text(trace, op); }
 
 std::string print(const Trace& trace) {
   std::string text = title(trace);

@@ -123,10 +123,12 @@ bool op_has_result(OpKind kind);
 // the end. Returns "" or what is wrong. Traces read from a store are checked before use.
 std::string verify(const Trace& trace);
 
-// The same of all traces of one function's tree, and that jumps and side traces fit what they are attached to.
-std::string verify_tree(const std::vector<Trace>& traces);
+// Checks a verified trace against the (verified) others of its function's tree: a side trace fits the exit it is attached to, a jump
+// the anchor it goes to. Returns "" or what is wrong.
+std::string verify_links(const Trace& trace, const std::vector<Trace>& traces);
 
 // The trace as text, one op a line. `source_line(line)` is not consulted here; dalsegno/explain.py sets ops beside source.
 std::string print(const Trace& trace);
+std::string print_op(const Trace& trace, int32_t op);
 
 }  // namespace dalsegno

@@ -156,7 +156,12 @@ TEST(Verify, UnexpectedItemOnlyOnItsExit) {
   EXPECT_NE(verify(bad), "");
 }
 
-TEST(Verify, Tree) {
+std::string links(const Trace& trace, const std::vector<Trace>& traces) {
+  EXPECT_EQ(verify(trace), "");
+  return verify_links(trace, traces);
+}
+
+TEST(Verify, SideTraceFitsItsExit) {
   const Trace root = testing::small_trace();
   Trace side = root;
   side.number = 1;
@@ -164,19 +169,42 @@ TEST(Verify, Tree) {
   side.parent = 0;
   side.parent_op = 3;
   side.entry = root.snapshots[0];
-  EXPECT_EQ(verify_tree({root, side}), "");
-  EXPECT_NE(verify_tree({root, root}).find("twice"), std::string::npos);
-  EXPECT_NE(verify_tree({side}).find("parent is not there"), std::string::npos);
+  EXPECT_EQ(links(root, {root, side}), "");
+  EXPECT_EQ(links(side, {root, side}), "");
+  EXPECT_EQ(links(side, {side}), "its parent is not there");
   Trace bad = side;
   bad.parent_op = 0;
-  EXPECT_NE(verify_tree({root, bad}).find("does not leave there"), std::string::npos);
-  bad = side;
-  bad.entry.frames[0].stack.push_back(0);
-  EXPECT_NE(verify_tree({root, bad}).find("other slots"), std::string::npos);
+  EXPECT_EQ(links(bad, {root, bad}), "its parent does not leave there");
+  bad.parent_op = 3, bad.parent_exit = 1;
+  EXPECT_EQ(links(bad, {root, bad}), "its parent does not leave there");
+  const char* const kElsewhere = "its parent leaves at another place";
+  bad = side, bad.entry.frames[0].stack.push_back(0);
+  EXPECT_EQ(links(bad, {root, bad}), kElsewhere);
+  bad = side, bad.entry.frames[0].locals[1] = kNull;
+  EXPECT_EQ(links(bad, {root, bad}), kElsewhere);
+  bad = side, bad.entry.frames[0].offset++;
+  EXPECT_EQ(links(bad, {root, bad}), kElsewhere);
+  bad = side, bad.objects[3].fingerprint = "code:01";
+  EXPECT_EQ(links(bad, {root, bad}), kElsewhere);
   Trace a = side, b = side;
   a.parent = 2;
   b.number = 2, b.parent = 1;
-  EXPECT_NE(verify_tree({root, a, b}).find("end nowhere"), std::string::npos);
+  EXPECT_EQ(links(a, {root, a, b}), "its parents are a cycle");
+}
+
+TEST(Verify, JumpFitsItsAnchor) {
+  Trace root = testing::small_trace();
+  Trace loop = root;
+  loop.number = 1;
+  loop.anchor = AnchorKind::loop;
+  loop.entry = root.snapshots[0];
+  Op& end = root.ops.back();
+  end.kind = OpKind::jump;
+  end.n_inputs = 0, end.imm = 1, end.snapshot = 0;
+  EXPECT_EQ(links(root, {root, loop}), "");
+  EXPECT_EQ(links(root, {root}), "jumps to a trace that is not there");
+  loop.entry.frames[0].offset = 5;
+  EXPECT_EQ(links(root, {root, loop}), "jumps to a trace of another place");
 }
 
 TEST(Print, SmallTrace) {

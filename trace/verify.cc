@@ -1,8 +1,8 @@
 // Is a trace well formed? After verify() said so, every index in it may be used unchecked, and every value an op or a snapshot names
 // has been defined before. What objects turn out to *be* at run time (an exact tuple? long enough?) is for the machine to check.
+#include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <map>
 
 #include "trace/op_rules.h"
 #include "trace/trace.h"
@@ -246,12 +246,20 @@ class Verifier {
   std::string fault_;
 };
 
-bool same_slots(const Snapshot& a, const Snapshot& b) {
-  if (a.frames.size() != b.frames.size()) return false;
-  for (size_t i = 0; i < a.frames.size(); i++) {
-    if (a.frames[i].locals.size() != b.frames[i].locals.size() || a.frames[i].stack.size() != b.frames[i].stack.size()) return false;
-  }
-  return true;
+bool same_nulls(const std::vector<ValueId>& a, const std::vector<ValueId>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](ValueId x, ValueId y) { return (x == kNull) == (y == kNull); });
+}
+
+// The same place in the same code, with the same slots bound: what was recorded from one may go on from the other. Code objects are
+// compared by fingerprint, as each trace has objects of its own.
+bool same_frame(const Trace& t, const SnapshotFrame& a, const Trace& u, const SnapshotFrame& b) {
+  return a.offset == b.offset && a.after == b.after && a.action == b.action &&
+         t.objects[a.code].fingerprint == u.objects[b.code].fingerprint && same_nulls(a.locals, b.locals) && same_nulls(a.stack, b.stack);
+}
+
+bool same_place(const Trace& t, const Snapshot& a, const Trace& u, const Snapshot& b) {
+  return std::equal(a.frames.begin(), a.frames.end(), b.frames.begin(), b.frames.end(),
+                    [&](const SnapshotFrame& x, const SnapshotFrame& y) { return same_frame(t, x, u, y); });
 }
 
 const Snapshot* exit_of(const Trace& parent, const Trace& side) {
@@ -261,48 +269,44 @@ const Snapshot* exit_of(const Trace& parent, const Trace& side) {
   return s < 0 ? nullptr : &parent.snapshots[s];
 }
 
-using ByNumber = std::map<int32_t, const Trace*>;
+const Trace* by_number(const std::vector<Trace>& traces, int32_t number) {
+  auto found = std::find_if(traces.begin(), traces.end(), [&](const Trace& t) { return t.number == number; });
+  return found == traces.end() ? nullptr : &*found;
+}
 
-std::string verify_links(const Trace& trace, const ByNumber& traces) {
+std::string verify_jump(const Trace& trace, const std::vector<Trace>& traces) {
   const Op& end = trace.ops.back();
-  if (end.kind == OpKind::jump) {
-    auto target = traces.find(end.imm);
-    if (target == traces.end()) return "jump to a trace that is not there";
-    const Trace& to = *target->second;
-    if (!to.entry.frames.empty() && !same_slots(to.entry, trace.snapshots[end.snapshot])) return "jump to a trace with other slots";
-  }
-  if (trace.anchor != AnchorKind::exit) return "";
-  auto parent = traces.find(trace.parent);
-  if (parent == traces.end()) return "its parent is not there";
-  const Snapshot* left = exit_of(*parent->second, trace);
-  if (left == nullptr) return "its parent does not leave there";
-  if (!same_slots(*left, trace.entry)) return "its entry has other slots than its parent's exit";
-  // Not a cycle: following parents ends within as many steps as there are traces.
-  const Trace* up = &trace;
-  for (size_t steps = 0; up->anchor == AnchorKind::exit; steps++) {
-    auto next = traces.find(up->parent);
-    if (next == traces.end() || steps > traces.size()) return "its parents end nowhere";
-    up = next->second;
-  }
+  const Trace* target = by_number(traces, end.imm);
+  if (target == nullptr) return "jumps to a trace that is not there";
+  if (!same_place(trace, trace.snapshots[end.snapshot], *target, target->entry)) return "jumps to a trace of another place";
   return "";
+}
+
+std::string verify_parents(const Trace& trace, const std::vector<Trace>& traces) {
+  const Trace* parent = by_number(traces, trace.parent);
+  if (parent == nullptr) return "its parent is not there";
+  const Snapshot* left = exit_of(*parent, trace);
+  if (left == nullptr) return "its parent does not leave there";
+  if (!same_place(trace, trace.entry, *parent, *left)) return "its parent leaves at another place";
+  // Not a cycle: following parents ends within as many steps as there are traces.
+  const Trace* up = parent;
+  for (size_t steps = 0; up != nullptr && up->anchor == AnchorKind::exit; steps++) {
+    if (steps > traces.size()) return "its parents are a cycle";
+    up = by_number(traces, up->parent);
+  }
+  return up == nullptr ? "a parent of its parent is not there" : "";
 }
 
 }  // namespace
 
 std::string verify(const Trace& trace) { return Verifier(trace).run(); }
 
-std::string verify_tree(const std::vector<Trace>& traces) {
-  ByNumber by_number;
-  for (const Trace& trace : traces) {
-    std::string fault = verify(trace);
-    if (fault.empty() && !by_number.emplace(trace.number, &trace).second) fault = "number used twice";
-    if (!fault.empty()) return "trace " + std::to_string(trace.number) + ": " + fault;
+std::string verify_links(const Trace& trace, const std::vector<Trace>& traces) {
+  if (trace.ops.back().kind == OpKind::jump) {
+    std::string fault = verify_jump(trace, traces);
+    if (!fault.empty()) return fault;
   }
-  for (const Trace& trace : traces) {
-    std::string fault = verify_links(trace, by_number);
-    if (!fault.empty()) return "trace " + std::to_string(trace.number) + ": " + fault;
-  }
-  return "";
+  return trace.anchor == AnchorKind::exit ? verify_parents(trace, traces) : "";
 }
 
 }  // namespace dalsegno

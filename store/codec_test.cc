@@ -1,0 +1,65 @@
+// Round trips of random traces, and bytes nobody encoded.
+#include "store/codec.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "trace/testing.h"
+
+namespace dalsegno::store {
+namespace {
+
+TEST(Codec, RoundTrip) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 400; i++) {
+    const Trace trace = testing::random_trace(random, i % 80);
+    const auto back = decode_trace(encode_trace(trace));
+    ASSERT_TRUE(back.has_value());
+    ASSERT_EQ(*back, trace);
+  }
+}
+
+TEST(Codec, EveryPrefixIsRefused) {
+  std::mt19937_64 random(4);
+  const std::string bytes = encode_trace(testing::random_trace(random, 20));
+  for (size_t n = 0; n < bytes.size(); n++) ASSERT_FALSE(decode_trace(std::string_view(bytes).substr(0, n)).has_value());
+  EXPECT_FALSE(decode_trace(bytes + "x").has_value());
+}
+
+// Damage that slipped past the checksum: refused, or a trace that verify() and print() survive.
+TEST(Codec, DamagedBytesNeverCrash) {
+  std::mt19937_64 random(5);
+  int decoded = 0;
+  for (int i = 0; i < 40000; i++) {
+    std::string bytes = encode_trace(testing::random_trace(random, 8));
+    for (int n = 1 + i % 3; n > 0; n--) bytes[random() % bytes.size()] = static_cast<char>(random());
+    if (auto trace = decode_trace(bytes)) {
+      decoded++;
+      verify(*trace);
+      print(*trace);
+    }
+  }
+  EXPECT_GT(decoded, 1000);
+}
+
+TEST(Codec, HostileLengths) {
+  const std::string good = encode_trace(testing::small_trace());
+  const size_t header = good.find('\n') + 1;
+  for (size_t at = header; at < good.size(); at++) {
+    std::string bytes = good.substr(0, at) + "\xff\xff\xff\xff\x0f" + good.substr(at);
+    auto trace = decode_trace(bytes);
+    EXPECT_TRUE(!trace || trace->ops.size() < 100);
+    bytes.replace(at, 5, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+    EXPECT_FALSE(decode_trace(bytes).has_value());
+  }
+}
+
+TEST(Codec, OtherTablesAreRefused) {
+  std::string bytes = encode_trace(testing::small_trace());
+  bytes[6] = bytes[6] == 'a' ? 'b' : 'a';
+  EXPECT_FALSE(decode_trace(bytes).has_value());
+}
+
+}  // namespace
+}  // namespace dalsegno::store
