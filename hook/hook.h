@@ -37,8 +37,8 @@ enum class WatchStatus : uint8_t {
   kLost,      // sys.settrace was called inside, or another tool took our events
 };
 
-// Starts watching the calling thread. Every instruction (from RESUME on) of frames whose code was passed to watch_code, in this
-// thread only, is announced to `watcher`. Never raises.
+// Starts watching the calling thread. Every instruction but RESUME and what stands before it, of frames whose code was passed to
+// watch_code, in this thread only, is announced to `watcher` (EXTENDED_ARG and the instruction behind it each). Never raises.
 WatchStatus watch_start(Watcher* watcher);
 // Adds a code object. Frames of it that are *entered or already running* afterwards are announced from their next instruction on
 // (3.11: for a frame already running, pass it through watch_frame instead). False (no exception set) if it cannot be watched.

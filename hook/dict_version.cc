@@ -1,0 +1,86 @@
+// Versions of dicts. 3.11 keeps a version tag in each dict. Later it is deprecated, and a dict watcher counts changes instead.
+#include "hook/frame_access.h"
+
+#include <unordered_map>
+#include <utility>
+
+namespace dalsegno::hook {
+
+#if DALSEGNO_PY311
+
+bool init_dict_version() { return true; }
+
+DictVersion::DictVersion(PyObject* dict) : dict_(Py_NewRef(dict)) {
+  current_ = &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+  seen_ = *current_;
+}
+
+DictVersion::~DictVersion() { Py_XDECREF(dict_); }
+
+#else
+
+namespace {
+
+struct Counter {
+  uint64_t changes = 0;
+  int users = 0;
+};
+
+// Node-based: the address of a Counter stays. Never destroyed, as dicts may still change while the process ends.
+using Counters = std::unordered_map<PyObject*, Counter>;
+Counters& counters() {
+  static auto* all = new Counters;
+  return *all;
+}
+int g_watcher = -1;  // -1: all eight watchers of the interpreter are taken; the version tag serves instead
+
+int on_change(PyDict_WatchEvent, PyObject* dict, PyObject*, PyObject*) {
+  const auto found = counters().find(dict);
+  if (found != counters().end()) ++found->second.changes;
+  return 0;
+}
+
+}  // namespace
+
+bool init_dict_version() {
+  if (g_watcher >= 0) return true;
+  g_watcher = PyDict_AddWatcher(on_change);
+  if (g_watcher < 0) PyErr_Clear();
+  return true;
+}
+
+DictVersion::DictVersion(PyObject* dict) : dict_(Py_NewRef(dict)) {
+  current_ = &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+  if (g_watcher >= 0) {
+    Counter& counter = counters()[dict];
+    if (counter.users++ == 0 && PyDict_Watch(g_watcher, dict) < 0) PyErr_Clear();
+    current_ = &counter.changes;
+  }
+  seen_ = *current_;
+}
+
+DictVersion::~DictVersion() {
+  if (dict_ == nullptr) return;
+  if (g_watcher >= 0) {
+    const auto found = counters().find(dict_);
+    if (found != counters().end() && --found->second.users == 0) {
+      counters().erase(found);
+      if (PyDict_Unwatch(g_watcher, dict_) < 0) PyErr_Clear();
+    }
+  }
+  Py_DECREF(dict_);
+}
+
+#endif
+
+DictVersion::DictVersion(DictVersion&& other) noexcept
+    : dict_(std::exchange(other.dict_, nullptr)), current_(other.current_), seen_(other.seen_) {}
+
+DictVersion& DictVersion::operator=(DictVersion&& other) noexcept {
+  std::swap(dict_, other.dict_);
+  std::swap(current_, other.current_);
+  std::swap(seen_, other.seen_);
+  return *this;
+}
+
+}  // namespace dalsegno::hook

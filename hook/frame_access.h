@@ -1,0 +1,116 @@
+// Private to hook/. Every field of CPython's frame structures that differs between 3.11, 3.12 and 3.13 is named here and nowhere else.
+// Must be included before anything that includes Python.h. All functions need the GIL.
+#pragma once
+#ifndef Py_BUILD_CORE
+#define Py_BUILD_CORE 1
+#endif
+#include <Python.h>
+#include <frameobject.h>
+#undef _PyGC_FINALIZED  // 3.11 defines it twice, differently
+#include "internal/pycore_code.h"
+#include "internal/pycore_frame.h"
+
+#include "hook/hook.h"
+
+#define DALSEGNO_PY311 (PY_VERSION_HEX < 0x030c0000)
+#define DALSEGNO_PY313 (PY_VERSION_HEX >= 0x030d0000)
+
+namespace dalsegno::hook {
+
+using Frame = _PyInterpreterFrame;
+
+#if DALSEGNO_PY313
+inline Frame*& current_frame(PyThreadState* thread) { return thread->current_frame; }
+inline PyCodeObject* code_of(const Frame* frame) { return reinterpret_cast<PyCodeObject*>(frame->f_executable); }
+inline void set_code(Frame* frame, PyCodeObject* code) { frame->f_executable = reinterpret_cast<PyObject*>(code); }
+#else
+inline Frame*& current_frame(PyThreadState* thread) { return thread->cframe->current_frame; }
+inline PyCodeObject* code_of(const Frame* frame) { return frame->f_code; }
+inline void set_code(Frame* frame, PyCodeObject* code) { frame->f_code = code; }
+#endif
+
+#if DALSEGNO_PY311
+inline PyFunctionObject* function_of(const Frame* frame) { return frame->f_func; }
+inline void set_function(Frame* frame, PyFunctionObject* function) { frame->f_func = function; }
+#else
+inline PyFunctionObject* function_of(const Frame* frame) { return reinterpret_cast<PyFunctionObject*>(frame->f_funcobj); }
+inline void set_function(Frame* frame, PyFunctionObject* function) { frame->f_funcobj = reinterpret_cast<PyObject*>(function); }
+#endif
+
+// The frame is about to run the instruction at `offset`.
+inline void set_next(Frame* frame, int offset) {
+#if DALSEGNO_PY313
+  frame->instr_ptr = _PyCode_CODE(code_of(frame)) + offset;
+#else
+  frame->prev_instr = _PyCode_CODE(code_of(frame)) + offset - 1;
+#endif
+}
+
+// The frame is executing the instruction at `offset`: what f_lasti, f_lineno and tracebacks show.
+inline void set_executing(Frame* frame, int offset) {
+#if DALSEGNO_PY313
+  frame->instr_ptr = _PyCode_CODE(code_of(frame)) + offset;
+#else
+  frame->prev_instr = _PyCode_CODE(code_of(frame)) + offset;
+#endif
+}
+
+inline PyCodeObject* code_of(const PyFunctionObject* function) { return reinterpret_cast<PyCodeObject*>(function->func_code); }
+inline bool is_generator_like(const PyCodeObject* code) {
+  return (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0;
+}
+
+// Python calls that this thread may still nest.
+inline int& recursion_remaining(PyThreadState* thread) {
+#if DALSEGNO_PY311
+  return thread->recursion_remaining;
+#else
+  return thread->py_recursion_remaining;
+#endif
+}
+
+// Counts frames that stand in the chain without an evaluator of their own against the recursion limit, as eager would. Never takes
+// the last of it, so that RecursionError comes at eager's depth or later, and never inside the bookkeeping.
+class RecursionDebt {
+ public:
+  RecursionDebt(PyThreadState* thread, int frames) : thread_(thread), taken_(frames) {
+    const int spare = recursion_remaining(thread) - 1;
+    if (taken_ > spare) taken_ = spare > 0 ? spare : 0;
+    recursion_remaining(thread) -= taken_;
+  }
+  ~RecursionDebt() { recursion_remaining(thread_) += taken_; }
+  RecursionDebt(const RecursionDebt&) = delete;
+
+ private:
+  PyThreadState* thread_;
+  int taken_;
+};
+
+// ---- frame_object.cc -------------------------------------------------------------------------------------------------------
+
+// The frame object of a frame whose `previous` is set; borrowed, made if there is none yet. Null (no exception set) without memory.
+PyFrameObject* frame_object_of(PyThreadState* thread, Frame* frame);
+
+// Makes a frame object that owns its data (give_frame_object's result) the frame object of `frame`, whose localsplus is filled and
+// owned. The object's variables win over the frame's: f_locals may have written to them. Steals `object`.
+void attach_frame_object(PyFrameObject* object, Frame* frame);
+
+// The reverse: detaches the frame object of `frame` and moves the frame's data into it (functions, code and values: new
+// references for function and code, the frame's own for the rest), so that it may be touched at any time. Returns it (owned).
+PyFrameObject* give_frame_object(PyThreadState* thread, Frame* frame);
+
+// Drops a frame object that nobody else needs, so that nothing of it points to `frame` any more.
+void drop_frame_object(Frame* frame);
+
+// ---- unwind.cc -------------------------------------------------------------------------------------------------------------
+
+// Runs `frame` as if its instruction at `offset` had just raised the exception that is set. As _PyEval_EvalFrameDefault otherwise.
+PyObject* throw_into(PyThreadState* thread, Frame* frame, int offset);
+
+// ---- init of the parts: false with an exception set -------------------------------------------------------------------------
+
+bool init_observe();
+bool init_dict_version();
+bool init_range();
+
+}  // namespace dalsegno::hook

@@ -1,0 +1,61 @@
+// Observing the instructions of running code: what both ways (sys.monitoring, trace function) have in common.
+#include "hook/watch_state.h"
+
+#include <algorithm>
+
+namespace dalsegno::hook {
+
+WatchState g_watch;
+
+bool is_watched(const PyCodeObject* code) {
+  return std::find(g_watch.codes.begin(), g_watch.codes.end(), code) != g_watch.codes.end();
+}
+
+void announce(PyThreadState* thread, Frame* frame, int offset, int stack_depth) {
+  if (g_watch.watcher == nullptr || g_watch.thread != thread) return;
+  const FrameView view{frame, frame->previous, function_of(frame), code_of(frame), frame->localsplus, offset, stack_depth};
+  g_watch.watcher->before(view);
+}
+
+WatchStatus watch_start(Watcher* watcher) {
+  if (g_watch.watcher != nullptr) return WatchStatus::kBusy;
+  PyThreadState* thread = PyThreadState_Get();
+  if (thread->c_tracefunc != nullptr || thread->c_profilefunc != nullptr || thread->tracing != 0) return WatchStatus::kTraced;
+  const WatchStatus status = start_events(thread);
+  if (status != WatchStatus::kOk) return status;
+  g_watch.watcher = watcher;
+  g_watch.thread = thread;
+  g_watch.lost = false;
+  return WatchStatus::kOk;
+}
+
+bool watch_code(PyCodeObject* code) {
+  if (g_watch.watcher == nullptr) return false;
+  if (is_watched(code)) return true;
+  if (!arm_code(code)) return false;
+  Py_INCREF(code);
+  g_watch.codes.push_back(code);
+  return true;
+}
+
+bool watch_frame(void* frame_id) {
+  Frame* frame = static_cast<Frame*>(frame_id);
+  if (g_watch.watcher == nullptr || !is_watched(code_of(frame))) return false;
+  return arm_frame(g_watch.thread, frame);
+}
+
+WatchStatus watch_stop() {
+  if (g_watch.watcher == nullptr) return WatchStatus::kOk;
+  PyThreadState* thread = g_watch.thread;
+  g_watch.watcher = nullptr;  // from here on nothing is announced, whatever the calls below do
+  const bool complete = stop_events(thread) && !g_watch.lost;
+  std::vector<PyCodeObject*> codes;
+  codes.swap(g_watch.codes);
+  g_watch.thread = nullptr;
+  for (PyCodeObject* code : codes) Py_DECREF(code);
+  return complete ? WatchStatus::kOk : WatchStatus::kLost;
+}
+
+bool watching() { return g_watch.watcher != nullptr && g_watch.thread == PyThreadState_Get(); }
+
+}  // namespace dalsegno::hook

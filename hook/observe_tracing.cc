@@ -1,0 +1,80 @@
+// Observing on CPython 3.11: a C trace function and per-frame opcode events.
+#include "hook/watch_state.h"
+
+#if DALSEGNO_PY311
+#include <opcode.h>
+
+namespace dalsegno::hook {
+namespace {
+
+// f_trace_opcodes is a bool to Python, but a char here: our own bit leaves a user's True alone.
+constexpr char kOurBit = 2;
+
+void mark(PyFrameObject* object) { object->f_trace_opcodes = static_cast<char>(object->f_trace_opcodes | kOurBit); }
+void unmark(PyFrameObject* object) { object->f_trace_opcodes = static_cast<char>(object->f_trace_opcodes & ~kOurBit); }
+bool marked(const PyFrameObject* object) { return (object->f_trace_opcodes & kOurBit) != 0; }
+
+// The interpreter does not trace the instruction behind an EXTENDED_ARG. Nothing has changed by then, so it is announced from here.
+void announce_prefixed(PyThreadState* thread, Frame* frame) {
+  const _Py_CODEUNIT* code = _PyCode_CODE(code_of(frame));
+  int offset = _PyInterpreterFrame_LASTI(frame);
+  const int depth = frame->stacktop - code_of(frame)->co_nlocalsplus;
+  announce(thread, frame, offset, depth);
+  while (_Py_OPCODE(code[offset]) == EXTENDED_ARG) announce(thread, frame, ++offset, depth);
+}
+
+// Trace function. Called with the thread's `tracing` raised, so nothing that runs in here is traced.
+int on_trace(PyObject*, PyFrameObject* object, int what, PyObject*) {
+  PyThreadState* thread = PyThreadState_Get();
+  if (what == PyTrace_OPCODE) {
+    if (marked(object)) announce_prefixed(thread, object->f_frame);
+  } else if (what == PyTrace_CALL) {
+    // At RESUME, which has no opcode event of its own, nor one on later versions.
+    if (g_watch.watcher != nullptr && g_watch.thread == thread && is_watched(code_of(object->f_frame))) mark(object);
+  } else if (what == PyTrace_RETURN) {
+    unmark(object);
+  }
+  return 0;
+}
+
+void set_tracing(PyThreadState* thread, bool on) {
+  // As _PyEval_SetTrace, without its audit event; sys.gettrace() shows c_traceobj, which stays null.
+  thread->c_tracefunc = on ? on_trace : nullptr;
+  const bool use = thread->c_tracefunc != nullptr || thread->c_profilefunc != nullptr;
+  if (thread->tracing == 0) thread->cframe->use_tracing = use ? 255 : 0;  // inside a trace function: set when it returns
+}
+
+}  // namespace
+
+WatchStatus start_events(PyThreadState* thread) {
+  set_tracing(thread, true);
+  return WatchStatus::kOk;
+}
+
+bool arm_code(PyCodeObject*) { return true; }  // frames are marked as they are entered
+
+bool arm_frame(PyThreadState* thread, Frame* frame) {
+  PyFrameObject* object = frame_object_of(thread, frame);
+  if (object == nullptr) return false;
+  mark(object);
+  return true;
+}
+
+bool stop_events(PyThreadState* thread) {
+  for (Frame* frame = current_frame(thread); frame != nullptr; frame = frame->previous) {
+    if (frame->frame_obj != nullptr) unmark(frame->frame_obj);
+  }
+  if (thread->c_tracefunc != on_trace) return false;  // sys.settrace was called: it is the user's now
+  set_tracing(thread, false);
+  return true;
+}
+
+bool init_observe() { return true; }
+
+bool thread_observed() {
+  const PyThreadState* thread = PyThreadState_Get();
+  return thread->c_profilefunc != nullptr || (thread->c_tracefunc != nullptr && thread->c_tracefunc != on_trace);
+}
+
+}  // namespace dalsegno::hook
+#endif

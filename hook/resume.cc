@@ -1,0 +1,211 @@
+// Resuming functions in the middle (PEP 523): the function is called with dummy arguments and an evaluator set for just that one
+// entry, which overwrites the new frame with the image's values and lets CPython's own evaluator go on from there.
+#include <vector>
+
+#include "hook/frame_access.h"
+#include "hook/watch_state.h"
+
+namespace dalsegno::hook {
+namespace {
+
+// One call of resume().
+struct Activation {
+  FrameImage* frames;
+  int n;
+  PyObject* raised;
+  OnEntered on_entered;
+  void* context;
+  int entered = 0;  // frames that took their image's values
+};
+
+// The one-entry window (rule 14): from the moment the evaluator is set until it sees the frame it waits for.
+struct Window {
+  Activation* activation;
+  int index;
+  PyThreadState* thread;
+  PyFunctionObject* function;
+  _PyFrameEvalFunction previous;
+  bool open;
+#if DALSEGNO_PY311
+  int collecting;
+#endif
+};
+
+Window* g_window = nullptr;  // guarded by the GIL
+
+PyObject* enter(Activation* activation, int index);
+
+// Values of a frame that could not be entered.
+void drop_image(FrameImage* image) {
+  const int count = code_of(image->function)->co_nlocalsplus;
+  for (int i = 0; i < count; ++i) Py_CLEAR(image->locals[i]);
+  for (int i = 0; i < image->depth; ++i) Py_CLEAR(image->stack[i]);
+  Py_CLEAR(image->f_locals);
+  Py_CLEAR(image->frame_object);
+}
+
+void fill_frame(Frame* frame, FrameImage* image) {
+  const int count = code_of(frame)->co_nlocalsplus;
+  for (int i = 0; i < count; ++i) {
+    PyObject* dummy = frame->localsplus[i];  // None, an empty tuple or dict: dropping it runs no code
+    frame->localsplus[i] = image->locals[i];
+    image->locals[i] = nullptr;
+    Py_XDECREF(dummy);
+  }
+  for (int i = 0; i < image->depth; ++i) {
+    frame->localsplus[count + i] = image->stack[i];
+    image->stack[i] = nullptr;
+  }
+  frame->stacktop = count + image->depth;
+  if (image->f_locals != nullptr) {
+    Py_XSETREF(frame->f_locals, image->f_locals);
+    image->f_locals = nullptr;
+  }
+  set_next(frame, image->offset);
+  if (image->frame_object != nullptr) {
+    PyFrameObject* object = image->frame_object;
+    image->frame_object = nullptr;
+    attach_frame_object(object, frame);
+  }
+}
+
+void set_raised(PyObject* raised) {  // steals; unlike PyErr_SetObject it leaves __context__ as it is
+#if DALSEGNO_PY311
+  PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(raised))), raised, PyException_GetTraceback(raised));
+#else
+  PyErr_SetRaisedException(raised);
+#endif
+}
+
+PyObject* run_innermost(PyThreadState* thread, Frame* frame, Activation* activation, int offset) {
+  if (activation->raised == nullptr) return _PyEval_EvalFrameDefault(thread, frame, 0);
+  PyObject* raised = activation->raised;
+  activation->raised = nullptr;
+  set_raised(raised);
+  return throw_into(thread, frame, offset);
+}
+
+// Rule 2: while the frame inside runs, this one is linked as the current frame, at its call.
+PyObject* run_inner(PyThreadState* thread, Frame* frame, Activation* activation, int index) {
+  set_executing(frame, activation->frames[index].offset);
+  frame->previous = current_frame(thread);
+  current_frame(thread) = frame;
+  PyObject* result;
+  {
+    RecursionDebt debt(thread, 1);
+    result = enter(activation, index + 1);
+  }
+  current_frame(thread) = frame->previous;
+  return result;
+}
+
+PyObject* run_outer(PyThreadState* thread, Frame* frame, Activation* activation, int index) {
+  const FrameImage& image = activation->frames[index];
+  PyObject* result = run_inner(thread, frame, activation, index);
+  if (result == nullptr) return throw_into(thread, frame, image.offset);
+  if (image.action == ReturnAction::kPush) {
+    frame->localsplus[frame->stacktop++] = result;
+  } else {
+    Py_DECREF(result);
+  }
+  set_next(frame, image.after);
+  return _PyEval_EvalFrameDefault(thread, frame, 0);
+}
+
+PyObject* run_entered(PyThreadState* thread, Frame* frame, Activation* activation, int index) {
+  activation->entered = index + 1;
+  fill_frame(frame, &activation->frames[index]);
+  announce_entered(thread, frame);
+  if (activation->on_entered != nullptr) activation->on_entered(activation->context, index, frame);
+  if (index + 1 < activation->n) return run_outer(thread, frame, activation, index);
+  return run_innermost(thread, frame, activation, activation->frames[index].offset);
+}
+
+void close_window(Window* window) {
+  if (!window->open) return;
+  window->open = false;
+  g_window = nullptr;
+  _PyInterpreterState_SetEvalFrameFunc(window->thread->interp, window->previous);
+#if DALSEGNO_PY311
+  if (window->collecting) PyGC_Enable();
+#endif
+}
+
+PyObject* evaluate_entry(PyThreadState* thread, Frame* frame, int throwflag) {
+  Window* window = g_window;
+  if (window == nullptr) return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+  if (window->thread != thread || window->function != function_of(frame) || throwflag) {
+    return window->previous(thread, frame, throwflag);
+  }
+  Activation* activation = window->activation;
+  const int index = window->index;
+  close_window(window);
+  return run_entered(thread, frame, activation, index);
+}
+
+void open_window(Window* window) {
+#if DALSEGNO_PY311
+  window->collecting = PyGC_Disable();  // 3.11 collects while arguments are being bound
+#endif
+  window->previous = _PyInterpreterState_GetEvalFrameFunc(window->thread->interp);
+  window->open = true;
+  g_window = window;
+  _PyInterpreterState_SetEvalFrameFunc(window->thread->interp, evaluate_entry);
+}
+
+// Names of the keyword-only parameters, as a call passes them.
+PyObject* keyword_names(const PyCodeObject* code) {
+  PyObject* names = PyTuple_New(code->co_kwonlyargcount);
+  if (names == nullptr) return nullptr;
+  for (int i = 0; i < code->co_kwonlyargcount; ++i) {
+    PyTuple_SET_ITEM(names, i, Py_NewRef(PyTuple_GET_ITEM(code->co_localsplusnames, code->co_argcount + i)));
+  }
+  return names;
+}
+
+PyObject* call_with_dummies(PyFunctionObject* function) {
+  const PyCodeObject* code = code_of(function);
+  const size_t count = static_cast<size_t>(code->co_argcount) + code->co_kwonlyargcount;
+  PyObject* few[16];
+  std::vector<PyObject*> many;
+  PyObject** dummies = few;
+  if (count > std::size(few)) {
+    many.resize(count);
+    dummies = many.data();
+  }
+  for (size_t i = 0; i < count; ++i) dummies[i] = Py_None;
+  PyObject* names = nullptr;
+  if (code->co_kwonlyargcount > 0 && (names = keyword_names(code)) == nullptr) return nullptr;
+  PyObject* result = PyObject_Vectorcall(reinterpret_cast<PyObject*>(function), dummies, code->co_argcount, names);
+  Py_XDECREF(names);
+  return result;
+}
+
+bool check_enterable(const PyFunctionObject* function) {
+  if (!is_generator_like(code_of(function))) return true;
+  PyErr_Format(PyExc_SystemError, "dalsegno: the frame of generator %R cannot be resumed", function->func_qualname);
+  return false;
+}
+
+// Enters frames[index] and those inside it. Its result, or null with an exception set.
+PyObject* enter(Activation* activation, int index) {
+  FrameImage& image = activation->frames[index];
+  if (!check_enterable(image.function)) return nullptr;
+  Window window{activation, index, PyThreadState_Get(), image.function};
+  open_window(&window);
+  PyObject* result = call_with_dummies(image.function);
+  close_window(&window);  // still open where the frame could not even be made
+  return result;
+}
+
+}  // namespace
+
+PyObject* resume(FrameImage* frames, int n, PyObject* raised, OnEntered on_entered, void* context) {
+  Activation activation{frames, n, raised, on_entered, context};
+  PyObject* result = enter(&activation, 0);
+  for (int i = activation.entered; i < n; ++i) drop_image(&frames[i]);
+  Py_XDECREF(activation.raised);
+  return result;
+}
+
+}  // namespace dalsegno::hook

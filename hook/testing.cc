@@ -1,0 +1,369 @@
+// The extension module dalsegno._hooktest: hook.h as Python sees it, for the tests only. Frames come in as tuples
+// (function, offset, after, locals, stack, action, f_locals, frame_object), outermost first, with the object NULL for a null pointer.
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "hook/frame_access.h"
+
+namespace {
+
+using namespace dalsegno::hook;
+
+PyObject* g_null = nullptr;  // stands for a null pointer in lists of values
+
+// Owns a reference.
+class Ref {
+ public:
+  explicit Ref(PyObject* object = nullptr) : object_(object) {}
+  ~Ref() { Py_XDECREF(object_); }
+  Ref(const Ref&) = delete;
+  Ref(Ref&& other) noexcept : object_(other.release()) {}
+  PyObject* get() const { return object_; }
+  PyObject* release() { return std::exchange(object_, nullptr); }
+  explicit operator bool() const { return object_ != nullptr; }
+
+ private:
+  PyObject* object_;
+};
+
+PyObject* or_null(PyObject* value) { return value != nullptr ? value : g_null; }
+PyObject* or_none(PyObject* value) { return value != nullptr ? value : Py_None; }
+PyObject* from_test(PyObject* value) { return value == g_null ? nullptr : Py_NewRef(value); }
+
+// Takes the exception that is set.
+PyObject* take_exception() {
+#if DALSEGNO_PY311
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback != nullptr) PyException_SetTraceback(value, traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return value;
+#else
+  return PyErr_GetRaisedException();
+#endif
+}
+
+// (True, result) or (False, exception), stealing the result.
+PyObject* outcome_of(PyObject* result) {
+  if (result != nullptr) return Py_BuildValue("(ON)", Py_True, result);
+  return Py_BuildValue("(ON)", Py_False, take_exception());
+}
+
+// Images with storage for their values (owned until resume has stolen them).
+class Images {
+ public:
+  ~Images() {
+    for (size_t i = 0; i < frames.size(); ++i) {
+      for (PyObject*& value : values_[i]) Py_CLEAR(value);
+      Py_CLEAR(frames[i].f_locals);
+      Py_CLEAR(frames[i].frame_object);
+    }
+  }
+  FrameImage& add(PyFunctionObject* function, std::vector<PyObject*> values) {
+    values_.push_back(std::move(values));
+    FrameImage image;
+    image.function = function;
+    image.locals = values_.back().data();
+    const int count = code_of(function)->co_nlocalsplus;
+    image.stack = image.locals + count;
+    image.depth = static_cast<int>(values_.back().size()) - count;
+    frames.push_back(image);
+    return frames.back();
+  }
+  bool parse(PyObject* list);
+  int count() const { return static_cast<int>(frames.size()); }
+  std::vector<FrameImage> frames;
+
+ private:
+  std::vector<std::vector<PyObject*>> values_;
+};
+
+bool Images::parse(PyObject* list) {
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject *function, *locals, *stack, *f_locals, *frame_object;
+    int offset, after, action;
+    if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "O!iiO!O!iOO", &PyFunction_Type, &function, &offset, &after, &PyList_Type, &locals,
+                          &PyList_Type, &stack, &action, &f_locals, &frame_object)) {
+      return false;
+    }
+    std::vector<PyObject*> values;
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(locals); ++k) values.push_back(from_test(PyList_GET_ITEM(locals, k)));
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(stack); ++k) values.push_back(from_test(PyList_GET_ITEM(stack, k)));
+    FrameImage& image = add(reinterpret_cast<PyFunctionObject*>(function), std::move(values));
+    image.offset = offset;
+    image.after = after;
+    image.action = action == 0 ? ReturnAction::kPush : ReturnAction::kDiscard;
+    image.f_locals = from_test(f_locals);
+    image.frame_object = reinterpret_cast<PyFrameObject*>(from_test(frame_object));
+  }
+  return true;
+}
+
+// ---- observing -------------------------------------------------------------------------------------------------------------
+
+// Lists (code name, offset, depth, frame, caller's frame); can add a code object, or stop, at a given event.
+class Lister : public Watcher {
+ public:
+  void before(const FrameView& view) noexcept override {
+    Ref event(Py_BuildValue("(OiiKK)", view.code->co_name, view.offset, view.stack_depth, reinterpret_cast<unsigned long long>(view.id),
+                            reinterpret_cast<unsigned long long>(view.previous)));
+    if (event) PyList_Append(events.get(), event.get());
+    const Py_ssize_t seen = PyList_GET_SIZE(events.get());
+    if (seen == add_at && add != nullptr) added = watch_code(add);
+    if (seen == stop_at) status = watch_stop();
+  }
+  Ref events{PyList_New(0)};
+  PyCodeObject* add = nullptr;
+  Py_ssize_t add_at = -1;
+  Py_ssize_t stop_at = -1;
+  bool added = false;
+  WatchStatus status = WatchStatus::kOk;
+};
+
+std::unique_ptr<Lister> g_lister;
+
+// watch_start(code...) -> status
+PyObject* py_watch_start(PyObject*, PyObject* args) {
+  auto lister = std::make_unique<Lister>();
+  const WatchStatus status = watch_start(lister.get());
+  if (status == WatchStatus::kOk) {
+    g_lister = std::move(lister);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
+      if (!watch_code(reinterpret_cast<PyCodeObject*>(PyTuple_GET_ITEM(args, i)))) {
+        watch_stop();
+        return PyLong_FromLong(static_cast<long>(WatchStatus::kOtherTool));
+      }
+    }
+  }
+  return PyLong_FromLong(static_cast<long>(status));
+}
+
+// watch_stop() -> (status, events)
+PyObject* py_watch_stop(PyObject*, PyObject*) {
+  const bool stopped_inside = g_lister != nullptr && !watching();
+  const WatchStatus status = watch_stop();
+  if (g_lister == nullptr) return Py_BuildValue("(i[])", static_cast<int>(status));
+  const WatchStatus shown = stopped_inside ? g_lister->status : status;
+  PyObject* result = Py_BuildValue("(iO)", static_cast<int>(shown), g_lister->events.get());
+  g_lister.reset();
+  return result;
+}
+
+// watch_plan(stop_at, add_at, code): what to do inside `before`
+PyObject* py_watch_plan(PyObject*, PyObject* args) {
+  PyObject* code;
+  if (!PyArg_ParseTuple(args, "nnO", &g_lister->stop_at, &g_lister->add_at, &code)) return nullptr;
+  g_lister->add = PyCode_Check(code) ? reinterpret_cast<PyCodeObject*>(code) : nullptr;
+  Py_RETURN_NONE;
+}
+
+PyObject* py_watch_code(PyObject*, PyObject* code) { return PyBool_FromLong(watch_code(reinterpret_cast<PyCodeObject*>(code))); }
+
+// watch_caller() -> bool: watch_frame for the frame that calls this
+PyObject* py_watch_caller(PyObject*, PyObject*) { return PyBool_FromLong(watch_frame(current_frame(PyThreadState_Get()))); }
+
+PyObject* py_watching(PyObject*, PyObject*) { return PyBool_FromLong(watching()); }
+PyObject* py_thread_observed(PyObject*, PyObject*) { return PyBool_FromLong(thread_observed()); }
+
+// ---- resuming --------------------------------------------------------------------------------------------------------------
+
+void note_entered(void* context, int index, void* frame_id) {
+  Ref note(Py_BuildValue("(iK)", index, reinterpret_cast<unsigned long long>(frame_id)));
+  if (note && context != nullptr) PyList_Append(static_cast<PyObject*>(context), note.get());
+}
+
+// resume(frames, raised or None, entered: list or None) -> result
+PyObject* py_resume(PyObject*, PyObject* args) {
+  PyObject *list, *raised, *entered = Py_None;
+  if (!PyArg_ParseTuple(args, "O!O|O", &PyList_Type, &list, &raised, &entered)) return nullptr;
+  Images images;
+  if (!images.parse(list)) return nullptr;
+  return resume(images.frames.data(), images.count(), raised == Py_None ? nullptr : Py_NewRef(raised),
+                entered == Py_None ? nullptr : note_entered, entered == Py_None ? nullptr : entered);
+}
+
+// Leaves a running chain of frames: at the k-th event, rebuilds all frames of the given functions and resumes them, nested in the
+// original, which goes on afterwards. `places` maps each code object to {code unit: (depth, legal offset, first unit, next instruction)}.
+class Cutter : public Watcher {
+ public:
+  Cutter(PyObject* functions, PyObject* places, long k, PyObject* raised) : functions_(functions), places_(places), k_(k), raised_(raised) {}
+  void before(const FrameView& view) noexcept override {
+    if (seen_++ != k_) return;
+    watch_stop();
+    event = Ref(Py_BuildValue("(Oi)", view.code->co_name, view.offset)).release();
+    Images images;
+    std::vector<Frame*> chain = chain_from(static_cast<Frame*>(view.id));
+    for (size_t i = chain.size(); i-- > 0;) add_image(&images, chain[i], i == 0 ? view.offset : -1);
+    PyObject* handled = Py_XNewRef(handled_exception());
+    outcome = outcome_of(resume(images.frames.data(), images.count(), Py_XNewRef(raised_)));
+    PyErr_SetHandledException(or_none(handled));  // the original goes on
+    Py_XDECREF(handled);
+  }
+  PyObject* event = nullptr;
+  PyObject* outcome = nullptr;
+
+ private:
+  PyFunctionObject* given(PyFunctionObject* function) const {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(functions_); ++i) {
+      auto* candidate = reinterpret_cast<PyFunctionObject*>(PyTuple_GET_ITEM(functions_, i));
+      if (candidate->func_code == function->func_code) return function;
+    }
+    return nullptr;
+  }
+  std::vector<Frame*> chain_from(Frame* frame) const {  // innermost first
+    std::vector<Frame*> chain;
+    while (frame != nullptr && frame->owner == FRAME_OWNED_BY_THREAD && PyFunction_Check(function_of(frame)) &&
+           given(function_of(frame)) != nullptr) {
+      chain.push_back(frame);
+      frame = frame->previous;
+    }
+    return chain;
+  }
+  int place(Frame* frame, int unit, int column) const {
+    PyObject* table = PyDict_GetItem(places_, reinterpret_cast<PyObject*>(code_of(frame)));
+    Ref key(PyLong_FromLong(unit));
+    PyObject* row = table != nullptr ? PyDict_GetItem(table, key.get()) : nullptr;
+    if (row == nullptr) Py_FatalError("_hooktest: no such place");
+    return static_cast<int>(PyLong_AsLong(PyTuple_GET_ITEM(row, column)));
+  }
+  void add_image(Images* images, Frame* frame, int offset) const {  // offset < 0: an outer frame, at its call
+    const bool inner = offset >= 0;
+    const int unit = inner ? offset : _PyInterpreterFrame_LASTI(frame);
+    const int count = code_of(frame)->co_nlocalsplus;
+    const int size = inner ? count + place(frame, unit, 0) : frame->stacktop;
+    std::vector<PyObject*> values;
+    for (int i = 0; i < size; ++i) values.push_back(Py_XNewRef(frame->localsplus[i]));
+    FrameImage& image = images->add(function_of(frame), std::move(values));
+    image.offset = place(frame, unit, inner ? 1 : 2);
+    image.after = place(frame, unit, 3);
+    if (!(code_of(frame)->co_flags & CO_OPTIMIZED)) image.f_locals = Py_XNewRef(frame->f_locals);
+  }
+  PyObject* functions_;
+  PyObject* places_;
+  long k_;
+  PyObject* raised_;
+  long seen_ = 0;
+};
+
+// cut(functions, places, k, raised, callable, args) -> None (no such event) or (event, outcome of what was resumed)
+PyObject* py_cut(PyObject*, PyObject* args) {
+  PyObject *functions, *places, *raised, *callable, *arguments;
+  long k;
+  if (!PyArg_ParseTuple(args, "O!O!lOOO!", &PyTuple_Type, &functions, &PyDict_Type, &places, &k, &raised, &callable, &PyTuple_Type,
+                        &arguments)) {
+    return nullptr;
+  }
+  Cutter cutter(functions, places, k, raised == Py_None ? nullptr : raised);
+  const WatchStatus status = watch_start(&cutter);
+  if (status != WatchStatus::kOk) return PyErr_Format(PyExc_RuntimeError, "watch_start: %d", static_cast<int>(status));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(functions); ++i) {
+    watch_code(code_of(reinterpret_cast<PyFunctionObject*>(PyTuple_GET_ITEM(functions, i))));
+  }
+  Ref result(PyObject_CallObject(callable, arguments));
+  if (!result) PyErr_Clear();
+  watch_stop();
+  if (cutter.event == nullptr) Py_RETURN_NONE;
+  return Py_BuildValue("(NN)", cutter.event, cutter.outcome);
+}
+
+// ---- linked frames ---------------------------------------------------------------------------------------------------------
+
+// link(frames, callable, *args) -> (outcome, kept, [f_locals or NULL], [frame object or NULL])
+PyObject* py_link(PyObject*, PyObject* args) {
+  Images images;
+  if (!images.parse(PyTuple_GET_ITEM(args, 0))) return nullptr;
+  Ref rest(PyTuple_GetSlice(args, 2, PyTuple_GET_SIZE(args)));
+  PyObject* outcome;
+  bool kept;
+  {
+    LinkedFrames linked(images.frames.data(), images.count());
+    outcome = outcome_of(PyObject_CallObject(PyTuple_GET_ITEM(args, 1), rest.get()));
+    kept = linked.unlink();
+  }
+  PyObject* dicts = PyList_New(0);
+  PyObject* objects = PyList_New(0);
+  for (const FrameImage& image : images.frames) {
+    PyList_Append(dicts, or_null(image.f_locals));
+    PyList_Append(objects, or_null(reinterpret_cast<PyObject*>(image.frame_object)));
+  }
+  return Py_BuildValue("(NONN)", outcome, kept ? Py_True : Py_False, dicts, objects);
+}
+
+// link_cost(frames, rounds) -> ns a frame
+PyObject* py_link_cost(PyObject*, PyObject* args) {
+  PyObject* list;
+  int rounds;
+  if (!PyArg_ParseTuple(args, "O!i", &PyList_Type, &list, &rounds)) return nullptr;
+  Images images;
+  if (!images.parse(list)) return nullptr;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < rounds; ++i) LinkedFrames linked(images.frames.data(), images.count());
+  const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
+  return PyFloat_FromDouble(spent.count() / rounds / images.count());
+}
+
+// ---- the rest --------------------------------------------------------------------------------------------------------------
+
+DictVersion* version_in(PyObject* capsule) { return static_cast<DictVersion*>(PyCapsule_GetPointer(capsule, nullptr)); }
+
+PyObject* py_dict_version(PyObject*, PyObject* dict) {
+  return PyCapsule_New(new DictVersion(dict), nullptr, [](PyObject* capsule) { delete version_in(capsule); });
+}
+PyObject* py_dict_unchanged(PyObject*, PyObject* capsule) { return PyBool_FromLong(version_in(capsule)->unchanged()); }
+PyObject* py_dict_refresh(PyObject*, PyObject* capsule) {
+  version_in(capsule)->refresh();
+  Py_RETURN_NONE;
+}
+// dict_move(from, to): the move assignment
+PyObject* py_dict_move(PyObject*, PyObject* args) {
+  PyObject *from, *to;
+  if (!PyArg_ParseTuple(args, "OO", &from, &to)) return nullptr;
+  *version_in(to) = std::move(*version_in(from));
+  Py_RETURN_NONE;
+}
+
+// range_next(iterator) -> (status, value)
+PyObject* py_range_next(PyObject*, PyObject* iterator) {
+  int64_t value = 0;
+  const int status = range_next(iterator, &value);
+  return Py_BuildValue("(iL)", status, static_cast<long long>(value));
+}
+
+PyObject* py_handled_exception(PyObject*, PyObject*) { return Py_NewRef(or_none(handled_exception())); }
+
+PyMethodDef g_methods[] = {
+    {"watch_start", py_watch_start, METH_VARARGS, nullptr},
+    {"watch_stop", py_watch_stop, METH_NOARGS, nullptr},
+    {"watch_plan", py_watch_plan, METH_VARARGS, nullptr},
+    {"watch_code", py_watch_code, METH_O, nullptr},
+    {"watch_caller", py_watch_caller, METH_NOARGS, nullptr},
+    {"watching", py_watching, METH_NOARGS, nullptr},
+    {"thread_observed", py_thread_observed, METH_NOARGS, nullptr},
+    {"resume", py_resume, METH_VARARGS, nullptr},
+    {"cut", py_cut, METH_VARARGS, nullptr},
+    {"link", py_link, METH_VARARGS, nullptr},
+    {"link_cost", py_link_cost, METH_VARARGS, nullptr},
+    {"dict_version", py_dict_version, METH_O, nullptr},
+    {"dict_unchanged", py_dict_unchanged, METH_O, nullptr},
+    {"dict_refresh", py_dict_refresh, METH_O, nullptr},
+    {"dict_move", py_dict_move, METH_VARARGS, nullptr},
+    {"range_next", py_range_next, METH_O, nullptr},
+    {"handled_exception", py_handled_exception, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyModuleDef g_module = {PyModuleDef_HEAD_INIT, "_hooktest", "hook.h, for tests only", -1, g_methods, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) PyObject* PyInit__hooktest() {
+  if (!dalsegno::hook::init()) return nullptr;
+  PyObject* module = PyModule_Create(&g_module);
+  if (module == nullptr) return nullptr;
+  g_null = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+  PyModule_AddObjectRef(module, "NULL", g_null);
+  return module;
+}
