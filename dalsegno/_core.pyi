@@ -1,13 +1,17 @@
-"""The extension module (replay/module.cc). Checked options come in, plain data goes out; the rest of the package is the interface for people."""
+"""The extension module (replay/module.cc): checked options come in, plain data goes out."""
 
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+from .explain import Explanation
+from .stats import Stats
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 class JitFunction(Generic[_P, _R]):
-    """What dalsegno.jit returns. api.py adds `explain`, and makes `stats` a property."""
+    """What dalsegno.jit returns. In C++, `stats` is a method that returns a dict; api.py makes it
+    a property and adds `explain`, and this is what users see."""
 
     __wrapped__: Callable[_P, _R]
     __name__: str
@@ -19,7 +23,9 @@ class JitFunction(Generic[_P, _R]):
     def __get__(self, instance: None, owner: type | None = None, /) -> JitFunction[_P, _R]: ...
     @overload
     def __get__(self, instance: object, owner: type | None = None, /) -> Callable[..., _R]: ...
-    def stats(self) -> dict[str, int]: ...
+    @property
+    def stats(self) -> Stats: ...
+    def explain(self) -> Explanation: ...
     def traces(self) -> list[dict[str, Any]]: ...
     def notes(self) -> list[dict[str, Any]]: ...
     def clear(self) -> None: ...

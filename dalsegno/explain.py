@@ -52,8 +52,7 @@ def explain(function: Any) -> Explanation:
         )
     code = getattr(function.__wrapped__, "__code__", None)
     place = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
-    counters = function.stats if isinstance(function.stats, dict) else function.stats()
-    return Explanation(function.__qualname__, place, counters, function.traces(), function.notes())
+    return Explanation(function.__qualname__, place, function.stats, function.traces(), function.notes())
 
 
 # ---- text --------------------------------------------------------------------------------------------------------
