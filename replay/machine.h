@@ -46,6 +46,12 @@ enum class Outcome : uint8_t {
 
 struct MachineCounters { uint64_t steps, exits, guard_failures; };
 
+// Array ops of a trace that are done together, and what does them (null: always one by one).
+struct SegmentInfo {
+  std::vector<int32_t> ops;
+  const SegmentRunner* runner = nullptr;
+};
+
 class Program {
  public:
   // Lowers a trace. `parent` (side traces: the exit's owner; may be null) tells how the exit's values are represented
@@ -56,6 +62,7 @@ class Program {
   virtual const LiveTrace& trace() const = 0;
   virtual std::vector<Exit>& exits() = 0;
   virtual const std::vector<std::unique_ptr<SegmentRunner>>& segments() const = 0;
+  virtual std::vector<SegmentInfo> segment_ops() const { return {}; }
 };
 
 // Runs `root` (an entry trace) on `params` (borrowed; one object per parameter slot of the function, after argument binding).
