@@ -19,7 +19,7 @@ if(runtime_sources AND generator_found)
 
   add_library(dalsegno_rt SHARED ${runtime_sources} "${runtime_object}")
   target_include_directories(dalsegno_rt PUBLIC "${PROJECT_SOURCE_DIR}")
-  target_link_libraries(dalsegno_rt PRIVATE Threads::Threads ${CMAKE_DL_LIBS} m)
+  target_link_libraries(dalsegno_rt PRIVATE Halide::Runtime Threads::Threads ${CMAKE_DL_LIBS} m)
   set_target_properties(dalsegno_rt PROPERTIES CXX_VISIBILITY_PRESET default C_VISIBILITY_PRESET default)
   if(DALSEGNO_DEV)
     set_target_properties(dalsegno_rt PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_SOURCE_DIR}/dalsegno/lib")
