@@ -11,7 +11,7 @@ Recorder::Recorder(PyFunctionObject* function, Options options)
 }
 
 Recorder::~Recorder() {
-  if (recording_ && hook::watching()) hook::watch_stop();
+  stop();
   Py_DECREF(function_);
 }
 
@@ -292,23 +292,23 @@ void Recorder::close(Reason reason) {
 
 void Recorder::stop() {
   recording_ = false;
-  if (hook::watching()) hook::watch_stop();
+  if (hook::watching()) lost_ |= hook::watch_stop() == hook::WatchStatus::kLost;
 }
 
-void Recorder::finish(bool lost) {
-  if (!recording_) return;
-  if (!pending_) {  // nothing was announced: nothing to keep
-    recording_ = false;
+void Recorder::finish() {
+  bool open = recording_;
+  stop();
+  if (lost_) done_.clear();
+  if (!open || lost_ || !pending_) {  // closed already, or nothing was announced
     trace_.reset();
     return;
   }
-  if (returning_ && frames_.size() == 1 && !lost) {
+  if (returning_ && frames_.size() == 1) {
     emit(OpKind::return_, {top()}, {.snapshot = false});
     close(Reason::none);
-    recording_ = false;
-    return;
+  } else {
+    end_with_leave(Reason::exception);
   }
-  end_with_leave(lost ? Reason::lost : Reason::exception);
 }
 
 // ---- loops -----------------------------------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ class Recorder final : public hook::Watcher {
 
   void before(const hook::FrameView& view) noexcept override;
   // The call is over (returned or raised): closes a trace still open.
-  void finish(bool lost);
+  void finish();
 
   std::vector<std::unique_ptr<LiveTrace>> take() { return std::move(done_); }
   const std::vector<Note>& notes() const { return notes_; }
@@ -201,6 +201,7 @@ class Recorder final : public hook::Watcher {
   int epoch_ = 0;            // of array facts
   bool world_dirty_ = false; // unknown code ran since folded globals were last checked
   bool recording_ = false;
+  bool lost_ = false;        // events may have been missed: nothing is kept
   bool abort_ = false;       // a handler met something it cannot record
   Reason abort_reason_ = Reason::none;
 

@@ -1,0 +1,228 @@
+#include "replay/describe.h"
+
+#include <pybind11/pybind11.h>
+
+#include "replay/persist_store.h"
+
+namespace py = pybind11;
+
+namespace dalsegno::replay {
+namespace {
+
+struct CounterRow {
+  const char* name;
+  uint64_t Counters::*field;
+};
+constexpr CounterRow kRows[] = {
+    {"calls", &Counters::calls},
+    {"recordings", &Counters::recordings},
+    {"replays", &Counters::replays},
+    {"eager_calls", &Counters::eager_calls},
+    {"exits", &Counters::exits},
+    {"side_traces", &Counters::side_traces},
+    {"guard_failures", &Counters::guard_failures},
+    {"steps", &Counters::steps},
+    {"kernel_launches", &Counters::kernel_launches},
+    {"kernels_compiled", &Counters::kernels_compiled},
+    {"kernels_loaded", &Counters::kernels_loaded},
+    {"traces_loaded", &Counters::traces_loaded},
+    {"store_errors", &Counters::store_errors},
+};
+
+bool is_guard(OpKind kind) { return std::string(op_name(kind)).rfind("guard_", 0) == 0; }
+
+// Which code object an op's line belongs to: that of the innermost frame of its snapshot, else of the op before it.
+class Places {
+ public:
+  explicit Places(const LiveTrace& live) : live_(live) {}
+  PyCodeObject* of(const Op& op) {
+    if (op.snapshot >= 0) {
+      const auto& frames = live_.data.snapshots[op.snapshot].frames;
+      size_t i = std::min<size_t>(op.depth, frames.size() - 1);
+      code_ = reinterpret_cast<PyCodeObject*>(live_.objects[frames[i].code]);
+    }
+    return code_;
+  }
+
+ private:
+  const LiveTrace& live_;
+  PyCodeObject* code_ = nullptr;
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = text.find('\n', at);
+    if (end == std::string::npos) end = text.size();
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+py::list describe_ops(const Program& program, const std::map<int, int>& segment_of) {
+  const LiveTrace& live = program.trace();
+  const Trace& t = live.data;
+  Places places(live);
+  py::list ops;
+  std::map<int, int> exit_of;
+  auto& exits = const_cast<Program&>(program).exits();
+  for (size_t i = 0; i < exits.size(); ++i) exit_of.try_emplace(exits[i].op, static_cast<int>(i));
+  for (size_t i = 0; i < t.ops.size(); ++i) {
+    const Op& op = t.ops[i];
+    py::dict d;
+    d["kind"] = op_name(op.kind);
+    d["text"] = print_op(t, static_cast<int>(i));
+    d["line"] = op.line;
+    d["depth"] = op.depth;
+    PyCodeObject* code = places.of(op);
+    d["file"] = code ? py::reinterpret_borrow<py::object>(code->co_filename) : py::str("");
+    d["function"] = code ? py::reinterpret_borrow<py::object>(code->co_name) : py::str("");
+    auto s = segment_of.find(static_cast<int>(i));
+    d["segment"] = s == segment_of.end() ? py::object(py::none()) : py::object(py::int_(s->second));
+    auto e = exit_of.find(static_cast<int>(i));
+    d["exit"] = e == exit_of.end() ? py::object(py::none()) : py::object(py::int_(e->second));
+    d["guard"] = is_guard(op.kind);
+    d["note"] = op.fn != ArrayFn::none ? array_fn_name(op.fn) : "";
+    ops.append(d);
+  }
+  return ops;
+}
+
+py::list describe_exits(const Program& program) {
+  py::list exits;
+  auto& records = const_cast<Program&>(program).exits();
+  for (size_t i = 0; i < records.size(); ++i) {
+    const Exit& e = records[i];
+    py::dict d;
+    d["index"] = i;
+    d["op"] = e.op;
+    d["line"] = e.op >= 0 ? program.trace().data.ops[e.op].line : 0;
+    d["count"] = e.count;
+    d["side"] = e.side ? py::object(py::int_(e.side->trace().data.number)) : py::object(py::none());
+    d["closed"] = e.closed;
+    exits.append(d);
+  }
+  return exits;
+}
+
+py::list describe_segments(const Program& program, std::map<int, int>* segment_of) {
+  py::list segments;
+  auto groups = program.segment_ops();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    py::dict d;
+    py::list ops, kernels;
+    for (int op : groups[i].ops) {
+      ops.append(op);
+      (*segment_of)[op] = static_cast<int>(i);
+    }
+    if (groups[i].runner)
+      for (const auto& [layout, state] : groups[i].runner->kernels()) kernels.append(py::make_tuple(layout, state));
+    d["ops"] = ops;
+    d["kernels"] = kernels;
+    segments.append(d);
+  }
+  return segments;
+}
+
+template <class F>
+PyObject* guarded(F&& f) {
+  try {
+    return f().release().ptr();
+  } catch (py::error_already_set& e) {
+    e.restore();
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+  return nullptr;
+}
+
+const char* anchor_name(AnchorKind kind) { return kind == AnchorKind::entry ? "entry" : kind == AnchorKind::loop ? "loop" : "exit"; }
+
+}  // namespace
+
+Counters function_counters(const Tree& tree) {
+  Counters c = tree.counters();
+  for (const auto& program : tree.programs()) {
+    if (!program) continue;
+    for (const auto& runner : program->segments()) {
+      if (!runner) continue;
+      for (const auto& [layout, state] : runner->kernels()) {
+        c.kernels_compiled += state == "compiled";
+        c.kernels_loaded += state == "loaded";
+      }
+    }
+  }
+  c.store_errors = process_store_errors();
+  return c;
+}
+
+void add_counters(Counters* sum, const Counters& more) {
+  for (const CounterRow& row : kRows) sum->*row.field += more.*row.field;
+}
+
+Counters process_counters() {
+  Counters sum = retired_counters();
+  for (const Tree* tree : trees()) add_counters(&sum, tree->counters());
+  KernelCounters kernels = kernel_counters();
+  sum.kernel_launches = kernels.launches;
+  sum.kernels_compiled = kernels.compiled;
+  sum.kernels_loaded = kernels.loaded;
+  sum.store_errors = process_store_errors();
+  return sum;
+}
+
+PyObject* describe_counters(const Counters& counters) {
+  return guarded([&] {
+    py::dict d;
+    for (const CounterRow& row : kRows) d[row.name] = counters.*row.field;
+    return d;
+  });
+}
+
+PyObject* describe_traces(const Tree& tree) {
+  return guarded([&] {
+    py::list traces;
+    for (const auto& program : tree.programs()) {
+      if (!program) continue;
+      const Trace& t = program->trace().data;
+      py::dict d;
+      std::map<int, int> segment_of;
+      d["number"] = t.number;
+      d["anchor"] = anchor_name(t.anchor);
+      d["parent"] = t.parent < 0 ? py::object(py::none()) : py::object(py::int_(t.parent));
+      d["parent_op"] = t.parent_op < 0 ? py::object(py::none()) : py::object(py::int_(t.parent_op));
+      d["reason"] = reason_name(t.reason);
+      d["reason_text"] = reason_text(t.reason);
+      d["remedy"] = reason_remedy(t.reason);
+      d["where"] = t.where;
+      d["segments"] = describe_segments(*program, &segment_of);
+      d["ops"] = describe_ops(*program, segment_of);
+      d["exits"] = describe_exits(*program);
+      py::list folded;
+      for (const Folded& f : t.folded)
+        if (f.value >= 0) folded.append(t.names[f.name]);
+      d["folded"] = folded;
+      traces.append(d);
+    }
+    return traces;
+  });
+}
+
+PyObject* describe_notes(const Tree& tree) {
+  return guarded([&] {
+    py::list notes;
+    for (const auto& [key, n] : tree.notes()) {
+      py::dict d;
+      d["reason"] = reason_name(n.reason);
+      d["text"] = n.what.empty() ? std::string(reason_text(n.reason)) : n.what + ": " + reason_text(n.reason);
+      d["remedy"] = reason_remedy(n.reason);
+      d["where"] = n.where;
+      d["count"] = 1;
+      notes.append(d);
+    }
+    return notes;
+  });
+}
+
+}  // namespace dalsegno::replay

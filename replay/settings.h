@@ -1,0 +1,18 @@
+// The settings of the replay layer, as dalsegno.config pushes them down. Read and written under the GIL.
+#pragma once
+#include <string>
+
+namespace dalsegno::replay {
+
+struct Settings {
+  bool enabled = true;    // not `disable`
+  int hot_exit = 2;       // an exit left this often gets a side trace
+  int max_ops = 20000;
+  int max_depth = 20;
+  int max_traces = 64;    // per function
+  bool record = true;
+  std::string store;      // file; "" = the default place
+};
+Settings& settings();
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,256 @@
+#include "replay/tree.h"
+
+#include <algorithm>
+
+#include "replay/settings.h"
+
+namespace dalsegno::replay {
+namespace {
+
+std::vector<Tree*> g_trees;
+Counters g_retired;
+constexpr int kMaxFruitless = 3;  // recordings without a useful op before a function is left alone
+constexpr int kMaxRetired = 8;    // times a tree is dropped because a global changed before a function is left alone
+constexpr int kGenerator = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+
+// Ops that do something a person would call work.
+bool useful(const Trace& trace) {
+  return std::any_of(trace.ops.begin(), trace.ops.end(), [](const Op& op) {
+    switch (op.kind) {
+      case OpKind::param: case OpKind::constant: case OpKind::release: case OpKind::leave: case OpKind::enter: case OpKind::leave_frame:
+      case OpKind::guard_function: case OpKind::guard_type: case OpKind::guard_world: case OpKind::func_closure: case OpKind::func_default:
+      case OpKind::cell_new: case OpKind::cell_get: case OpKind::load_global: case OpKind::guard_array:
+        return false;
+      default:
+        return true;
+    }
+  });
+}
+
+// Keeps the exception that is set, if any, across code that must not see it.
+class ErrorKeeper {
+ public:
+  ErrorKeeper() { PyErr_Fetch(&type_, &value_, &traceback_); }
+  ~ErrorKeeper() { PyErr_Restore(type_, value_, traceback_); }
+
+ private:
+  PyObject *type_, *value_, *traceback_;
+};
+
+}  // namespace
+
+Settings& settings() {
+  static Settings s;
+  return s;
+}
+
+const std::vector<Tree*>& trees() { return g_trees; }
+const Counters& retired_counters() { return g_retired; }
+
+Tree::Tree(PyFunctionObject* function, TreeOptions options) : function_(function), options_(options) {
+  g_trees.push_back(this);
+  if (reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags & kGenerator) {
+    hopeless_ = true;
+    add_note({Reason::generator, "", PyUnicode_AsUTF8(function->func_qualname)});
+  }
+}
+
+Tree::~Tree() {
+  g_trees.erase(std::find(g_trees.begin(), g_trees.end(), this));
+  add_counters(&g_retired, counters_);
+}
+
+void Tree::clear() {
+  programs_ = std::make_shared<Programs>();
+  looked_up_ = true;  // cleared means recorded anew
+  fruitless_ = retired_ = 0;
+  hopeless_ = reinterpret_cast<PyCodeObject*>(function_->func_code)->co_flags & kGenerator;
+}
+
+void Tree::add_note(const recorder::Note& note) {
+  std::string key = std::string(reason_name(note.reason)) + "|" + note.what + "|" + note.where;
+  notes_.try_emplace(key, note);
+}
+
+// ---- calls -----------------------------------------------------------------------------------------------------------------
+
+PyObject* Tree::eager(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  ++counters_.eager_calls;
+  return PyObject_Vectorcall(reinterpret_cast<PyObject*>(function_), args, nargsf, kwnames);
+}
+
+PyObject* Tree::eager_because(Reason reason, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  add_note({reason, "", PyUnicode_AsUTF8(function_->func_qualname)});
+  return eager(args, nargsf, kwnames);
+}
+
+PyObject* Tree::call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  ++counters_.calls;
+  if (!settings().enabled) return eager_because(Reason::disabled, args, nargsf, kwnames);
+  if (hopeless_ || recording_) return eager(args, nargsf, kwnames);
+  if (hook::thread_observed()) return eager_because(Reason::traced_thread, args, nargsf, kwnames);
+  if (!looked_up_) look_up();
+  if (programs_->empty() || !programs_->front()) return record_entry(args, nargsf, kwnames);
+  auto* code = reinterpret_cast<PyCodeObject*>(function_->func_code);
+  PyObject* result;
+  bool direct = !kwnames && PyVectorcall_NARGS(nargsf) == code->co_argcount && !code->co_kwonlyargcount &&
+                !(code->co_flags & (CO_VARARGS | CO_VARKEYWORDS));
+  if (direct) {
+    result = replay(args);
+  } else {
+    std::vector<PyObject*> params;
+    if (!bind_parameters(function_, args, nargsf, kwnames, &params)) return eager(args, nargsf, kwnames);
+    result = replay(params.data());
+    for (PyObject* p : params) Py_DECREF(p);
+  }
+  if (result || PyErr_Occurred()) return result;
+  retire();  // a folded global changed: what was recorded is about another program
+  return hopeless_ ? eager(args, nargsf, kwnames) : record_entry(args, nargsf, kwnames);
+}
+
+void Tree::retire() {
+  programs_ = std::make_shared<Programs>();
+  if (++retired_ >= kMaxRetired) {
+    hopeless_ = true;
+    add_note({Reason::too_many_traces, "", PyUnicode_AsUTF8(function_->func_qualname)});
+  }
+}
+
+// Null without an exception: the entry's guards on globals did not hold, nothing has run.
+PyObject* Tree::replay(PyObject* const* params) {
+  std::shared_ptr<Programs> keep = programs_;  // a step may clear the tree
+  MachineCounters before = machine_counters();
+  uint64_t launches = kernel_counters().launches;
+  PyObject* result = nullptr;
+  Exit* exit = nullptr;
+  FrameState state;
+  Outcome outcome = run(*keep->front(), params, &result, &exit, &state);
+  if (outcome == Outcome::kRefused) return nullptr;
+  ++counters_.replays;
+  MachineCounters after = machine_counters();
+  counters_.steps += after.steps - before.steps;
+  counters_.guard_failures += after.guard_failures - before.guard_failures;
+  counters_.kernel_launches += kernel_counters().launches - launches;
+  return outcome == Outcome::kReturned ? result : leave(exit, &state);
+}
+
+PyObject* Tree::leave(Exit* exit, FrameState* state) {
+  ++counters_.exits;
+  ++exit->count;
+  bool grow = !state->raised && !exit->closed && !exit->side && settings().record && !recording_ &&
+              exit->count >= static_cast<uint64_t>(settings().hot_exit) && exit->owner;
+  if (grow && static_cast<int>(programs_->size()) >= settings().max_traces) {
+    exit->closed = true;
+    add_note({Reason::too_many_traces, "", PyUnicode_AsUTF8(function_->func_qualname)});
+    grow = false;
+  }
+  return grow ? record_exit(exit, state) : state->resume();
+}
+
+// ---- recording -------------------------------------------------------------------------------------------------------------
+
+int Tree::find_loop(const recorder::AnchorKey& key) const {
+  for (const auto& p : *programs_) {
+    if (!p || p->trace().data.anchor != AnchorKind::loop) continue;
+    if (recorder::Recorder::anchor_of(p->trace(), p->trace().data.entry) == key) return p->trace().data.number;
+  }
+  return -1;
+}
+
+recorder::Options Tree::recorder_options() const {
+  recorder::Options o;
+  o.max_ops = settings().max_ops;
+  o.max_depth = settings().max_depth;
+  o.first_number = static_cast<int>(programs_->size());
+  o.find_loop = [this](const recorder::AnchorKey& key) { return find_loop(key); };
+  return o;
+}
+
+PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  if (!settings().record) return eager(args, nargsf, kwnames);
+  programs_->clear();
+  recorder::Recorder recorder(function_, recorder_options());
+  hook::WatchStatus status = hook::watch_start(&recorder);
+  if (status == hook::WatchStatus::kBusy) return eager(args, nargsf, kwnames);
+  if (status != hook::WatchStatus::kOk) return eager_because(Reason::lost, args, nargsf, kwnames);
+  recorder.begin_entry();
+  if (!recorder.watch()) {
+    hook::watch_stop();
+    return eager_because(Reason::lost, args, nargsf, kwnames);
+  }
+  recording_ = true;
+  ++counters_.recordings;
+  PyObject* result = PyObject_Vectorcall(reinterpret_cast<PyObject*>(function_), args, nargsf, kwnames);
+  recording_ = false;
+  install(recorder, nullptr);
+  return check_full_graph(result);
+}
+
+PyObject* Tree::record_exit(Exit* exit, FrameState* state) {
+  recorder::Recorder recorder(function_, recorder_options());
+  if (hook::watch_start(&recorder) != hook::WatchStatus::kOk) return state->resume();
+  std::vector<PyFunctionObject*> functions;
+  for (PyObject* f : state->functions) functions.push_back(reinterpret_cast<PyFunctionObject*>(f));
+  recorder.begin_exit(exit->owner->trace(), exit->op, exit->which, functions.data());
+  if (!recorder.watch()) {
+    hook::watch_stop();
+    return state->resume();
+  }
+  recording_ = true;
+  ++counters_.recordings;
+  auto entered = [](void* context, int index, void* frame) { static_cast<recorder::Recorder*>(context)->entered(index, frame); };
+  PyObject* result = state->resume(entered, &recorder);
+  recording_ = false;
+  install(recorder, exit);
+  return check_full_graph(result);
+}
+
+void Tree::install(recorder::Recorder& recorder, Exit* exit) {
+  ErrorKeeper keep;
+  recorder.finish();
+  for (const recorder::Note& note : recorder.notes()) add_note(note);
+  auto traces = recorder.take();
+  break_ = Reason::none;
+  if (!traces.empty() && traces.back()->data.reason != Reason::none) {
+    break_ = traces.back()->data.reason;
+    break_where_ = traces.back()->data.where;
+  }
+  bool work = std::any_of(traces.begin(), traces.end(), [](const auto& t) { return useful(t->data) || t->data.reason == Reason::none; });
+  if (!work) {
+    if (!traces.empty()) add_note({traces.back()->data.reason, "", traces.back()->data.where});
+    if (exit) exit->closed = true;
+    else if (++fruitless_ >= kMaxFruitless) hopeless_ = true;
+    return;
+  }
+  for (auto& trace : traces) {
+    if (static_cast<int>(programs_->size()) != trace->data.number) break;
+    std::string bad = verify(trace->data);
+    if (!bad.empty()) {
+      add_note({Reason::lost, bad, trace->data.where});
+      programs_->push_back(nullptr);
+      if (exit) exit->closed = true;
+      exit = nullptr;
+      continue;
+    }
+    bool side = exit != nullptr;
+    auto program = Program::lower(std::move(trace), exit, programs_.get());
+    if (side && program) ++counters_.side_traces;
+    if (side) (program ? exit->side = program.get() : nullptr), exit->closed = !program;
+    exit = nullptr;
+    programs_->push_back(std::move(program));
+  }
+  save();
+}
+
+PyObject* Tree::check_full_graph(PyObject* result) {
+  if (!options_.full_graph || !result || break_ == Reason::none || break_ == Reason::exception || break_ == Reason::handler) return result;
+  Py_DECREF(result);
+  PyObject* errors = PyImport_ImportModule("dalsegno.errors");
+  PyObject* type = errors ? PyObject_GetAttrString(errors, "GraphBreak") : nullptr;
+  if (type) PyErr_Format(type, "%s: %s. %s", break_where_.c_str(), reason_text(break_), reason_remedy(break_));
+  Py_XDECREF(type);
+  Py_XDECREF(errors);
+  return nullptr;
+}
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,86 @@
+// A jitted function's tree of traces: records, replays, leaves, grows side traces, keeps them in the store.
+// One per JitFunction; needs the GIL.
+#pragma once
+#include <Python.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "replay/machine.h"
+#include "trace/recorder/recorder.h"
+
+namespace dalsegno::replay {
+
+struct TreeOptions {
+  bool full_graph = false;
+  bool store = true;
+};
+
+// Counters of api.md, of one function or of the process.
+struct Counters {
+  uint64_t calls = 0, recordings = 0, replays = 0, eager_calls = 0, exits = 0, side_traces = 0, guard_failures = 0, steps = 0,
+           kernel_launches = 0, kernels_compiled = 0, kernels_loaded = 0, traces_loaded = 0, store_errors = 0;
+};
+
+class Tree {
+ public:
+  Tree(PyFunctionObject* function, TreeOptions options);  // function is borrowed: the JitFunction owns it
+  ~Tree();
+  Tree(const Tree&) = delete;
+
+  // Calls the function: replays where it can, else records or runs it eagerly. Arguments as in vectorcall.
+  PyObject* call(PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  // Forgets all traces. What runs at the moment is kept until it has ended.
+  void clear();
+
+  const Counters& counters() const { return counters_; }
+  const std::vector<std::unique_ptr<Program>>& programs() const { return *programs_; }
+  const std::map<std::string, recorder::Note>& notes() const { return notes_; }
+  PyFunctionObject* function() const { return function_; }
+
+ private:
+  using Programs = std::vector<std::unique_ptr<Program>>;
+  PyObject* eager(PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  PyObject* eager_because(Reason reason, PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  PyObject* record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  PyObject* replay(PyObject* const* params);
+  PyObject* leave(Exit* exit, FrameState* state);
+  PyObject* record_exit(Exit* exit, FrameState* state);
+  recorder::Options recorder_options() const;
+  int find_loop(const recorder::AnchorKey& key) const;
+  // Takes over what was recorded; the first trace hangs on `exit`. Returns the reason the recording ended.
+  void install(recorder::Recorder& recorder, Exit* exit);
+  PyObject* check_full_graph(PyObject* result);
+  void look_up();  // in the store
+  bool attach(std::unique_ptr<LiveTrace> trace);
+  void save();
+  void add_note(const recorder::Note& note);
+  void retire();
+
+  PyFunctionObject* function_;
+  TreeOptions options_;
+  std::shared_ptr<Programs> programs_ = std::make_shared<Programs>();  // shared with replays under way
+  Counters counters_;
+  std::map<std::string, recorder::Note> notes_;
+  std::string key_;          // in the store; "" = not computed or not kept
+  bool looked_up_ = false;
+  bool recording_ = false;
+  bool hopeless_ = false;    // recording yields nothing: call the function
+  int fruitless_ = 0;
+  int retired_ = 0;          // times the tree was dropped because a folded global changed
+  Reason break_ = Reason::none;  // full_graph: why and where the last recording ended
+  std::string break_where_;
+};
+
+// The function's arguments as its parameter slots (vectorcall's arguments, defaults, *args, **kwargs), or false if they do not
+// bind (the plain call raises the right error). New references.
+bool bind_parameters(PyFunctionObject* function, PyObject* const* args, size_t nargsf, PyObject* kwnames, std::vector<PyObject*>* params);
+
+// All trees of the process, and the counters of those that are gone.
+const std::vector<Tree*>& trees();
+const Counters& retired_counters();
+void add_counters(Counters* sum, const Counters& more);
+
+}  // namespace dalsegno::replay
