@@ -19,7 +19,9 @@ def configure(build: Path, arguments: list[str]) -> None:
     if stamp.exists() and stamp.read_text() == configured_for and (build / "build.ninja").exists():
         return
     print(f"Configuring {build.relative_to(ROOT)}", flush=True)
-    subprocess.run(["cmake", "--fresh", "--log-level=WARNING", *arguments], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        ["cmake", "--fresh", "--log-level=WARNING", *arguments], check=True, cwd=ROOT, stdout=subprocess.DEVNULL
+    )
     stamp.write_text(configured_for)
 
 

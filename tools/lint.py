@@ -34,7 +34,9 @@ def run(*command: str) -> bool:
 
 def tidy(file: str) -> bool:
     """clang-tidy on one file; the wheel of clang-tidy lacks the compiler's own headers, so GCC's are used."""
-    own_headers = subprocess.run(["g++", "-print-file-name=include"], capture_output=True, text=True, check=True).stdout.strip()
+    own_headers = subprocess.run(
+        ["g++", "-print-file-name=include"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     build = ROOT / "build" / f"py{sys.version_info[0]}{sys.version_info[1]}"
     extra = f"--extra-arg-before=-isystem{own_headers}"
     return run("clang-tidy", "--quiet", file, "-p", str(build), extra, "--extra-arg=-Wno-unknown-warning-option")
@@ -52,7 +54,9 @@ def main() -> None:
         run("mypy"),
     ]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        results += pool.map(tidy, (f for f in cpp_files(TIDY_FOLDERS, (".cc",)) if "recorder" not in f and "_test" not in f))
+        results += pool.map(
+            tidy, (f for f in cpp_files(TIDY_FOLDERS, (".cc",)) if "recorder" not in f and "_test" not in f)
+        )
     sys.exit(0 if all(results) else 1)
 
 

@@ -45,7 +45,9 @@ def main() -> None:
     made_from = hashlib.sha256(json.dumps([sys.version, sys.base_prefix, wanted]).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == made_from:
         return
-    print(f"Setting up {folder} (Python {sys.version.split()[0]}): {len(wanted)} packages and what they need", flush=True)
+    print(
+        f"Setting up {folder} (Python {sys.version.split()[0]}): {len(wanted)} packages and what they need", flush=True
+    )
     venv.create(folder, clear=True, symlinks=True, with_pip=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
     subprocess.run([*pip, "install", "--quiet", "--prefer-binary", *wanted], check=True)

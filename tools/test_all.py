@@ -68,13 +68,19 @@ class Runner:
 def main() -> None:
     python = sys.executable
     with tempfile.TemporaryDirectory(prefix="dalsegno-test-") as scratch:
-        environment = {**os.environ, "DALSEGNO_STORE": f"{scratch}/store.db", "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+        environment = {
+            **os.environ,
+            "DALSEGNO_STORE": f"{scratch}/store.db",
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUNBUFFERED": "1",
+        }
         runner = Runner(environment)
         if runner.run("build 3.11", python, "tools/build.py", "--tests"):
             runner.run("tests 3.11 and C++", python, "-m", "pytest", "tests", "build/py311/gtest")
             runner.run("lint", python, "tools/lint.py")
         if runner.run("build under sanitizers", python, "tools/build.py", "--sanitize"):
             runner.run("C++ under sanitizers", "tools/run_sanitized.sh")
+        runner.run("pip install", python, "tools/check_install.py")
         for version in OTHER_VERSIONS:
             test_version(runner, version)
         ok = runner.report()
@@ -89,9 +95,9 @@ def test_version(runner: Runner, version: str) -> None:
         return
     folder = ".venv/py" + version.replace(".", "")
     python = str(ROOT / folder / "bin" / "python")
-    if runner.run(f"environment {version}", found.stdout.strip(), "tools/setup_venv.py", folder, "build", "test") and runner.run(
-        f"build {version}", python, "tools/build.py"
-    ):
+    if runner.run(
+        f"environment {version}", found.stdout.strip(), "tools/setup_venv.py", folder, "build", "test"
+    ) and runner.run(f"build {version}", python, "tools/build.py"):
         runner.run(f"tests {version}", python, "-m", "pytest", "tests")
 
 

@@ -1,0 +1,60 @@
+"""check_install.py: `pip install .` into a virtual environment of its own, then the installed package at work, away from the source tree."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = """
+import os
+import numpy as np
+import dalsegno as ds
+from dalsegno import fuzz
+
+@ds.jit
+def f(x):
+    return x * 2 + 1
+
+x = np.linspace(-1, 1, 1001)
+for _ in range(8):
+    assert f(x).tobytes() == (x * 2 + 1).tobytes()
+    ds.wait()
+print("installed in", os.path.dirname(ds.__file__))
+print({name: count for name, count in f.stats.items() if count})
+assert not ds.__file__.startswith(os.environ["SOURCE_TREE"])
+assert f.stats["replays"] and f.stats["kernels_compiled"] and f.stats["kernel_launches"]
+"""
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="dalsegno-install-") as scratch:
+        folder = Path(scratch) / "venv"
+        venv.create(folder, symlinks=True, with_pip=True)
+        python = str(folder / "bin" / "python")
+        pip = [
+            python,
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "--no-input",
+            "install",
+            "--quiet",
+            "--prefer-binary",
+        ]
+        subprocess.run([*pip, str(ROOT)], check=True, cwd=scratch)
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        environment |= {"DALSEGNO_STORE": f"{scratch}/store.db", "SOURCE_TREE": str(ROOT)}
+        # In a file: a function is recorded from its source as a user has it.
+        program = Path(scratch) / "program.py"
+        program.write_text(PROGRAM)
+        for command in ([python, str(program)], [str(folder / "bin" / "dalsegno"), "doctor"]):
+            done = subprocess.run(command, cwd=scratch, env=environment)
+            if done.returncode:
+                sys.exit(f"FAILED: {' '.join(command)}")
+
+
+if __name__ == "__main__":
+    main()
