@@ -70,20 +70,34 @@ inline int& recursion_remaining(PyThreadState* thread) {
 }
 
 // Counts frames that stand in the chain without an evaluator of their own against the recursion limit, as eager would. Never takes
-// the last of it, so that RecursionError comes at eager's depth or later, and never inside the bookkeeping.
-class RecursionDebt {
+// the last of it, so that RecursionError comes at eager's depth or later. Returns what was taken; to be given back.
+inline int take_recursion(PyThreadState* thread, int frames) {
+  const int spare = recursion_remaining(thread) - 1;
+  const int taken = frames <= spare ? frames : (spare > 0 ? spare : 0);
+  recursion_remaining(thread) -= taken;
+  return taken;
+}
+
+// The first frame that Python code can see, from this one outward: not an evaluator's own, nor one that has not reached RESUME.
+inline Frame* visible_frame(Frame* frame) {
+  while (frame != nullptr && _PyFrame_IsIncomplete(frame)) frame = frame->previous;
+  return frame;
+}
+
+// The code an image's frame runs.
+inline PyCodeObject* code_of(const FrameImage& image) { return image.code != nullptr ? image.code : code_of(image.function); }
+
+// Puts the exception that is set, if any, aside while the C API is used.
+class ErrorAside {
  public:
-  RecursionDebt(PyThreadState* thread, int frames) : thread_(thread), taken_(frames) {
-    const int spare = recursion_remaining(thread) - 1;
-    if (taken_ > spare) taken_ = spare > 0 ? spare : 0;
-    recursion_remaining(thread) -= taken_;
-  }
-  ~RecursionDebt() { recursion_remaining(thread_) += taken_; }
-  RecursionDebt(const RecursionDebt&) = delete;
+  ErrorAside() { PyErr_Fetch(&type_, &value_, &traceback_); }
+  ~ErrorAside() { PyErr_Restore(type_, value_, traceback_); }
+  ErrorAside(const ErrorAside&) = delete;
 
  private:
-  PyThreadState* thread_;
-  int taken_;
+  PyObject* type_;
+  PyObject* value_;
+  PyObject* traceback_;
 };
 
 // ---- frame_object.cc -------------------------------------------------------------------------------------------------------
@@ -95,8 +109,8 @@ PyFrameObject* frame_object_of(PyThreadState* thread, Frame* frame);
 // owned. The object's variables win over the frame's: f_locals may have written to them. Steals `object`.
 void attach_frame_object(PyFrameObject* object, Frame* frame);
 
-// The reverse: detaches the frame object of `frame` and moves the frame's data into it (functions, code and values: new
-// references for function and code, the frame's own for the rest), so that it may be touched at any time. Returns it (owned).
+// The reverse: detaches the frame object of `frame` and moves the frame's data into it, so that it may be touched at any time: a new
+// reference to the function, the frame's own references for the rest. Returns it (owned).
 PyFrameObject* give_frame_object(PyThreadState* thread, Frame* frame);
 
 // Drops a frame object that nobody else needs, so that nothing of it points to `frame` any more.

@@ -40,20 +40,15 @@ void drop_frame_object(Frame* frame) {
 
 PyFrameObject* give_frame_object(PyThreadState* thread, Frame* frame) {
   PyFrameObject* object = frame->frame_obj;
-  // Deeper frames first would lose f_back: it is read through `previous` until the object owns its data, so make it now.
-  PyFrameObject* back = nullptr;
-  Frame* previous = frame->previous;
-  while (previous != nullptr && _PyFrame_IsIncomplete(previous)) previous = previous->previous;
-  if (previous != nullptr) {
-    back = frame_object_of(thread, previous);
-    Py_XINCREF(back);
-  }
+  // f_back is read through `previous`, until the object owns its data.
+  Frame* previous = visible_frame(frame->previous);
+  PyFrameObject* back = previous != nullptr ? frame_object_of(thread, previous) : nullptr;
+  Py_XINCREF(back);
   frame->frame_obj = nullptr;
   Frame* own = own_data(object);
   const PyCodeObject* code = code_of(frame);
   *own = *frame;
   for (int i = 0; i < code->co_nlocalsplus; ++i) own->localsplus[i] = frame->localsplus[i];
-  Py_INCREF(code_of(own));
   Py_INCREF(function_of(own));
   own->stacktop = code->co_nlocalsplus;
   own->owner = FRAME_OWNED_BY_FRAME_OBJECT;

@@ -70,12 +70,15 @@ struct FrameImage {
   PyObject** stack = nullptr;   // `depth` entries, bottom first; null = a NULL on the stack
   int depth = 0;
   PyObject* f_locals = nullptr;          // the dict locals() has handed out for this frame (3.11, 3.12), or null. Stolen/updated
-  PyFrameObject* frame_object = nullptr; // a frame object somebody kept of this activation, or null. Stolen/updated
+  // A frame object somebody kept of this activation, or null. Stolen/updated. Until it is resumed it owns its variables and may be
+  // touched (or just released) at any time. They win over `locals` then, as they may have been written to through f_locals.
+  PyFrameObject* frame_object = nullptr;
   ReturnAction action = ReturnAction::kPush;
+  PyCodeObject* code = nullptr;  // borrowed; the code being run, or null: the function's present code
 };
 
 // Rebuilds `frames` (outermost first, n >= 1) and lets CPython go on in the innermost at its offset; with `raised` (stolen, may be
-// null) as if that instruction had raised it. Returns the result of the outermost frame (new reference), or null with an
+// null; its __context__ is left as it is) as if that instruction had raised it. Returns the result of the outermost frame (new reference), or null with an
 // exception set. Traceback entries come out as in eager. If the thread is being watched (watch_start), the rebuilt frames
 // whose code is watched are announced from `offset` on. `on_entered`, if given, is called once per rebuilt frame, outermost
 // first, with the frame's index and identity, before any instruction of it runs.
@@ -101,6 +104,7 @@ class LinkedFrames {
   int n_;
   void* top_ = nullptr;   // innermost linked frame
   void* base_ = nullptr;  // frame that was current before
+  int debt_ = 0;          // what was taken off the recursion limit
   bool linked_ = false;
   bool kept_ = false;
 };

@@ -36,10 +36,12 @@ void free_frame(Frame* frame, int slots) {
   ++g_pooled;
 }
 
-// Function and code are borrowed from the image while the frame is linked; its values are references of its own.
+// The function is borrowed from the image while the frame is linked; code and values are references of its own, as a step may assign
+// to __code__ or to f_locals.
 void fill_linked(Frame* frame, FrameImage* image) {
   PyFunctionObject* function = image->function;
-  PyCodeObject* code = code_of(function);
+  PyCodeObject* code = code_of(*image);
+  Py_INCREF(code);
   set_function(frame, function);
   set_code(frame, code);
   frame->f_globals = function->func_globals;
@@ -93,6 +95,7 @@ bool retire(PyThreadState* thread, Frame* frame, FrameImage* image) {
   image->f_locals = frame->f_locals;
   drop_frame_object(frame);
   for (int i = 0; i < count; ++i) Py_XDECREF(frame->localsplus[i]);  // never the last reference: the image has one
+  Py_DECREF(code_of(frame));
   free_frame(frame, count);
   return false;
 }
@@ -105,7 +108,7 @@ LinkedFrames::LinkedFrames(FrameImage* frames, int n) : images_(frames), n_(n) {
   base_ = top;
   linked_ = true;
   for (int i = 0; i < n; ++i) {
-    Frame* frame = new_frame(code_of(frames[i].function)->co_nlocalsplus);
+    Frame* frame = new_frame(code_of(frames[i])->co_nlocalsplus);
     if (frame == nullptr) Py_FatalError("dalsegno: out of memory");
     fill_linked(frame, &frames[i]);
     frame->previous = top;
@@ -113,12 +116,14 @@ LinkedFrames::LinkedFrames(FrameImage* frames, int n) : images_(frames), n_(n) {
   }
   current_frame(thread) = top;
   top_ = top;
+  debt_ = take_recursion(thread, n);
 }
 
 bool LinkedFrames::unlink() {
   if (!linked_) return kept_;
   linked_ = false;
   PyThreadState* thread = PyThreadState_Get();
+  recursion_remaining(thread) += debt_;
   Frame* frame = static_cast<Frame*>(top_);
   current_frame(thread) = static_cast<Frame*>(base_);
   for (int i = n_ - 1; i >= 0; --i) {  // innermost first: a kept frame's f_back keeps the frames outside it

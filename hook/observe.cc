@@ -13,7 +13,7 @@ bool is_watched(const PyCodeObject* code) {
 
 void announce(PyThreadState* thread, Frame* frame, int offset, int stack_depth) {
   if (g_watch.watcher == nullptr || g_watch.thread != thread) return;
-  const FrameView view{frame, frame->previous, function_of(frame), code_of(frame), frame->localsplus, offset, stack_depth};
+  const FrameView view{frame, visible_frame(frame->previous), function_of(frame), code_of(frame), frame->localsplus, offset, stack_depth};
   g_watch.watcher->before(view);
 }
 
@@ -21,6 +21,7 @@ WatchStatus watch_start(Watcher* watcher) {
   if (g_watch.watcher != nullptr) return WatchStatus::kBusy;
   PyThreadState* thread = PyThreadState_Get();
   if (thread->c_tracefunc != nullptr || thread->c_profilefunc != nullptr || thread->tracing != 0) return WatchStatus::kTraced;
+  ErrorAside aside;
   const WatchStatus status = start_events(thread);
   if (status != WatchStatus::kOk) return status;
   g_watch.watcher = watcher;
@@ -32,6 +33,7 @@ WatchStatus watch_start(Watcher* watcher) {
 bool watch_code(PyCodeObject* code) {
   if (g_watch.watcher == nullptr) return false;
   if (is_watched(code)) return true;
+  ErrorAside aside;
   if (!arm_code(code)) return false;
   Py_INCREF(code);
   g_watch.codes.push_back(code);
@@ -46,6 +48,7 @@ bool watch_frame(void* frame_id) {
 
 WatchStatus watch_stop() {
   if (g_watch.watcher == nullptr) return WatchStatus::kOk;
+  ErrorAside aside;  // the recorded function may have raised
   PyThreadState* thread = g_watch.thread;
   g_watch.watcher = nullptr;  // from here on nothing is announced, whatever the calls below do
   const bool complete = stop_events(thread) && !g_watch.lost;

@@ -24,10 +24,12 @@ struct Window {
   int index;
   PyThreadState* thread;
   PyFunctionObject* function;
-  _PyFrameEvalFunction previous;
-  bool open;
+  PyCodeObject* code;              // the image's; swapped with the function's own while the window is open
+  Window* outer = nullptr;         // one that was open already
+  _PyFrameEvalFunction previous = nullptr;
+  bool open = false;
 #if DALSEGNO_PY311
-  int collecting;
+  int collecting = 0;
 #endif
 };
 
@@ -37,7 +39,7 @@ PyObject* enter(Activation* activation, int index);
 
 // Values of a frame that could not be entered.
 void drop_image(FrameImage* image) {
-  const int count = code_of(image->function)->co_nlocalsplus;
+  const int count = code_of(*image)->co_nlocalsplus;
   for (int i = 0; i < count; ++i) Py_CLEAR(image->locals[i]);
   for (int i = 0; i < image->depth; ++i) Py_CLEAR(image->stack[i]);
   Py_CLEAR(image->f_locals);
@@ -90,11 +92,9 @@ PyObject* run_inner(PyThreadState* thread, Frame* frame, Activation* activation,
   set_executing(frame, activation->frames[index].offset);
   frame->previous = current_frame(thread);
   current_frame(thread) = frame;
-  PyObject* result;
-  {
-    RecursionDebt debt(thread, 1);
-    result = enter(activation, index + 1);
-  }
+  const int debt = take_recursion(thread, 1);
+  PyObject* result = enter(activation, index + 1);
+  recursion_remaining(thread) += debt;
   current_frame(thread) = frame->previous;
   return result;
 }
@@ -121,10 +121,18 @@ PyObject* run_entered(PyThreadState* thread, Frame* frame, Activation* activatio
   return run_innermost(thread, frame, activation, activation->frames[index].offset);
 }
 
+// While a function ran, somebody may have assigned to its __code__.
+void swap_code(Window* window) {
+  PyObject* other = window->function->func_code;
+  window->function->func_code = reinterpret_cast<PyObject*>(window->code);
+  window->code = reinterpret_cast<PyCodeObject*>(other);
+}
+
 void close_window(Window* window) {
   if (!window->open) return;
   window->open = false;
-  g_window = nullptr;
+  g_window = window->outer;
+  swap_code(window);
   _PyInterpreterState_SetEvalFrameFunc(window->thread->interp, window->previous);
 #if DALSEGNO_PY311
   if (window->collecting) PyGC_Enable();
@@ -149,7 +157,9 @@ void open_window(Window* window) {
 #endif
   window->previous = _PyInterpreterState_GetEvalFrameFunc(window->thread->interp);
   window->open = true;
+  window->outer = g_window;
   g_window = window;
+  swap_code(window);
   _PyInterpreterState_SetEvalFrameFunc(window->thread->interp, evaluate_entry);
 }
 
@@ -181,17 +191,17 @@ PyObject* call_with_dummies(PyFunctionObject* function) {
   return result;
 }
 
-bool check_enterable(const PyFunctionObject* function) {
-  if (!is_generator_like(code_of(function))) return true;
-  PyErr_Format(PyExc_SystemError, "dalsegno: the frame of generator %R cannot be resumed", function->func_qualname);
+bool check_enterable(const FrameImage& image) {
+  if (!is_generator_like(code_of(image))) return true;
+  PyErr_Format(PyExc_SystemError, "dalsegno: the frame of generator %R cannot be resumed", image.function->func_qualname);
   return false;
 }
 
 // Enters frames[index] and those inside it. Its result, or null with an exception set.
 PyObject* enter(Activation* activation, int index) {
   FrameImage& image = activation->frames[index];
-  if (!check_enterable(image.function)) return nullptr;
-  Window window{activation, index, PyThreadState_Get(), image.function};
+  if (!check_enterable(image)) return nullptr;
+  Window window{activation, index, PyThreadState_Get(), image.function, code_of(image)};
   open_window(&window);
   PyObject* result = call_with_dummies(image.function);
   close_window(&window);  // still open where the frame could not even be made
