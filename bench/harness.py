@@ -75,3 +75,10 @@ def duration(seconds: float) -> str:
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}" if seconds < 1000 * scale else f"{seconds / scale:.0f} {unit}"
     return f"{seconds * 1e9:.0f} ns"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Bit for bit, in the fuzzer's sense."""
+    from dalsegno.fuzz.oracle import same_bits
+
+    return bool(same_bits(one, other))

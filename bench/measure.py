@@ -14,7 +14,7 @@ from typing import Any
 import dalsegno as ds
 
 from . import programs
-from .harness import Comparison, Function, compare, duration
+from .harness import Comparison, Function, compare, duration, same
 
 LEAST_RATIO = 0.95
 _WARM_CALLS = 4
@@ -51,13 +51,6 @@ class Row:
 
 
 HEADER = f"{'':<36} {'eager':>9} {'replay':>9} {'ratio':>8} {'its spread':<17}"
-
-
-def same(one: Any, other: Any) -> bool:
-    """Bit for bit, in the fuzzer's sense."""
-    from dalsegno.fuzz.oracle import same_bits
-
-    return bool(same_bits(one, other))
 
 
 def _row(name: str, timing: Comparison, **more: Any) -> Row:

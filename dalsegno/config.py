@@ -61,7 +61,8 @@ class Setting:
     def parse(self, text: str) -> Value:
         """The value that an environment variable's text means; ValueError if it means none."""
         if isinstance(self.default, str):
-            return text
+            # An empty variable is no file: whoever empties DALSEGNO_STORE does not want the default one.
+            return text or ("off" if self.name == "store" else "")
         word = text.strip().lower()
         if isinstance(self.default, bool):
             if word in _TRUE + _FALSE:
@@ -80,7 +81,7 @@ SETTINGS: Mapping[str, Setting] = {
     s.name: s
     for s in (
         Setting("disable", False, "run every jitted function as the plain function it wraps"),
-        Setting("store", "", "the store's file; empty: one file in the user's cache directory"),
+        Setting("store", "", "the store's file; empty: one file in the user's cache directory; off: none"),
         Setting("threads", 0, "threads for kernels and for compiling; 0: as many as there are cores", 0, 1024),
         Setting("hot_exit", 2, "an exit left this often gets a side trace", 1, 1_000_000),
         Setting("max_ops", 20_000, "ops a trace may have", 1, 10_000_000),
