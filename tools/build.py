@@ -1,6 +1,7 @@
 """build.py [--tests] [--sanitize]: builds the tree, incrementally, for the Python that runs this.
 
-The extension modules go into dalsegno/, the rest into build/py3XX; with --sanitize, the C++ tests alone, under sanitizers, into build/asan.
+The extension modules go into dalsegno/, the rest into build/py3XX; with --sanitize, the C++ tests alone, under
+sanitizers, into build/asan.
 """
 
 import argparse
@@ -13,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def configure(build: Path, arguments: list[str]) -> None:
-    """Runs CMake where it has not run yet for this very Python and these arguments; later changes ninja notices by itself."""
+    """Runs CMake where it has not run yet for this very Python and these arguments; ninja notices later changes."""
     stamp = build / "configured-for"
     configured_for = "\n".join([sys.version, sys.base_prefix, *arguments])
     if stamp.exists() and stamp.read_text() == configured_for and (build / "build.ninja").exists():

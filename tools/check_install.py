@@ -1,4 +1,4 @@
-"""check_install.py: `pip install .` into a virtual environment of its own, then the installed package at work, away from the source tree."""
+"""check_install.py: `pip install .` into an environment of its own, then the installed package at work, elsewhere."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
-"""lint.py [--fix]: formatters, linters and type checks, each with the version that pyproject.toml pins. Fails if any has something to say.
+"""lint.py [--fix]: formatters, linters and type checks, each with the version that pyproject.toml pins.
 
---fix lets ruff and clang-format change the files.
+Fails if any has something to say. --fix lets ruff and clang-format change the files.
 """
 
 import argparse

@@ -1,7 +1,8 @@
 """setup_venv.py FOLDER EXTRA...: a virtual environment of the Python that runs this, with the project's dependencies.
 
-Installs what pyproject.toml names: the build and run-time dependencies and the given extras, but not the project itself. Quick when
-nothing has changed: a stamp in the environment says what it was made from. Standard library only: it runs before anything is installed.
+Installs what pyproject.toml names: the run-time dependencies and the given extras, but not the project itself. Quick
+when nothing has changed: a stamp in the environment says what it was made from. Standard library only: it runs before
+anything is installed.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
-"""test_all.py: everything that `make test` checks, then a table of the results; the last lines are pytest's own summaries.
+"""test_all.py: everything that `make test` checks, then a table; the last lines are pytest's own summaries.
 
-Run by the main version's environment (.venv/py311). Other CPython versions are tested where an interpreter is found. A failed stage does not
-stop the later ones, but the exit status is 0 only if all passed. No stage can hang for ever.
+Run by the main version's environment (.venv/py311). Other CPython versions are tested where an interpreter is found. A
+failed stage does not stop the later ones, but the exit status is 0 only if all passed. No stage can hang for ever.
 """
 
 import os
@@ -39,19 +39,30 @@ class Runner:
     def run(self, name: str, *command: str) -> bool:
         print(f"\n==> {name}", flush=True)
         start = time.monotonic()
+        output = subprocess.PIPE
         process = subprocess.Popen(
-            command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, cwd=ROOT, env=self.environment, stdout=output, stderr=subprocess.STDOUT, text=True, process_group=0
         )
-        # SIGABRT: Python's faulthandler then shows where every thread was.
-        timer = threading.Timer(STAGE_LIMIT, process.send_signal, [signal.SIGABRT])
-        timer.start()
+        # SIGABRT to the stage and all it started: Python's faulthandler then shows where every thread was.
+        timers = [
+            threading.Timer(STAGE_LIMIT + wait, os.killpg, [process.pid, number])
+            for wait, number in ((0, signal.SIGABRT), (20, signal.SIGKILL))
+        ]
+        for timer in timers:
+            timer.start()
         last_line = ""
-        assert process.stdout is not None
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            last_line = line.strip() or last_line
-        ok = process.wait() == 0
-        timer.cancel()
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                last_line = line.strip() or last_line
+            ok = process.wait() == 0
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            for timer in timers:
+                timer.cancel()
         self.stages.append(Stage(name, ok, time.monotonic() - start, last_line))
         return ok
 
