@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -11,13 +10,14 @@ from pathlib import Path
 import numpy as np
 
 import dalsegno as ds
+from dalsegno.cli import Parser
 
 from .measure import HEADER, LEAST_RATIO, Row, all_rows
 
 
 def run_cli(arguments: list[str]) -> int:
     """0 if every row is bit-identical and none is slower than it may be, else 1."""
-    parser = argparse.ArgumentParser(prog="dalsegno bench", description="Times eager NumPy and replay by turns.")
+    parser = Parser(prog="dalsegno bench", description="Times eager NumPy and replay by turns.")
     parser.add_argument("--quick", action="store_true", help="fewer and smaller rows, in seconds rather than minutes")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the rows to a file too")
     options = parser.parse_args(arguments)

@@ -5,6 +5,6 @@ from pathlib import Path
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
-    from dalsegno.bench.main import run_cli
+    from dalsegno.cli import main
 
-    sys.exit(run_cli(sys.argv[1:]))
+    sys.exit(main(["bench", *sys.argv[1:]]))

@@ -176,7 +176,7 @@ def summary(trace: Mapping[str, Any]) -> Iterator[str]:
         yield f"{plural(quiet, 'exit')} never taken"
     if trace["folded"]:
         yield f"folded and watched: {', '.join(trace['folded'])}"
-    if trace["reason"]:
+    if trace["reason"] not in ("", "none"):
         yield f"ended: {note_text(reason_note(trace))}"
 
 
@@ -194,9 +194,8 @@ def exit_text(exit_: Mapping[str, Any]) -> str:
 
 
 def reason_note(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """A trace's own reason in the form of a note."""
-    reason = trace["reason"]
-    if isinstance(reason, Mapping):
-        return {"where": trace["where"], **reason}
-    words = {"text": trace.get("text") or reason, "remedy": trace.get("remedy", "")}
-    return {"reason": reason, "where": trace["where"], **words}
+    """Why a trace's recording ended, in the form of a note."""
+    return {name: trace[key] for name, key in _REASON.items()}
+
+
+_REASON = {"reason": "reason", "text": "reason_text", "remedy": "remedy", "where": "where"}

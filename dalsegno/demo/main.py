@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -14,6 +13,7 @@ from typing import Any
 
 import dalsegno as ds
 from dalsegno.bench.harness import compare, duration, same
+from dalsegno.cli import Parser
 
 from . import data
 
@@ -22,7 +22,7 @@ _WARM_CALLS = 3
 
 def run_cli(arguments: list[str]) -> int:
     """0 if everything was bit-identical, else 1."""
-    parser = argparse.ArgumentParser(prog="dalsegno demo", description="Real data through ordinary NumPy functions.")
+    parser = Parser(prog="dalsegno demo", description="Real data through ordinary NumPy functions.")
     parser.add_argument(
         "--output", metavar="DIR", type=Path, default=Path("demo_output"), help="where pictures are written"
     )
