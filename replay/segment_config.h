@@ -1,0 +1,25 @@
+// Settings of the segment runner, and where it keeps kernels between processes. All functions need the GIL.
+#pragma once
+#include <string>
+
+namespace dalsegno::replay {
+
+// Kernels outside this process (the store). Called on the compile thread without the GIL, or on a caller's thread with it
+// (background == false); never by two threads at once.
+struct KernelCache {
+  virtual ~KernelCache() = default;
+  virtual bool get(const std::string& key, std::string* object) = 0;  // false: not there, or damaged
+  virtual void put(const std::string& key, const std::string& object, const std::string& text) = 0;
+};
+
+// Null: none. The cache must outlive its use: set_kernel_cache(nullptr) waits until no thread is inside it.
+void set_kernel_cache(KernelCache* cache);
+
+// kernels: compile and launch kernels at all; background: compile on a thread of our own, else on the caller's;
+// threads: of one launch, 0 = number of cores.
+void configure_kernels(bool kernels, bool background, int threads);
+
+// What machine code depends on beside its text: CPU, Halide, NumPy. Part of every key.
+std::string kernel_environment();
+
+}  // namespace dalsegno::replay

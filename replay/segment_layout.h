@@ -1,0 +1,44 @@
+// From the operands' shapes and strides to the iteration: broadcasting, the layout NumPy gives results (K order), coalescing.
+// Plain numbers, no Python objects.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "replay/segment_runner.h"
+
+namespace dalsegno::replay {
+
+inline constexpr int kMaxLayoutRank = 8;
+
+// An array input as it comes.
+struct ArrayView {
+  char* data;
+  int rank;
+  int itemsize;
+  const intptr_t* shape;
+  const intptr_t* strides;  // bytes
+};
+
+struct Axes {
+  int64_t at[kMaxLayoutRank];
+};
+
+// The iteration, and the results' shape.
+struct Layout {
+  int rank;                  // of the results
+  intptr_t shape[kMaxLayoutRank];
+  bool c_order;              // results are C-contiguous; else `order` lists their axes, innermost first
+  int order[kMaxLayoutRank];
+  int64_t size;
+  int loop_rank;             // axes of the iteration after coalescing, innermost first
+  int64_t extents[kMaxLayoutRank];
+  Axes inputs[64];           // strides in elements, per array input, along the iteration's axes
+  Axes dense;                // of the results
+};
+
+// False where NumPy must do it: shapes that do not broadcast, empty arrays, ops of a smaller shape, negative or odd strides,
+// results of different layouts, extents or strides past 32 bits.
+// `arrays[i]` is the view of spec.inputs[i] where that is an array; `reaches` see LoweredSegment.
+bool make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout);
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,259 @@
+// SegmentRunner: guards on shapes and layout, scalars, the kernel for the layout, results, launch, flags.
+#include "replay/segment_runner.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "replay/segment_kernels.h"
+#include "replay/segment_layout.h"
+#include "replay/segment_lower.h"
+#include "replay/segment_numpy.h"
+#include "replay/segment_scalars.h"
+
+namespace dalsegno::replay {
+namespace {
+
+using halide_gen::Inner;
+
+constexpr int64_t kParallelWork = 1 << 17;  // simple operations below which a second thread costs more than it gains
+constexpr int64_t kReleaseWork = 1 << 16;   // below: a kernel is done before another thread would have had the GIL
+constexpr int kMaxWholeRank = 4;            // loops of a kernel; more axes cost compile time
+constexpr int kMaxOutputs = 32;
+
+// A kernel specialised for one way of moving through the operands.
+struct Variant {
+  uint64_t key;
+  Kernel* kernel;
+};
+
+class Runner final : public SegmentRunner {
+ public:
+  Runner(const SegmentSpec& spec, LoweredSegment lowered) : spec_(spec), low_(std::move(lowered)) {
+    tiled_ = halide_gen::make_plan(kernel_spec(1, 0)).tile != 0;
+    guards_invalid_ = halide_gen::make_plan(kernel_spec(1, 0)).guards_invalid;
+  }
+
+  const SegmentSpec& spec() const override { return spec_; }
+
+  RunResult run(PyObject* const* inputs, PyObject** outputs) override {
+    if (skip_ > 0) return --skip_, RunResult::kMismatch;
+    Layout layout;
+    ArrayView views[64];
+    if (!look_at(inputs, views)) return RunResult::kMismatch;
+    const bool flat = make_flat(inputs, views, &layout);
+    if (!flat && !make_layout(spec_, low_.reaches, views, &layout)) return RunResult::kMismatch;
+    if (!allowed(layout)) return RunResult::kMismatch;
+    Kernel* kernel = flat && flat_kernel_ ? flat_kernel_ : variant(layout, flat);
+    if (!kernel || !kernel->ready()) return RunResult::kNotReady;
+    return launch(*kernel, inputs, views, layout, outputs);
+  }
+
+  std::vector<std::pair<std::string, std::string>> kernels() const override {
+    static constexpr const char* kStates[] = {"new", "compiling", "compiled", "failed"};
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const Variant& v : variants_) {
+      const int state = v.kernel->state.load();
+      std::string text = state == Kernel::kReady && v.kernel->from_cache ? "loaded" : kStates[state];
+      if (state == Kernel::kFailed) text += ": " + v.kernel->failure;
+      out.emplace_back(layout_text(v.key), text);
+    }
+    return out;
+  }
+
+ private:
+  bool is_array(size_t i) const { return spec_.inputs[i].kind == InputKind::kArray; }
+
+  // Guards that the caller has made already are not trusted where a wrong one would read foreign memory.
+  bool look_at(PyObject* const* inputs, ArrayView* views) const {
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (!is_array(i)) continue;
+      if (!PyArray_CheckExact(inputs[i])) return false;
+      auto* a = reinterpret_cast<PyArrayObject*>(inputs[i]);
+      if (PyArray_TYPE(a) != type_number(spec_.inputs[i].dtype) || PyArray_NDIM(a) != spec_.inputs[i].rank || !PyArray_ISBEHAVED_RO(a)) {
+        return false;
+      }
+      views[i] = {PyArray_BYTES(a), PyArray_NDIM(a), dtype_size(spec_.inputs[i].dtype), PyArray_DIMS(a), PyArray_STRIDES(a)};
+    }
+    return true;
+  }
+
+  // The common case: C-contiguous arrays of one shape, with more than one element.
+  bool make_flat(PyObject* const* inputs, const ArrayView* views, Layout* layout) const {
+    const ArrayView* first = nullptr;
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (!is_array(i)) continue;
+      if (!PyArray_IS_C_CONTIGUOUS(reinterpret_cast<PyArrayObject*>(inputs[i]))) return false;
+      if (!first) {
+        first = &views[i];
+      } else if (views[i].rank != first->rank || std::memcmp(views[i].shape, first->shape, sizeof(intptr_t) * first->rank) != 0) {
+        return false;
+      }
+    }
+    if (first->rank > kMaxLayoutRank) return false;
+    int64_t size = 1;
+    for (int d = 0; d < first->rank; ++d) layout->shape[d] = first->shape[d], size *= first->shape[d];
+    if (size <= 1 || size > std::numeric_limits<int32_t>::max()) return false;
+    layout->rank = first->rank;
+    layout->c_order = true;
+    layout->size = layout->extents[0] = size;
+    layout->loop_rank = 1;
+    layout->dense.at[0] = 1;
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) layout->inputs[i].at[0] = 1;
+    return true;
+  }
+
+  bool allowed(const Layout& layout) const {
+    if (low_.needs_several && layout.size < 2) return false;
+    if (layout.loop_rank > (tiled_ ? kMaxLayoutRank : kMaxWholeRank)) return false;
+    return !broadcast_among(low_.unbroadcast, layout) && !broadcast_among(low_.unbroadcast_views, layout);
+  }
+
+  static bool broadcast_among(const std::vector<int>& inputs, const Layout& layout) {
+    for (int i : inputs) {
+      for (int d = 0; d < layout.loop_rank; ++d) {
+        if (layout.inputs[i].at[d] == 0) return true;
+      }
+    }
+    return false;
+  }
+
+  // Key of a variant: rank, then two bits for the innermost axis of each array input.
+  uint64_t variant_key(const Layout& layout) const {
+    uint64_t key = static_cast<uint64_t>(tiled_ ? 1 : layout.loop_rank);
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (!is_array(i)) continue;
+      const int64_t stride = layout.inputs[i].at[0];
+      const Inner inner = stride == 1 ? Inner::kDense : stride == 0 ? Inner::kBroadcast : Inner::kStrided;
+      key |= static_cast<uint64_t>(inner) << (4 + 2 * i);
+    }
+    return key;
+  }
+
+  Kernel* variant(const Layout& layout, bool flat) {
+    const uint64_t key = variant_key(layout);
+    for (const Variant& v : variants_) {
+      if (v.key == key) return v.kernel;
+    }
+    Kernel* kernel = find_kernel(kernel_spec(static_cast<int>(key & 15), key));
+    if (!kernel) return nullptr;
+    variants_.push_back({key, kernel});
+    if (flat) flat_kernel_ = kernel;
+    return kernel;
+  }
+
+  halide_gen::KernelSpec kernel_spec(int rank, uint64_t key) const {
+    halide_gen::KernelSpec k;
+    k.rank = rank;
+    for (const KernelSource& s : low_.sources) {
+      k.inputs.push_back({s.scalar, s.dtype, s.scalar ? Inner::kDense : static_cast<Inner>(key >> (4 + 2 * s.input) & 3)});
+    }
+    k.ops = low_.ops;
+    return k;
+  }
+
+  std::string layout_text(uint64_t key) const {
+    static constexpr const char* kNames[] = {"dense", "broadcast", "strided"};
+    std::string out = "rank " + std::to_string(key & 15);
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (is_array(i)) out += std::string(" ") + kNames[key >> (4 + 2 * i) & 3];
+    }
+    return out;
+  }
+
+  RunResult launch(const Kernel& kernel, PyObject* const* inputs, const ArrayView* views, const Layout& layout, PyObject** outputs) {
+    ScalarValue scalars[rt::kMaxOperands];
+    rt::LaunchOperand in[rt::kMaxOperands], out[kMaxOutputs];
+    for (size_t k = 0; k < low_.sources.size(); ++k) {
+      const KernelSource& s = low_.sources[k];
+      if (s.scalar) {
+        if (!convert_scalar(spec_.inputs[s.input], inputs[s.input], s.dtype, &scalars[k])) return RunResult::kMismatch;
+        in[k].data = scalars[k].bytes;
+      } else {
+        in[k].data = views[s.input].data;
+        std::memcpy(in[k].strides, layout.inputs[s.input].at, sizeof(int64_t) * layout.loop_rank);
+      }
+    }
+    if (!allocate(layout, out, outputs)) return RunResult::kMismatch;
+    const int status = run_kernel(kernel, layout, in, out);
+    if (status == 0 || accept(status)) return flag_streak_ = 0, count_launch(), RunResult::kDone;
+    for (size_t i = 0; i < low_.outputs.size(); ++i) Py_CLEAR(outputs[i]);
+    return status & rt::kFailed ? RunResult::kMismatch : flagged();
+  }
+
+  bool allocate(const Layout& layout, rt::LaunchOperand* out, PyObject** outputs) const {
+    for (size_t i = 0; i < low_.outputs.size(); ++i) {
+      outputs[i] = new_array(layout, low_.outputs[i]);
+      if (!outputs[i]) {
+        PyErr_Clear();
+        while (i > 0) Py_CLEAR(outputs[--i]);
+        return false;
+      }
+      out[i].data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(outputs[i]));
+      std::memcpy(out[i].strides, layout.dense.at, sizeof(int64_t) * layout.loop_rank);
+    }
+    return true;
+  }
+
+  // Through NumPy, whose allocator asks for huge pages and keeps small blocks.
+  static PyObject* new_array(const Layout& layout, DType dtype) {
+    PyArray_Descr* descr = descriptor(dtype);
+    Py_INCREF(descr);
+    npy_intp strides[kMaxLayoutRank];
+    npy_intp stride = dtype_size(dtype);
+    for (int k = 0; k < layout.rank && !layout.c_order; ++k) {
+      strides[layout.order[k]] = stride;
+      stride *= layout.shape[layout.order[k]];
+    }
+    return PyArray_NewFromDescr(&PyArray_Type, descr, layout.rank, layout.shape, layout.c_order ? nullptr : strides, nullptr, 0, nullptr);
+  }
+
+  int run_kernel(const Kernel& kernel, const Layout& layout, rt::LaunchOperand* in, rt::LaunchOperand* out) const {
+    rt::Launch launch;
+    launch.rank = layout.loop_rank;
+    std::memcpy(launch.extents, layout.extents, sizeof(int64_t) * layout.loop_rank);
+    launch.inputs = in, launch.outputs = out;
+    const int64_t work = layout.size * low_.weight;
+    launch.threads = work >= kParallelWork ? launch_threads() : 1;
+    if (work < kReleaseWork) return launcher()(&kernel.launch, &launch);
+    PyThreadState* state = PyEval_SaveThread();
+    const int status = launcher()(&kernel.launch, &launch);
+    PyEval_RestoreThread(state);
+    return status;
+  }
+
+  // Flags that eager would say nothing about. After a float-to-integer cast out of range the values are not NumPy's.
+  bool accept(int status) const {
+    if (status & rt::kFailed || (guards_invalid_ && status & rt::kInvalid)) return false;
+    return errstate_ignores(status);
+  }
+
+  // Data that keep raising flags are left to NumPy for a while, ever longer: the kernel's work is lost each time.
+  RunResult flagged() {
+    if (++flag_streak_ >= 3) skip_ = 1 << std::min(flag_streak_, 10);
+    return RunResult::kFlags;
+  }
+
+  const SegmentSpec spec_;
+  const LoweredSegment low_;
+  bool tiled_ = false, guards_invalid_ = false;
+  Kernel* flat_kernel_ = nullptr;
+  std::vector<Variant> variants_;
+  int flag_streak_ = 0, skip_ = 0;
+};
+
+bool small_enough(const LoweredSegment& low) {
+  return low.sources.size() + low.outputs.size() <= rt::kMaxOperands && low.outputs.size() <= kMaxOutputs;
+}
+
+}  // namespace
+
+std::unique_ptr<SegmentRunner> SegmentRunner::make(const SegmentSpec& spec) {
+  if (!numpy_ready()) return nullptr;
+  LoweredSegment low = lower_segment(spec);
+  if (!low.ok || !small_enough(low)) return nullptr;
+  return std::make_unique<Runner>(spec, std::move(low));
+}
+
+}  // namespace dalsegno::replay
