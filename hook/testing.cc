@@ -186,40 +186,52 @@ PyObject* py_resume(PyObject*, PyObject* args) {
                 entered == Py_None ? nullptr : note_entered, entered == Py_None ? nullptr : entered);
 }
 
-// Leaves a running chain of frames: at the k-th event, rebuilds all frames of the given functions and resumes them, nested in the
+// Leaves a running chain of frames: at the k-th event, rebuilds all frames of the given code objects and resumes them, nested in the
 // original, which goes on afterwards. `places` maps each code object to {code unit: (depth, legal offset, first unit, next instruction)}.
 class Cutter : public Watcher {
  public:
-  Cutter(PyObject* functions, PyObject* places, long k, PyObject* raised) : functions_(functions), places_(places), k_(k), raised_(raised) {}
+  Cutter(PyObject* places, long k, PyObject* raised, PyObject* show) : places_(places), k_(k), raised_(raised), show_(show) {}
   void before(const FrameView& view) noexcept override {
     if (seen_++ != k_) return;
     watch_stop();
-    event = Ref(Py_BuildValue("(Oi)", view.code->co_name, view.offset)).release();
     Images images;
     std::vector<Frame*> chain = chain_from(static_cast<Frame*>(view.id));
     for (size_t i = chain.size(); i-- > 0;) add_image(&images, chain[i], i == 0 ? view.offset : -1);
+    event = Py_BuildValue("(OiOi)", view.code, view.offset, code_of(chain.back()), view.stack_depth);
     PyObject* handled = Py_XNewRef(handled_exception());
-    outcome = outcome_of(resume(images.frames.data(), images.count(), Py_XNewRef(raised_)));
+    shown = show(resume(images.frames.data(), images.count(), raised_here()));
     PyErr_SetHandledException(or_none(handled));  // the original goes on
     Py_XDECREF(handled);
   }
-  PyObject* event = nullptr;
-  PyObject* outcome = nullptr;
+  PyObject* event = nullptr;  // (code, offset, outermost code, live stack depth)
+  PyObject* shown = nullptr;
 
  private:
-  PyFunctionObject* given(PyFunctionObject* function) const {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(functions_); ++i) {
-      auto* candidate = reinterpret_cast<PyFunctionObject*>(PyTuple_GET_ITEM(functions_, i));
-      if (candidate->func_code == function->func_code) return function;
-    }
-    return nullptr;
+  // Raised as an instruction raises: with the exception being handled as context.
+  PyObject* raised_here() const {
+    if (raised_ == nullptr) return nullptr;
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised_)), raised_);
+    return take_exception();
+  }
+  // At once: the original goes on with the same objects.
+  PyObject* show(PyObject* result) const {
+    Ref pair(outcome_of(result));
+    PyObject* text = PyObject_CallObject(show_, pair.get());
+    return text != nullptr ? text : take_exception();
+  }
+  static bool called_from_c(const Frame* frame) {
+#if DALSEGNO_PY311
+    return frame->is_entry;
+#else
+    return frame->previous == nullptr || frame->previous->owner == FRAME_OWNED_BY_CSTACK;
+#endif
   }
   std::vector<Frame*> chain_from(Frame* frame) const {  // innermost first
     std::vector<Frame*> chain;
-    while (frame != nullptr && frame->owner == FRAME_OWNED_BY_THREAD && PyFunction_Check(function_of(frame)) &&
-           given(function_of(frame)) != nullptr) {
+    for (;; frame = frame->previous) {
+      if (frame->owner != FRAME_OWNED_BY_THREAD || !PyDict_Contains(places_, reinterpret_cast<PyObject*>(code_of(frame)))) break;
       chain.push_back(frame);
-      frame = frame->previous;
+      if (called_from_c(frame)) break;
     }
     return chain;
   }
@@ -242,32 +254,30 @@ class Cutter : public Watcher {
     image.after = place(frame, unit, 3);
     if (!(code_of(frame)->co_flags & CO_OPTIMIZED)) image.f_locals = Py_XNewRef(frame->f_locals);
   }
-  PyObject* functions_;
   PyObject* places_;
   long k_;
   PyObject* raised_;
+  PyObject* show_;
   long seen_ = 0;
 };
 
-// cut(functions, places, k, raised, callable, args) -> None (no such event) or (event, outcome of what was resumed)
+// cut(places, k, raised, show, callable, args) -> None (no such event) or (event, show(succeeded, result or exception))
 PyObject* py_cut(PyObject*, PyObject* args) {
-  PyObject *functions, *places, *raised, *callable, *arguments;
+  PyObject *places, *raised, *show, *callable, *arguments;
   long k;
-  if (!PyArg_ParseTuple(args, "O!O!lOOO!", &PyTuple_Type, &functions, &PyDict_Type, &places, &k, &raised, &callable, &PyTuple_Type,
-                        &arguments)) {
+  if (!PyArg_ParseTuple(args, "O!lOOOO!", &PyDict_Type, &places, &k, &raised, &show, &callable, &PyTuple_Type, &arguments)) {
     return nullptr;
   }
-  Cutter cutter(functions, places, k, raised == Py_None ? nullptr : raised);
+  Cutter cutter(places, k, raised == Py_None ? nullptr : raised, show);
   const WatchStatus status = watch_start(&cutter);
   if (status != WatchStatus::kOk) return PyErr_Format(PyExc_RuntimeError, "watch_start: %d", static_cast<int>(status));
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(functions); ++i) {
-    watch_code(code_of(reinterpret_cast<PyFunctionObject*>(PyTuple_GET_ITEM(functions, i))));
-  }
+  PyObject* code;
+  for (Py_ssize_t at = 0; PyDict_Next(places, &at, &code, nullptr);) watch_code(reinterpret_cast<PyCodeObject*>(code));
   Ref result(PyObject_CallObject(callable, arguments));
   if (!result) PyErr_Clear();
   watch_stop();
   if (cutter.event == nullptr) Py_RETURN_NONE;
-  return Py_BuildValue("(NN)", cutter.event, cutter.outcome);
+  return Py_BuildValue("(NN)", cutter.event, cutter.shown);
 }
 
 // ---- linked frames ---------------------------------------------------------------------------------------------------------
@@ -335,6 +345,11 @@ PyObject* py_range_next(PyObject*, PyObject* iterator) {
 
 PyObject* py_handled_exception(PyObject*, PyObject*) { return Py_NewRef(or_none(handled_exception())); }
 
+PyObject* py_set_handled_exception(PyObject*, PyObject* exception) {
+  PyErr_SetHandledException(exception);
+  Py_RETURN_NONE;
+}
+
 PyMethodDef g_methods[] = {
     {"watch_start", py_watch_start, METH_VARARGS, nullptr},
     {"watch_stop", py_watch_stop, METH_NOARGS, nullptr},
@@ -353,6 +368,7 @@ PyMethodDef g_methods[] = {
     {"dict_move", py_dict_move, METH_VARARGS, nullptr},
     {"range_next", py_range_next, METH_O, nullptr},
     {"handled_exception", py_handled_exception, METH_NOARGS, nullptr},
+    {"set_handled_exception", py_set_handled_exception, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 PyModuleDef g_module = {PyModuleDef_HEAD_INIT, "_hooktest", "hook.h, for tests only", -1, g_methods, nullptr, nullptr, nullptr, nullptr};
