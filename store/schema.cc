@@ -10,29 +10,29 @@ namespace tables {
 
 // ---- what is replayed: read only after the sum over the key asked for and the value was checked
 const Table trace_data{"trace_data", "CREATE TABLE trace_data(function TEXT NOT NULL, number INTEGER NOT NULL, link BLOB NOT NULL, "
-    "data BLOB NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, number)) WITHOUT ROWID", 4, false};
+    "data BLOB NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, number)) WITHOUT ROWID", 2, 4, false};
 const Table kernels{"kernels", "CREATE TABLE kernels(key TEXT PRIMARY KEY NOT NULL, description TEXT NOT NULL, object BLOB NOT NULL, "
-    "created INTEGER NOT NULL, sum BLOB NOT NULL, last_used INTEGER NOT NULL)", 4, true};
+    "created INTEGER NOT NULL, sum BLOB NOT NULL, last_used INTEGER NOT NULL)", 1, 4, true};
 
 // ---- for people: never read back, except by verify()
 const Table functions{"functions", "CREATE TABLE functions(key TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, created INTEGER NOT NULL, "
-    "sum BLOB NOT NULL, last_used INTEGER NOT NULL) WITHOUT ROWID", 3, true};
+    "sum BLOB NOT NULL, last_used INTEGER NOT NULL) WITHOUT ROWID", 1, 3, true};
 const Table traces{"traces", "CREATE TABLE traces(function TEXT NOT NULL, number INTEGER NOT NULL, anchor TEXT NOT NULL, parent INTEGER, "
     "parent_op INTEGER, parent_exit INTEGER, params INTEGER NOT NULL, ops INTEGER NOT NULL, guards INTEGER NOT NULL, reason TEXT NOT NULL, "
     "ended_at TEXT NOT NULL, bytes INTEGER NOT NULL, created INTEGER NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, number)) "
-    "WITHOUT ROWID", 13, false};
+    "WITHOUT ROWID", 2, 13, false};
 const Table ops{"ops", "CREATE TABLE ops(function TEXT NOT NULL, trace INTEGER NOT NULL, op INTEGER NOT NULL, kind TEXT NOT NULL, "
     "array_fn TEXT, inputs TEXT NOT NULL, imm INTEGER NOT NULL, name TEXT, object INTEGER, object2 INTEGER, facts TEXT, snapshot INTEGER, "
     "exit_snapshot INTEGER, line INTEGER NOT NULL, depth INTEGER NOT NULL, text TEXT NOT NULL, sum BLOB NOT NULL, "
-    "PRIMARY KEY(function, trace, op)) WITHOUT ROWID", 16, false};
+    "PRIMARY KEY(function, trace, op)) WITHOUT ROWID", 3, 16, false};
 const Table snapshots{"snapshots", "CREATE TABLE snapshots(function TEXT NOT NULL, trace INTEGER NOT NULL, snapshot INTEGER NOT NULL, "
     "frame INTEGER NOT NULL, function_value INTEGER NOT NULL, code INTEGER NOT NULL, code_offset INTEGER NOT NULL, after INTEGER NOT NULL, "
     "action INTEGER NOT NULL, locals TEXT NOT NULL, stack TEXT NOT NULL, sum BLOB NOT NULL, "
-    "PRIMARY KEY(function, trace, snapshot, frame)) WITHOUT ROWID", 11, false};
+    "PRIMARY KEY(function, trace, snapshot, frame)) WITHOUT ROWID", 4, 11, false};
 const Table objects{"objects", "CREATE TABLE objects(function TEXT NOT NULL, trace INTEGER NOT NULL, object INTEGER NOT NULL, "
-    "source TEXT NOT NULL, fingerprint TEXT NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, trace, object)) WITHOUT ROWID", 5, false};
+    "source TEXT NOT NULL, fingerprint TEXT NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, trace, object)) WITHOUT ROWID", 3, 5, false};
 const Table segments{"segments", "CREATE TABLE segments(function TEXT NOT NULL, trace INTEGER NOT NULL, segment INTEGER NOT NULL, "
-    "text TEXT NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, trace, segment)) WITHOUT ROWID", 4, false};
+    "text TEXT NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, trace, segment)) WITHOUT ROWID", 3, 4, false};
 
 }  // namespace tables
 

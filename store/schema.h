@@ -11,11 +11,12 @@ namespace dalsegno::store {
 inline constexpr int kApplicationId = 0x44535447;  // "DSTG", in SQLite's header
 inline constexpr int kSchemaVersion = 1;           // PRAGMA user_version
 
-// A table: columns that the check sum covers, in order; then `sum`, then for some `last_used`.
+// A table: columns that the check sum covers, in order, the primary key first; then `sum`, then for some `last_used`.
 struct Table {
   const char* name;
   const char* create;
-  int covered;
+  int key;      // columns of the primary key
+  int covered;  // columns the sum covers
   bool last_used;
 };
 namespace tables {

@@ -72,9 +72,8 @@ int64_t Database::number(const std::string& sql) {
 
 Statement::Statement(Database& database, std::string_view sql) : database_(database) {
   const char* tail = nullptr;
-  const int code = attempt("prepare", [&] {
-    return sqlite3_prepare_v2(database.handle(), sql.data(), static_cast<int>(sql.size()), &handle_, &tail);
-  });
+  const int code =
+      attempt("prepare", [&] { return sqlite3_prepare_v2(database.handle(), sql.data(), static_cast<int>(sql.size()), &handle_, &tail); });
   check(database.handle(), code, "prepare");
   const std::string_view rest = sql.substr(static_cast<size_t>(tail - sql.data()));
   tail_ = rest.find_first_not_of(" \t\r\n;") != std::string_view::npos;

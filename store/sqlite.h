@@ -45,8 +45,8 @@ class Database {
   // Forgets the connection without touching it: in the child of a fork it is the parent's.
   void abandon() { handle_ = nullptr; }
   bool is_open() const { return handle_ != nullptr; }
-  void run(const std::string& sql);                // statements without parameters and results
-  int64_t number(const std::string& sql);          // the one integer a statement gives
+  void run(const std::string& sql);        // statements without parameters and results
+  int64_t number(const std::string& sql);  // the one integer a statement gives
   int changes() const { return sqlite3_changes(handle_); }
   bool read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
   sqlite3* handle() const { return handle_; }

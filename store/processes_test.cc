@@ -1,0 +1,208 @@
+// Many processes on one file: locks, forks, kills, files that vanish.
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "store/testing.h"
+
+namespace dalsegno::store {
+namespace {
+
+using namespace testing;
+using Clock = std::chrono::steady_clock;
+
+int64_t milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
+}
+
+std::string object_of(int i) { return std::string(200 + i % 5000, static_cast<char>('a' + i % 26)); }
+
+// Writes and reads; every value read must be right. Exit status 0, or the number of what failed.
+int work(const std::string& file, int worker, int rounds) {
+  Store store;
+  store.open(file);
+  std::mt19937 random(static_cast<unsigned>(worker));
+  for (int n = 0; n < rounds; n++) {
+    const int i = static_cast<int>(random() % 40);
+    const std::string key = "k" + std::to_string(i);
+    store.put_kernel(key, object_of(i), "");
+    const auto object = store.get_kernel(key);
+    if (object && *object != object_of(i)) return 1;
+    Trace root = root_trace();
+    store.save_trace("f" + std::to_string(i % 5), root);
+    for (const Trace& trace : store.load_traces("f" + std::to_string(i % 5))) {
+      if (!(trace == root)) return 2;
+    }
+  }
+  return 0;
+}
+
+TEST(Processes, ManyAtOnce) {
+  TempDir directory;
+  std::vector<pid_t> children;
+  for (int i = 0; i < 6; i++) children.push_back(in_child([&] { return work(directory.file(), i, 60); }));
+  for (pid_t child : children) EXPECT_EQ(exit_status(child), 0);
+  Store store;
+  ASSERT_TRUE(store.open(directory.file()));
+  EXPECT_EQ(store.verify().damaged, 0u);
+  EXPECT_GT(store.stats().kernels, 20u);
+}
+
+// A killed process loses nothing it was told had been kept, and leaves nothing wrong.
+TEST(Processes, Kill) {
+  TempDir directory;
+  Store store;
+  ASSERT_TRUE(store.open(directory.file()));
+  std::mt19937 random(17);
+  for (int round = 0; round < 25; round++) {
+    int acknowledged[2];
+    ASSERT_EQ(pipe(acknowledged), 0);
+    const pid_t child = in_child([&] {
+      Store mine;
+      mine.open(directory.file());
+      for (int i = 0;; i++) {
+        const std::string key = std::to_string(round) + "/" + std::to_string(i);
+        if (mine.put_kernel(key, object_of(i), "") && write(acknowledged[1], &i, sizeof i) != sizeof i) return 1;
+      }
+    });
+    close(acknowledged[1]);
+    int first = 0;
+    EXPECT_EQ(read(acknowledged[0], &first, sizeof first), static_cast<ssize_t>(sizeof first));
+    usleep(random() % 8000);
+    kill(child, SIGKILL);
+    EXPECT_EQ(exit_status(child), 256 + SIGKILL);
+    EXPECT_EQ(store.get_kernel(std::to_string(round) + "/" + std::to_string(first)), object_of(first)) << store.why();
+    for (int i; read(acknowledged[0], &i, sizeof i) == sizeof i;)
+      EXPECT_EQ(store.get_kernel(std::to_string(round) + "/" + std::to_string(i)), object_of(i)) << store.why();
+    close(acknowledged[0]);
+  }
+  EXPECT_EQ(store.verify().damaged, 0u);
+}
+
+TEST(Processes, NobodyWaitsLongForALock) {
+  TempDir directory;
+  Store store;
+  ASSERT_TRUE(store.open(directory.file()));
+  ASSERT_TRUE(store.put_kernel("k", "object", ""));
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(directory.file().c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+  auto start = Clock::now();
+  EXPECT_FALSE(store.get_kernel("k").has_value());
+  EXPECT_LE(milliseconds_since(start), 100);
+  start = Clock::now();
+  EXPECT_FALSE(store.put_kernel("l", "object", ""));
+  EXPECT_LE(milliseconds_since(start), 100);
+  EXPECT_EQ(store.stats().errors, 3u);  // stats could not be read either
+  Store late;                           // opens while locked: works as soon as it is not
+  EXPECT_FALSE(late.open(directory.file()));
+  EXPECT_NE(late.why().find("locked"), std::string::npos) << late.why();
+  sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr);
+  sqlite3_close(other);
+  EXPECT_EQ(store.get_kernel("k"), "object");
+  EXPECT_EQ(late.get_kernel("k"), "object");
+}
+
+TEST(Processes, ForkedChildGoesOn) {
+  TempDir directory;
+  Store store;
+  ASSERT_TRUE(store.open(directory.file()));
+  ASSERT_TRUE(store.save_trace("f", root_trace()));
+  const pid_t child = in_child([&] {
+    if (store.load_traces("f").size() != 1) return 1;
+    if (!store.put_kernel("child", "object", "")) return 2;
+    if (!store.save_trace("f", side_trace(root_trace(), 1))) return 3;
+    return 0;
+  });
+  EXPECT_TRUE(store.put_kernel("parent", "object", "") || !store.why().empty());
+  EXPECT_EQ(exit_status(child), 0);
+  EXPECT_TRUE(store.get_kernel("child").has_value());
+  EXPECT_EQ(store.load_traces("f").size(), 2u);
+}
+
+// Other threads use the store while this one forks: the child inherits no lock that nobody holds.
+TEST(Processes, ForkWhileThreadsAreInside) {
+  TempDir directory;
+  Store store;
+  ASSERT_TRUE(store.open(directory.file()));
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; t++) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; !stop; i++) store.put_kernel("t" + std::to_string(t), object_of(i), "");
+    });
+  }
+  for (int i = 0; i < 30; i++) {
+    const pid_t child = in_child([&] {
+      for (int tries = 0; tries < 100; tries++) {
+        if (store.put_kernel("child" + std::to_string(i), object_of(i), "")) return store.get_kernel("child" + std::to_string(i)) ? 0 : 2;
+      }
+      return 1;
+    });
+    EXPECT_EQ(exit_status(child), 0);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(store.verify().damaged, 0u);
+}
+
+TEST(Processes, TheFileVanishes) {
+  TempDir directory;
+  Store store;
+  ASSERT_TRUE(store.open(directory.file()));
+  ASSERT_TRUE(store.put_kernel("k", "object", ""));
+  std::filesystem::remove(directory.file());
+  store.put_kernel("k", "object", "");  // noticed here
+  EXPECT_TRUE(store.put_kernel("k", "object", "")) << store.why();
+  EXPECT_TRUE(std::filesystem::exists(directory.file()));
+  std::filesystem::remove_all(directory.path());
+  EXPECT_FALSE(store.put_kernel("k", "object", ""));
+  EXPECT_FALSE(store.put_kernel("k", "object", ""));
+  EXPECT_NE(store.why(), "");
+}
+
+// Two find the same damage: what the first made anew is not thrown away by the second.
+TEST(Processes, SettingAsideTwice) {
+  TempDir directory;
+  Store one, two;
+  ASSERT_TRUE(one.open(directory.file()));
+  ASSERT_TRUE(one.put_kernel("k", std::string(50000, 'x'), ""));
+  ASSERT_TRUE(two.open(directory.file()));
+  std::string bytes = read_bytes(directory.file());
+  bytes[27]++;  // the change counter: what the connections remember of the pages is out of date
+  for (size_t i = 4096; i < bytes.size(); i++) bytes[i] = '\x77';
+  write_bytes(directory.file(), bytes);
+  EXPECT_FALSE(one.get_kernel("k").has_value());
+  EXPECT_TRUE(one.put_kernel("k", "again", "")) << one.why();
+  two.get_kernel("k");
+  two.put_kernel("l", "object", "");
+  EXPECT_TRUE(two.put_kernel("l", "object", "")) << two.why();
+  EXPECT_EQ(two.get_kernel("k"), "again");
+  EXPECT_EQ(one.get_kernel("l"), "object");
+}
+
+// A file system without room: SQLite's own writes fail.
+TEST(Processes, DiskFull) {
+  TempDir directory;
+  const pid_t child = in_child([&] {
+    signal(SIGXFSZ, SIG_IGN);
+    Store store;
+    if (!store.open(directory.file()) || !store.put_kernel("k", "object", "")) return 1;
+    const rlimit limit = {200000, 200000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    int refused = 0;
+    for (int i = 0; i < 30; i++) refused += !store.put_kernel(std::to_string(i), std::string(20000, 'x'), "");
+    if (refused == 0) return 2;
+    if (store.get_kernel("k") != "object") return 3;
+    if (store.get_kernel("0") != std::string(20000, 'x')) return 4;
+    if (store.stats().errors == 0) return 5;
+    return store.verify().damaged == 0 ? 0 : 6;
+  });
+  EXPECT_EQ(exit_status(child), 0);
+}
+
+}  // namespace
+}  // namespace dalsegno::store

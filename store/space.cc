@@ -1,0 +1,203 @@
+// Size, age and cleaning; counts and queries.
+#include <unistd.h>
+
+#include <string_view>
+
+#include "store/store_impl.h"
+
+namespace dalsegno::store {
+namespace {
+
+constexpr int64_t kTouchSeconds = 3600;  // how exact last_used is: a read should hardly ever write
+
+// Tables with rows per function, and what they call the trace's number.
+struct PerTrace {
+  const char* table;
+  const char* number;
+};
+constexpr PerTrace kPerTrace[] = {{"trace_data", "number"}, {"traces", "number"}, {"ops", "trace"},
+                                  {"snapshots", "trace"},   {"objects", "trace"}, {"segments", "trace"}};
+
+struct Item {
+  bool kernel;
+  std::string key;
+};
+
+// What can be dropped, longest unused first.
+std::vector<Item> by_age(Database& database) {
+  Statement statement(
+      database,
+      "SELECT 0, d.function, MAX(COALESCE(f.last_used, 0)) AS used FROM trace_data d LEFT JOIN functions f ON f.key = d.function "
+      "GROUP BY d.function UNION ALL SELECT 1, key, last_used AS used FROM kernels ORDER BY used");
+  std::vector<Item> items;
+  while (statement.step()) {
+    const Value key = statement.column(1);
+    const auto* text = std::get_if<std::string>(&key);
+    const int64_t* kernel = statement.integer(0);
+    if (text != nullptr && kernel != nullptr) items.push_back({*kernel != 0, *text});
+  }
+  return items;
+}
+
+struct BadRow {
+  std::vector<std::string> columns;
+  std::vector<Value> key;
+};
+
+// The rows of a table whose sum is wrong; counts all.
+std::vector<BadRow> bad_rows(Database& database, const Table& table, uint64_t* rows) {
+  std::vector<BadRow> bad;
+  Statement statement(database, std::string("SELECT * FROM ") + table.name);
+  while (statement.step()) {
+    ++*rows;
+    std::vector<Value> values;
+    for (int i = 0; i < table.covered; i++) values.push_back(statement.column(i));
+    const std::string* sum = statement.blob(table.covered);
+    if (sum != nullptr && *sum == bytes(row_sum(table, values))) continue;
+    BadRow row;
+    for (int i = 0; i < table.key; i++) {
+      row.columns.emplace_back(statement.column_name(i));
+      row.key.push_back(values[static_cast<size_t>(i)]);
+    }
+    bad.push_back(std::move(row));
+  }
+  return bad;
+}
+
+void delete_row(Database& database, const Table& table, const BadRow& row) {
+  std::string sql = std::string("DELETE FROM ") + table.name + " WHERE TRUE";
+  for (const std::string& column : row.columns) sql += " AND " + column + " IS ?";
+  Statement statement(database, sql);
+  for (size_t i = 0; i < row.key.size(); i++) statement.bind(static_cast<int>(i) + 1, row.key[i]);
+  statement.run();
+}
+
+}  // namespace
+
+uint64_t Store::Impl::used_bytes() {
+  const int64_t pages = database.number("PRAGMA page_count") - database.number("PRAGMA freelist_count");
+  return static_cast<uint64_t>(pages * database.number("PRAGMA page_size"));
+}
+
+void Store::Impl::drop_trace(const std::string& key, const Value& number) {
+  for (const PerTrace& t : kPerTrace) {
+    Statement(database, std::string("DELETE FROM ") + t.table + " WHERE function = ? AND " + t.number + " IS ?").with(key, number).run();
+  }
+}
+
+void Store::Impl::drop_function(const std::string& key) {
+  for (const PerTrace& t : kPerTrace) Statement(database, std::string("DELETE FROM ") + t.table + " WHERE function = ?").with(key).run();
+  Statement(database, "DELETE FROM functions WHERE key = ?").with(key).run();
+}
+
+void Store::Impl::make_room(uint64_t incoming) {
+  if (incoming > options.max_bytes / 2) throw Fault(SQLITE_TOOBIG, "larger than half of the store's cap");
+  if (used_bytes() + incoming <= options.max_bytes) return;
+  const uint64_t goal = options.max_bytes / 10 * 9;
+  for (const Item& item : by_age(database)) {
+    if (used_bytes() + incoming <= goal) return;
+    if (item.kernel) {
+      Statement(database, "DELETE FROM kernels WHERE key = ?").with(item.key).run();
+    } else {
+      drop_function(item.key);
+    }
+    counters.evictions++;
+  }
+}
+
+void Store::Impl::touch(const char* table, const std::string& key) {
+  if (database.read_only()) return;
+  Statement statement(database, std::string("SELECT last_used FROM ") + table + " WHERE key = ?");
+  statement.with(key);
+  const int64_t* used = statement.step() ? statement.integer(0) : nullptr;
+  if (used == nullptr || (*used <= now() && *used > now() - kTouchSeconds)) return;
+  statement.reset();
+  Statement(database, std::string("UPDATE ") + table + " SET last_used = ?2 WHERE key = ?1").with(key, now()).run();
+}
+
+bool Store::clear() {
+  return impl_->guarded(false, [&] {
+    Database& database = impl_->database;
+    impl_->known.clear();
+    {
+      Transaction transaction(database);
+      for (const Table* table : all_tables()) database.run(std::string("DELETE FROM ") + table->name);
+      transaction.commit();
+    }
+    database.run("PRAGMA incremental_vacuum");
+    return true;
+  });
+}
+
+bool Store::gc() {
+  return impl_->guarded(false, [&] {
+    {
+      Transaction transaction(impl_->database);
+      impl_->make_room(0);
+      transaction.commit();
+    }
+    impl_->database.run("PRAGMA incremental_vacuum");
+    return true;
+  });
+}
+
+VerifyResult Store::verify() {
+  return impl_->guarded(VerifyResult(), [&] {
+    VerifyResult result;
+    Transaction transaction(impl_->database);
+    for (const Table* table : all_tables()) {
+      const std::vector<BadRow> bad = bad_rows(impl_->database, *table, &result.rows);
+      for (const BadRow& row : bad) delete_row(impl_->database, *table, row);
+      result.damaged += bad.size();
+    }
+    transaction.commit();
+    impl_->counters.damaged += result.damaged;
+    result.complete = true;
+    return result;
+  });
+}
+
+Stats Store::stats() {
+  Stats stats = impl_->guarded(Stats(), [&] {
+    Database& database = impl_->database;
+    Stats s;
+    s.functions = static_cast<uint64_t>(database.number("SELECT COUNT(*) FROM functions"));
+    s.traces = static_cast<uint64_t>(database.number("SELECT COUNT(*) FROM trace_data"));
+    s.kernels = static_cast<uint64_t>(database.number("SELECT COUNT(*) FROM kernels"));
+    s.bytes = static_cast<uint64_t>(database.number("PRAGMA page_count") * database.number("PRAGMA page_size"));
+    return s;
+  });
+  const Impl::Counters& c = impl_->counters;
+  stats.hits = c.hits, stats.misses = c.misses, stats.saves = c.saves, stats.evictions = c.evictions;
+  stats.damaged = c.damaged, stats.errors = c.errors;
+  return stats;
+}
+
+QueryResult Store::query(const std::string& sql) {
+  QueryResult failed;
+  failed.error = "no store";
+  QueryResult result = impl_->guarded(failed, [&] {
+    QueryResult result;
+    try {
+      Database reader;
+      reader.open(impl_->place.path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW, impl_->options.busy_ms);
+      reader.run("PRAGMA query_only=ON");
+      Statement statement(reader, sql);
+      if (statement.empty() || statement.has_tail()) throw Fault(SQLITE_MISUSE, "exactly one statement is expected");
+      if (!statement.read_only()) throw Fault(SQLITE_READONLY, "only statements that read are allowed");
+      for (int i = 0; i < statement.columns(); i++) result.columns.emplace_back(statement.column_name(i));
+      while (statement.step()) {
+        auto& row = result.rows.emplace_back();
+        for (int i = 0; i < statement.columns(); i++) row.push_back(statement.column(i));
+      }
+    } catch (const Fault& fault) {  // the asker's mistake, or the file's: said, not counted
+      result = {};
+      result.error = fault.text;
+    }
+    return result;
+  });
+  if (result.error == failed.error) result.error += ": " + why();
+  return result;
+}
+
+}  // namespace dalsegno::store

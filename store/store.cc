@@ -1,0 +1,172 @@
+// The connection's life: opening, recovering from faults, forks.
+#include "store/store.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <set>
+
+#include "store/store_impl.h"
+
+namespace dalsegno::store {
+namespace {
+
+// While a process forks no thread may be inside SQLite: the child would inherit its locks, as held by nobody.
+struct Registry {
+  std::mutex mutex;
+  std::set<Store::Impl*> stores;
+
+  static Registry& get() {
+    static Registry* registry = new Registry;  // never destroyed: a fork may come at any time
+    return *registry;
+  }
+  static void before() {
+    get().mutex.lock();
+    for (Store::Impl* store : get().stores) store->mutex.lock();
+  }
+  static void after() {
+    for (Store::Impl* store : get().stores) store->mutex.unlock();
+    get().mutex.unlock();
+  }
+};
+
+bool is_damage(int code) { return (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB; }
+
+}  // namespace
+
+int64_t now() { return static_cast<int64_t>(std::time(nullptr)); }
+
+Store::Impl::Impl() : pid(getpid()) {
+  static const int once = pthread_atfork(Registry::before, Registry::after, Registry::after);
+  (void)once;
+  std::lock_guard lock(Registry::get().mutex);
+  Registry::get().stores.insert(this);
+}
+
+Store::Impl::~Impl() {
+  std::lock_guard lock(Registry::get().mutex);
+  Registry::get().stores.erase(this);
+  disconnect();
+}
+
+void Store::Impl::disconnect() {
+  if (pid != getpid()) database.abandon();
+  database.close();
+}
+
+void Store::Impl::refuse(const std::string& why) {
+  disconnect();
+  state = State::kRefused;
+  reason = why;
+  counters.errors++;
+}
+
+bool Store::Impl::ready() {
+  if (pid != getpid()) {
+    disconnect();
+    pid = getpid();
+    if (state == State::kReady) state = State::kUnconnected;
+  }
+  if (state == State::kUnconnected) return connect();
+  return state == State::kReady;
+}
+
+// A damaged or outdated file is set aside and a new one made: hence twice.
+bool Store::Impl::connect() {
+  for (int attempts = 0; attempts < 2; attempts++) {
+    try {
+      if (open_once()) return true;
+    } catch (const Fault& fault) {
+      if (!is_damage(fault.code)) throw;
+      on_fault(fault);
+    }
+    if (state == State::kRefused) return false;
+  }
+  refuse(reason.empty() ? "the store is damaged and could not be set aside" : reason);
+  return false;
+}
+
+bool Store::Impl::open_once() {
+  disconnect();
+  place = prepare_place(configured);
+  if (!place.why.empty()) {
+    refuse(place.why);
+    return false;
+  }
+  database.open(place.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, options.busy_ms);
+  if (schema_state(database) == SchemaState::kEmpty) {
+    database.run("PRAGMA page_size=" + std::to_string(options.page_size));
+    create_schema(database);
+  }
+  const SchemaState schema = schema_state(database);
+  if (schema == SchemaState::kNewer || schema == SchemaState::kForeign) {
+    refuse(place.path + (schema == SchemaState::kNewer ? " was written by a newer version; it is left alone"
+                                                       : " is not a store of ours; it is left alone"));
+    return false;
+  }
+  if (schema != SchemaState::kOurs) {
+    counters.damaged += schema == SchemaState::kDamaged;
+    disconnect();
+    if (!set_aside(place, schema == SchemaState::kOlder ? ".old" : ".damaged"))
+      refuse(place.path + " is damaged and could not be set aside");
+    return false;
+  }
+  // Rollback journal, not WAL: see docs/store.md. FULL: what was acknowledged survives a power cut.
+  database.run("PRAGMA journal_mode=TRUNCATE");
+  database.run("PRAGMA synchronous=FULL");
+  const uint64_t pages = options.max_bytes / 10 * 11 / static_cast<uint64_t>(database.number("PRAGMA page_size")) + 1;
+  database.run("PRAGMA max_page_count=" + std::to_string(pages));
+  state = State::kReady;
+  return true;
+}
+
+// Never throws: memory may be short.
+void Store::Impl::on_fault(const Fault& fault) noexcept {
+  counters.errors++;
+  try {
+    reason = fault.text;
+    // The file was moved or deleted under us, or cannot be read: look again next time.
+    const bool reconnect =
+        fault.code == SQLITE_READONLY_DBMOVED || (fault.code & 0xff) == SQLITE_IOERR || (fault.code & 0xff) == SQLITE_CANTOPEN;
+    if (!is_damage(fault.code) && !reconnect) return;
+    disconnect();
+    if (state == State::kReady) state = State::kUnconnected;
+    if (!is_damage(fault.code)) return;
+    counters.damaged++;
+    if (!set_aside(place, ".damaged")) state = State::kRefused;
+  } catch (const std::exception&) {
+    disconnect();
+    state = State::kRefused;
+  }
+}
+
+Store::Store() : impl_(std::make_unique<Impl>()) {}
+Store::~Store() = default;
+
+bool Store::open(const std::string& path, const Options& options) {
+  {
+    std::lock_guard lock(impl_->mutex);
+    impl_->disconnect();
+    impl_->known.clear();
+    impl_->reason.clear();
+    impl_->configured = path;
+    impl_->options = options;
+    impl_->state = path.empty() ? Impl::State::kClosed : Impl::State::kUnconnected;
+  }
+  return impl_->guarded(false, [] { return true; });
+}
+
+void Store::close() { open(""); }
+
+std::string Store::path() const {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->state == Impl::State::kReady ? impl_->place.path : impl_->configured;
+}
+
+std::string Store::why() const {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->state == Impl::State::kClosed ? "no store is configured" : impl_->reason;
+}
+
+}  // namespace dalsegno::store

@@ -1,0 +1,90 @@
+// The store: traces and kernels that outlive the process, in one SQLite file. No Python.h here.
+//
+// Contract. Any fault (damaged, foreign, locked, full, read-only, missing, newer) is a miss: functions return false or nothing, count an
+// error, say why() and never throw, crash or wait on others for more than about 100 ms. What a function returns was checked against the
+// SHA-256 stored with it, over the key asked for and the value; damaged rows are deleted. Any thread may call at any time; one Store, or
+// several on one file, in any number of processes. After a fork the child's store works on with a connection of its own.
+// Keys are texts that name everything the value depends on; the store does not look into them. Format: docs/store.md.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/sqlite.h"
+#include "trace/trace.h"
+
+namespace dalsegno::store {
+
+struct Options {
+  uint64_t max_bytes = uint64_t{1} << 30;  // what was used longest ago is dropped beyond this
+  int busy_ms = 50;                        // patience with another process's lock
+  int page_size = 4096;                    // of a new file
+};
+
+struct Stats {
+  uint64_t functions = 0, traces = 0, kernels = 0;  // in the file
+  uint64_t bytes = 0;                               // of the file
+  uint64_t hits = 0, misses = 0;                    // of load_traces and get_kernel, by this object
+  uint64_t saves = 0, evictions = 0;                // traces and kernels written; functions and kernels dropped for space
+  uint64_t damaged = 0;                             // rows or files found damaged
+  uint64_t errors = 0;                              // faults of any kind
+};
+
+struct QueryResult {
+  std::string error;  // SQLite's message, or why there is no store; "" = it went well
+  std::vector<std::string> columns;
+  std::vector<std::vector<Value>> rows;
+};
+
+struct VerifyResult {
+  uint64_t rows = 0, damaged = 0;
+  bool complete = false;  // false: a fault ended it early
+};
+
+class Store {
+ public:
+  Store();
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // False if the store cannot be used (see why()); it may become usable by itself later if it was only busy. "" closes.
+  bool open(const std::string& path, const Options& options = {});
+  void close();
+  // Absolute path of the file in use; of one that could not be opened, as it was given; "" when closed.
+  std::string path() const;
+  // Why the last open or operation failed; "" if nothing did since open.
+  std::string why() const;
+
+  // Keeps a verified trace under its number. True also if exactly this trace is there already. False if another one has the number, and for
+  // a side trace whose parent was neither saved nor loaded by this object, or is no longer in the file: facts a side trace relies on are
+  // those of its own parent. `name` (module.function) is for people.
+  bool save_trace(const std::string& function_key, const Trace& trace, const std::string& name = "");
+  // All traces of a function's tree that are sound and fit each other, by number; numbers may have gaps. Each passed verify() and
+  // verify_links().
+  std::vector<Trace> load_traces(const std::string& function_key);
+  // What a trace's segments compute, as text for people.
+  bool save_segments(const std::string& function_key, int32_t trace_number, const std::vector<std::string>& segments);
+
+  bool put_kernel(const std::string& key, const std::string& object, const std::string& description);
+  std::optional<std::string> get_kernel(const std::string& key);
+
+  // Deletes everything in the file.
+  bool clear();
+  // Checks the sum of every row and deletes the bad ones.
+  VerifyResult verify();
+  // Drops what was used longest ago until the cap is respected, and gives free space back to the file system.
+  bool gc();
+  Stats stats();
+  // One statement that only reads, on a connection of its own that can do nothing else.
+  QueryResult query(const std::string& sql);
+
+  struct Impl;
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dalsegno::store

@@ -1,0 +1,78 @@
+// What the parts of Store share: the connection's life, and the one place where faults become misses. For store/*.cc only.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+
+#include "store/place.h"
+#include "store/schema.h"
+#include "store/store.h"
+
+namespace dalsegno::store {
+
+inline constexpr auto kPatience = std::chrono::milliseconds(100);  // with another thread of this process
+inline constexpr size_t kMaxKey = 1024, kMaxBlob = 64 << 20;
+inline constexpr int32_t kMaxTraces = 4096;  // of one function
+inline constexpr size_t kMaxTreeBytes = 256 << 20;
+
+struct Store::Impl {
+  enum class State : uint8_t { kClosed, kRefused, kUnconnected, kReady };
+
+  Impl();
+  ~Impl();
+
+  // Runs `body` with the connection ready, under the lock. Whatever goes wrong: counted, told, `otherwise`.
+  template <class T, class Body>
+  T guarded(T otherwise, Body body) noexcept {
+    std::unique_lock lock(mutex, kPatience);
+    if (!lock.owns_lock()) {
+      counters.errors++;
+      return otherwise;
+    }
+    try {
+      return ready() ? body() : otherwise;
+    } catch (const Fault& fault) {
+      on_fault(fault);
+    } catch (const std::exception& e) {
+      on_fault(Fault(SQLITE_NOMEM, e.what()));
+    }
+    return otherwise;
+  }
+
+  bool ready();  // connects if need be; false: no store
+  bool connect();
+  void disconnect();
+  void on_fault(const Fault& fault) noexcept;
+  void refuse(const std::string& reason);
+  bool open_once();  // true: ready; false: refused, or (state kUnconnected) try once more
+
+  // Space (space.cc). Inside a transaction.
+  void make_room(uint64_t incoming);
+  uint64_t used_bytes();
+  void drop_function(const std::string& key);
+  void drop_trace(const std::string& key, const Value& number);
+  void touch(const char* table, const std::string& key);  // notes that it was used, now and then; faults do not matter
+
+  struct Counters {
+    std::atomic<uint64_t> hits, misses, saves, evictions, damaged, errors;
+  };
+
+  mutable std::timed_mutex mutex;
+  State state = State::kClosed;
+  std::string configured, reason;
+  Options options;
+  Place place;
+  Database database;
+  pid_t pid;  // whose connection it is
+  Counters counters{};
+  // Sums of the rows this object saved or loaded: what a side trace to be saved hangs on.
+  std::map<std::string, std::map<int32_t, Digest>> known;
+};
+
+int64_t now();  // seconds since 1970
+
+// Rows for people about a trace (people.cc).
+void describe_trace(Database& database, const std::string& function_key, const Trace& trace, int64_t bytes);
+
+}  // namespace dalsegno::store

@@ -1,0 +1,235 @@
+// Traces and kernels, in and out.
+#include <algorithm>
+
+#include "store/codec.h"
+#include "store/store_impl.h"
+
+namespace dalsegno::store {
+namespace {
+
+struct TraceRow {
+  Value stored_number;  // as it stands there, to delete the row by
+  int64_t number = 0;
+  std::string link, data;
+  Digest sum = {};
+  bool sound = false;  // the sum is right
+};
+
+Digest trace_sum(const std::string& key, int64_t number, const std::string& link, const std::string& data) {
+  return row_sum(tables::trace_data, {key, number, Blob{link}, Blob{data}});
+}
+
+// From a statement giving number, link, data, sum.
+TraceRow read_trace_row(Statement& statement, const std::string& key) {
+  TraceRow row;
+  row.stored_number = statement.column(0);
+  const auto* number = std::get_if<int64_t>(&row.stored_number);
+  const Value link = statement.column(1), data = statement.column(2), sum = statement.column(3);
+  const Blob *link_blob = std::get_if<Blob>(&link), *data_blob = std::get_if<Blob>(&data), *sum_blob = std::get_if<Blob>(&sum);
+  if (number == nullptr || link_blob == nullptr || data_blob == nullptr || sum_blob == nullptr) return row;
+  row.number = *number;
+  row.link = link_blob->bytes;
+  row.data = data_blob->bytes;
+  row.sum = trace_sum(key, row.number, row.link, row.data);
+  row.sound = sum_blob->bytes == bytes(row.sum);
+  return row;
+}
+
+std::vector<TraceRow> read_trace_rows(Database& database, const std::string& key) {
+  Statement statement(database, "SELECT number, link, data, sum FROM trace_data WHERE function = ? ORDER BY number LIMIT ?");
+  statement.with(key, int64_t{kMaxTraces});
+  std::vector<TraceRow> rows;
+  size_t total = 0;
+  while (statement.step()) {
+    rows.push_back(read_trace_row(statement, key));
+    total += rows.back().data.size();
+    if (total > kMaxTreeBytes) throw Fault(SQLITE_TOOBIG, "the traces of one function are too large");
+  }
+  return rows;
+}
+
+std::optional<TraceRow> read_trace_row(Database& database, const std::string& key, int64_t number) {
+  Statement statement(database, "SELECT number, link, data, sum FROM trace_data WHERE function = ? AND number = ?");
+  statement.with(key, number);
+  if (!statement.step()) return std::nullopt;
+  return read_trace_row(statement, key);
+}
+
+struct Loaded {
+  std::vector<Trace> traces;
+  std::vector<Digest> sums;
+  std::vector<std::string> links;
+
+  void remove(size_t i) {
+    const auto at = static_cast<ptrdiff_t>(i);
+    traces.erase(traces.begin() + at), sums.erase(sums.begin() + at), links.erase(links.begin() + at);
+  }
+  // The very parent it was recorded from is here.
+  bool linked(size_t i) const {
+    if (traces[i].anchor != AnchorKind::exit) return links[i].empty();
+    for (size_t k = 0; k < traces.size(); k++) {
+      if (traces[k].number == traces[i].parent) return links[i] == bytes(sums[k]);
+    }
+    return false;
+  }
+};
+
+// Takes out what hangs on something missing, until nothing does. Numbers of the traces whose parent is gone for ever go to `orphans`.
+void prune(Loaded* loaded, std::vector<Value>* orphans) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = loaded->traces.size(); i-- > 0;) {
+      const bool linked = loaded->linked(i);
+      if (linked && verify_links(loaded->traces[i], loaded->traces).empty()) continue;
+      if (!linked) orphans->push_back(int64_t{loaded->traces[i].number});
+      loaded->remove(i);
+      changed = true;
+    }
+  }
+}
+
+// Keeps rows that decode to verified traces. Numbers of those that never will go to `bad`; another build's rows are left alone.
+Loaded decode_rows(const std::vector<TraceRow>& rows, std::vector<Value>* bad) {
+  Loaded loaded;
+  for (const TraceRow& row : rows) {
+    if (!row.sound) {
+      bad->push_back(row.stored_number);
+      continue;
+    }
+    std::optional<Trace> trace = decode_trace(row.data);
+    if (!trace || trace->number != row.number || !verify(*trace).empty()) continue;
+    // A damaged index may show a row twice.
+    if (!loaded.traces.empty() && loaded.traces.back().number >= trace->number) continue;
+    loaded.traces.push_back(std::move(*trace));
+    loaded.sums.push_back(row.sum);
+    loaded.links.push_back(row.link);
+  }
+  return loaded;
+}
+
+void upsert_function(Database& database, const std::string& key, const std::string& name) {
+  Statement there(database, "UPDATE functions SET last_used = ?2 WHERE key = ?1");
+  there.with(key, now()).run();
+  if (database.changes() == 0) Inserter(database, tables::functions).add({key, name, now()}, now());
+}
+
+}  // namespace
+
+bool Store::save_trace(const std::string& key, const Trace& trace, const std::string& name) {
+  Impl& s = *impl_;
+  return s.guarded(false, [&] {
+    if (key.size() > kMaxKey || trace.number >= kMaxTraces || !dalsegno::verify(trace).empty())
+      throw Fault(SQLITE_MISUSE, "not a trace to be kept");
+    const std::string data = encode_trace(trace);
+    if (data.size() > kMaxBlob) throw Fault(SQLITE_TOOBIG, "the trace is too large");
+    Transaction transaction(s.database);
+    std::string link;
+    if (trace.anchor == AnchorKind::exit) {
+      const auto& mine = s.known[key];
+      const auto parent = mine.find(trace.parent);
+      const auto row = read_trace_row(s.database, key, trace.parent);
+      if (parent == mine.end() || !row || !row->sound || row->sum != parent->second) return false;
+      link = bytes(row->sum);
+    }
+    const Digest sum = trace_sum(key, trace.number, link, data);
+    const auto there = read_trace_row(s.database, key, trace.number);
+    if (there && there->sound) {
+      if (there->sum == sum) s.known[key][trace.number] = sum;
+      return there->sum == sum;
+    }
+    s.make_room(data.size() + 300 * trace.ops.size());
+    s.drop_trace(key, int64_t{trace.number});
+    Inserter(s.database, tables::trace_data).add({key, int64_t{trace.number}, Blob{link}, Blob{data}});
+    upsert_function(s.database, key, name);
+    describe_trace(s.database, key, trace, static_cast<int64_t>(data.size()));
+    transaction.commit();
+    s.known[key][trace.number] = sum;
+    s.counters.saves++;
+    return true;
+  });
+}
+
+std::vector<Trace> Store::load_traces(const std::string& key) {
+  Impl& s = *impl_;
+  std::vector<Trace> traces = s.guarded(std::vector<Trace>(), [&] {
+    std::vector<Value> bad, orphans;
+    Loaded loaded = decode_rows(read_trace_rows(s.database, key), &bad);
+    prune(&loaded, &orphans);
+    s.counters.damaged += bad.size();
+    auto& known = s.known[key];
+    for (size_t i = 0; i < loaded.traces.size(); i++) known[loaded.traces[i].number] = loaded.sums[i];
+    bad.insert(bad.end(), orphans.begin(), orphans.end());
+    try {
+      if (!bad.empty()) {
+        Transaction transaction(s.database);
+        for (const Value& number : bad) s.drop_trace(key, number);
+        transaction.commit();
+      }
+      if (!loaded.traces.empty()) s.touch("functions", key);
+    } catch (const Fault& fault) {  // what was loaded is sound all the same
+      s.on_fault(fault);
+    }
+    return std::move(loaded.traces);
+  });
+  (traces.empty() ? s.counters.misses : s.counters.hits)++;
+  return traces;
+}
+
+bool Store::save_segments(const std::string& key, int32_t trace_number, const std::vector<std::string>& segments) {
+  Impl& s = *impl_;
+  return s.guarded(false, [&] {
+    Transaction transaction(s.database);
+    if (!read_trace_row(s.database, key, trace_number)) return false;
+    Inserter inserter(s.database, tables::segments);
+    for (size_t i = 0; i < segments.size(); i++) inserter.add({key, int64_t{trace_number}, static_cast<int64_t>(i), segments[i]});
+    transaction.commit();
+    return true;
+  });
+}
+
+bool Store::put_kernel(const std::string& key, const std::string& object, const std::string& description) {
+  Impl& s = *impl_;
+  return s.guarded(false, [&] {
+    if (key.size() > kMaxKey || object.size() > kMaxBlob || description.size() > kMaxBlob)
+      throw Fault(SQLITE_TOOBIG, "the kernel is too large");
+    Transaction transaction(s.database);
+    s.make_room(object.size() + description.size() + 300);
+    Inserter(s.database, tables::kernels).add({key, description, Blob{object}, now()}, now());
+    transaction.commit();
+    s.counters.saves++;
+    return true;
+  });
+}
+
+std::optional<std::string> Store::get_kernel(const std::string& key) {
+  Impl& s = *impl_;
+  auto object = s.guarded(std::optional<std::string>(), [&]() -> std::optional<std::string> {
+    std::vector<Value> values;
+    std::string sum;
+    {
+      Statement statement(s.database, "SELECT description, object, created, sum FROM kernels WHERE key = ?");
+      statement.with(key);
+      if (!statement.step()) return std::nullopt;
+      values = {key, statement.column(0), statement.column(1), statement.column(2)};
+      if (const std::string* blob = statement.blob(3)) sum = *blob;
+    }
+    Blob* object = std::get_if<Blob>(&values[2]);
+    const bool sound = object != nullptr && sum == bytes(row_sum(tables::kernels, values));
+    try {
+      if (sound) {
+        s.touch("kernels", key);
+      } else {
+        s.counters.damaged++;
+        Statement(s.database, "DELETE FROM kernels WHERE key = ?").with(key).run();
+      }
+    } catch (const Fault& fault) {
+      s.on_fault(fault);
+    }
+    if (!sound) return std::nullopt;
+    return std::move(object->bytes);
+  });
+  (object ? s.counters.hits : s.counters.misses)++;
+  return object;
+}
+
+}  // namespace dalsegno::store
