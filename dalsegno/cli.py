@@ -100,6 +100,7 @@ def _explain(arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     from . import api
+    from .explain import explain
 
     module, name, function = find_function(options.function)
     jitted = function if isinstance(function, api.JitFunction) else _jit(options.function, function)
@@ -109,7 +110,7 @@ def _explain(arguments: list[str]) -> int:
     for expression in options.call:
         _evaluate(expression, space)
     api.wait()
-    explanation = api.explain(jitted)
+    explanation = explain(jitted)
     print(explanation)
     if not explanation.traces and not options.call:
         _print_stored(name)

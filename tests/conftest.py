@@ -1,0 +1,69 @@
+"""A store for every session, so that tests neither see nor touch the user's; settings are put back after each test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Before anything imports dalsegno. A directory of our own: the store refuses one that others may write to.
+_scratch = tempfile.TemporaryDirectory(prefix="dalsegno-tests-")
+os.environ["DALSEGNO_STORE"] = str(Path(_scratch.name) / "store.sqlite3")
+for _name in [n for n in os.environ if n.startswith("DALSEGNO_") and n != "DALSEGNO_STORE"]:
+    del os.environ[_name]
+
+
+def pytest_unconfigure() -> None:
+    _scratch.cleanup()
+
+
+@pytest.fixture(autouse=True)
+def _settings_put_back() -> Iterator[None]:
+    import dalsegno as ds
+
+    before = ds.config.to_dict()
+    yield
+    for name, value in before.items():
+        setattr(ds.config, name, value)
+
+
+@pytest.fixture
+def fresh_store(tmp_path: Path) -> Iterator[Path]:
+    """An empty store of this test alone, in use while the test runs."""
+    import dalsegno as ds
+
+    tmp_path.chmod(0o700)
+    path = tmp_path / "fresh.sqlite3"
+    with ds.config(store=str(path)):
+        yield path
+
+
+RunPython = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run_python(tmp_path: Path) -> RunPython:
+    """Runs Python in a new process, on the store in use here: run_python("-c", code, DALSEGNO_X="1")."""
+
+    def run(*arguments: str, cwd: Path = tmp_path, timeout: float = 120.0, **environment: str) -> Any:
+        import dalsegno as ds
+
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        return subprocess.run(
+            [sys.executable, *arguments],
+            cwd=cwd,
+            env={**os.environ, "PYTHONPATH": path, "DALSEGNO_STORE": ds.store.path, **environment},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    return run

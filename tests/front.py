@@ -1,0 +1,22 @@
+"""What the tests of the Python front share."""
+
+from __future__ import annotations
+
+# Every counter that the documentation promises.
+COUNTERS = (
+    "calls recordings replays eager_calls exits side_traces guard_failures steps "
+    "kernel_launches kernels_compiled kernels_loaded traces_loaded store_errors"
+).split()
+
+
+def same(one, other):
+    """Bit for bit."""
+    from dalsegno.fuzz.oracle import same_bits
+
+    return same_bits(one, other)
+
+
+def assert_one_clear_line(error):
+    assert "\n" not in str(error)
+    assert str(error).startswith("dalsegno.")
+    assert len(str(error)) < 200
