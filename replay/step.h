@@ -1,0 +1,95 @@
+// Steps: what a lowered trace consists of. A step is a function pointer with its operands; the machine calls one after the other.
+#pragma once
+#include <Python.h>
+
+#include <cstdint>
+
+#include "trace/trace.h"
+
+namespace dalsegno::replay {
+
+// A register. Values of known exact type int (that fit), float and bool also exist unboxed; bool as 0 or 1 in `i`.
+union Reg {
+  PyObject* o;
+  int64_t i;
+  double f;
+};
+
+// How a value is unboxed, if at all.
+enum class Rep : uint8_t { kNone, kInt, kBool, kFloat };
+
+struct Machine;
+struct Step;
+// Executes a step and returns the next one; null ends the run (the machine's outcome is set).
+using StepFn = const Step* (*)(const Step* s, Reg* r, Machine& m);
+// Does one python op on boxed operands. False: it failed, with an exception set, or without one: leave before the instruction.
+using Exec = bool (*)(const Step& s, Reg* r);
+
+struct Step {
+  StepFn fn = nullptr;
+  Exec exec = nullptr;
+  int32_t dst = -1;   // register of the result
+  int32_t a = -1;     // registers of the operands
+  int32_t b = -1;
+  int32_t c = -1;
+  int32_t imm = 0;
+  int32_t exit = -1;  // index into Program's exit plans
+  int32_t other = -1; // iter_next: plan of its exit_snapshot; other steps: see there
+  int32_t link = -1;  // snapshot whose frames stand in the chain meanwhile, or -1
+  const int32_t* list = nullptr;  // operand registers where their number varies
+  int32_t n = 0;
+  bool pure = false;              // quiet and pure: if it fails, leave before the instruction and let the interpreter raise
+  PyObject* object = nullptr;     // borrowed from the trace
+  PyObject* object2 = nullptr;
+  PyObject* name = nullptr;
+};
+
+// -- how python ops are done (steps_python.cc, steps_build.cc, steps_import.cc)
+Exec exec_of(OpKind kind);
+bool exec_append_string(const Step& s, Reg* r);  // a + b, a dying: in place where nobody else holds it
+
+// -- typed steps (steps_scalar.cc): a null fn means there is none
+struct Typed {
+  StepFn fn = nullptr;
+  Rep operand = Rep::kNone;  // what both operands must be unboxed to (kInt takes bools too)
+  Rep result = Rep::kNone;
+};
+Typed typed_binary(BinaryOp op, Rep a, Rep b);
+Typed typed_compare(int op, Rep a, Rep b);
+Typed typed_unary(UnaryOp op, Rep a);
+const Step* step_int_to_float(const Step* s, Reg* r, Machine& m);
+const Step* step_truth_int(const Step* s, Reg* r, Machine& m);
+const Step* step_truth_float(const Step* s, Reg* r, Machine& m);
+const Step* step_not(const Step* s, Reg* r, Machine& m);
+const Step* step_box_int(const Step* s, Reg* r, Machine& m);
+const Step* step_box_float(const Step* s, Reg* r, Machine& m);
+const Step* step_box_bool(const Step* s, Reg* r, Machine& m);
+PyObject* box(Rep rep, Reg value);  // new reference, or null with MemoryError
+bool unbox(Rep rep, PyObject* object, Reg* out);  // false: of another type, or an int that does not fit. No exception
+
+// -- guards (steps_guard.cc)
+StepFn guard_step(OpKind kind);
+const Step* step_guard_raw_true(const Step* s, Reg* r, Machine& m);
+const Step* step_guard_raw_false(const Step* s, Reg* r, Machine& m);
+const Step* step_guard_unbox_int(const Step* s, Reg* r, Machine& m);
+const Step* step_guard_unbox_float(const Step* s, Reg* r, Machine& m);
+const Step* step_guard_unbox_bool(const Step* s, Reg* r, Machine& m);
+
+// -- the rest (steps_flow.cc)
+const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, quiet
+const Step* step_exec_linked(const Step* s, Reg* r, Machine& m);  // exec with the snapshot's frames in the chain
+const Step* step_get_item(const Step* s, Reg* r, Machine& m);
+const Step* step_get_item_index(const Step* s, Reg* r, Machine& m);
+const Step* step_set_item_index(const Step* s, Reg* r, Machine& m);
+const Step* step_iter_next(const Step* s, Reg* r, Machine& m);
+const Step* step_iter_next_int(const Step* s, Reg* r, Machine& m);
+const Step* step_iter_end(const Step* s, Reg* r, Machine& m);
+const Step* step_release(const Step* s, Reg* r, Machine& m);
+const Step* step_release_one(const Step* s, Reg* r, Machine& m);
+const Step* step_leave_frame(const Step* s, Reg* r, Machine& m);
+const Step* step_segment(const Step* s, Reg* r, Machine& m);
+const Step* step_return(const Step* s, Reg* r, Machine& m);
+const Step* step_jump(const Step* s, Reg* r, Machine& m);
+const Step* step_leave(const Step* s, Reg* r, Machine& m);
+
+}  // namespace dalsegno::replay
