@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "trace/testing.h"
+#include "trace/samples.h"
 
 namespace dalsegno::store {
 namespace {

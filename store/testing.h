@@ -14,7 +14,7 @@
 
 #include "store/schema.h"
 #include "store/store.h"
-#include "trace/testing.h"
+#include "trace/samples.h"
 
 namespace dalsegno::store::testing {
 

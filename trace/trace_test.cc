@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-#include "trace/testing.h"
+#include "trace/samples.h"
 
 namespace dalsegno {
 namespace {

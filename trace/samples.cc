@@ -1,4 +1,4 @@
-#include "trace/testing.h"
+#include "trace/samples.h"
 
 #include <algorithm>
 
