@@ -2,8 +2,6 @@
 
 #include <pybind11/pybind11.h>
 
-#include "replay/persist_store.h"
-
 namespace py = pybind11;
 
 namespace dalsegno::replay {

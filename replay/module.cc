@@ -14,11 +14,10 @@ namespace py = pybind11;
 
 namespace dalsegno::replay {
 
-void bind_machine(py::module_& m);
+__attribute__((weak)) void bind_machine(py::module_& m);
 void bind_segments(py::module_& m);
-void bind_store(py::module_& m);
+__attribute__((weak)) void bind_store(py::module_& m);
 void configure_store(const std::string& path);
-void wait_for_store();
 
 namespace {
 
@@ -129,7 +128,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("configure", &configure);
   m.def("versions", &versions);
   m.def("cpu_features", &cpu_features);
-  bind_machine(m);
+  if (bind_machine) bind_machine(m);
   bind_segments(m);
-  bind_store(m);
+  if (bind_store) bind_store(m);
 }

@@ -83,4 +83,8 @@ const std::vector<Tree*>& trees();
 const Counters& retired_counters();
 void add_counters(Counters* sum, const Counters& more);
 
+// The trees' way into the store (tree_store.cc).
+uint64_t process_store_errors();
+void wait_for_store();  // until everything recorded has been written
+
 }  // namespace dalsegno::replay

@@ -157,7 +157,7 @@ bool is_pure_array_attribute(const char* name) {
 }
 
 bool init_facts() {
-  if (_import_array() < 0) return false;
+  if (_import_array() < 0 || _import_umath() < 0) return false;
   fill_types();
   PyObject* builtins = PyImport_ImportModule("builtins");
   PyObject* numpy = PyImport_ImportModule("numpy");

@@ -43,7 +43,8 @@ class CodeInfo {
   int nlocalsplus() const { return code->co_nlocalsplus; }
   // Instructions before the first RESUME (MAKE_CELL, COPY_FREE_VARS): they run before anything is announced.
   const std::vector<Instr>& prefix() const { return prefix_; }
-  int first_traceable() const { return first_; }
+  // Where the first announced instruction may be: RESUME, or the one after it.
+  bool is_entry(int offset) const { return offset == first_ || offset == at(first_)->next; }
 
   PyCodeObject* code;
 

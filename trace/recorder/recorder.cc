@@ -150,7 +150,7 @@ void Recorder::step(const hook::FrameView& view) {
         return;
       }
     }
-    if (call_.code && view.previous == f.id && view.code == call_.code && view.offset == codes_[call_.code]->first_traceable()) {
+    if (call_.code && view.previous == f.id && view.code == call_.code && codes_[call_.code]->is_entry(view.offset)) {
       enter_frame(view);
       return;
     }
