@@ -1,0 +1,58 @@
+"""Choices of the generator, each drawn from Hypothesis so that it can be shrunk. The first option is always the simplest."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from hypothesis import strategies as st
+
+T = TypeVar("T")
+
+
+class Draw(Protocol):
+    def __call__(self, strategy: st.SearchStrategy[T], /) -> T: ...
+
+
+@functools.lru_cache(maxsize=1024)
+def _integers(low: int, high: int) -> st.SearchStrategy[int]:
+    return st.integers(low, high)
+
+
+class Weighted(Sequence[T]):
+    """Options with integer weights."""
+
+    def __init__(self, options: Sequence[tuple[int, T]]) -> None:
+        self._options = [option for _, option in options]
+        self.ends = list(itertools.accumulate(weight for weight, _ in options))
+
+    def __len__(self) -> int:
+        return len(self._options)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._options[index]
+
+
+class Chooser:
+    def __init__(self, draw: Draw | Callable[..., Any]) -> None:
+        self._draw = draw
+
+    def integer(self, low: int, high: int) -> int:
+        return low if low == high else int(self._draw(_integers(low, high)))
+
+    def pick(self, options: Sequence[T]) -> T:
+        return options[self.integer(0, len(options) - 1)]
+
+    def weighted(self, options: Weighted[T]) -> T:
+        choice: T = options[bisect.bisect_right(options.ends, self.integer(0, options.ends[-1] - 1))]
+        return choice
+
+    def chance(self, percent: int) -> bool:
+        """Shrinks to False."""
+        return self.integer(0, 99) >= 100 - percent
+
+    def some(self, options: Sequence[T], percent: int) -> list[T]:
+        return [option for option in options if self.chance(percent)]

@@ -1,0 +1,194 @@
+"""Whole programs: globals, a class, helpers, the entry, and the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+from .chooser import Chooser, Weighted
+from .expressions import Expressions
+from .program import ERRSTATES, WARNING_MODES, Program
+from .scope import Helper, Parameter, Scope
+from .statements import write_function
+from .values import ArgumentWriter, Arguments
+
+_PRELUDE = '''\
+import contextlib
+import functools
+import warnings
+import numpy as np
+
+SCALE = {scale}
+LIMIT = {limit}
+TABLE = {{'a': 1}}
+LOG = []
+'''
+
+_BOX = '''
+
+class Box:
+    def __init__(self, value):
+        self.value = value
+        self.items = []
+    def total(self, extra=0):
+        self.items.append(extra)
+        return self.value + extra
+    @property
+    def double(self):
+        return self.value * 2
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        LOG.append('left')
+        return False
+'''
+
+_NUMBERS = '''
+
+def numbers(n):
+    for i in range(n):
+        yield i * SCALE
+'''
+
+_RECURSIVE = '''
+
+def recursive(n, x):
+    if n <= 0:
+        return x
+    return recursive(n - 1, x + LIMIT)
+'''
+
+_PARTS = (("Box", _BOX), ("numbers", _NUMBERS), ("recursive", _RECURSIVE))  # written only where they are used
+
+_ENTRY_KINDS: Weighted[str] = Weighted(
+    [(10, "num"), (10, "arr"), (5, "int"), (3, "bool"), (5, "list"), (3, "dict"), (2, "str"), (2, "tuple"), (1, "mask")]
+)
+_HELPER_KINDS: Weighted[str] = Weighted([(10, "arr"), (8, "num"), (3, "int"), (2, "list"), (1, "bool"), (1, "dict")])
+_RETURN_KINDS: Weighted[str] = Weighted([(10, "arr"), (8, "num"), (2, "list"), (1, "bool"), (2, "int"), (1, "mask")])
+_DEFAULTS = {"num": ("0.5", "2"), "int": ("2", "1"), "bool": ("False", "True"), "list": ("()",)}
+_REBINDINGS = ("SCALE = 3", "SCALE = 0.5", "LIMIT = -1", "LIMIT = 2", "TABLE['a'] = 5", "SCALE = np.float64(2)", "LOG.clear()", "TABLE = {'a': 0.5}")
+
+
+class _ProgramWriter:
+    def __init__(self, chooser: Chooser) -> None:
+        self._chooser = chooser
+        self._helpers: list[Helper] = []
+
+    def program(self) -> Program:
+        chooser = self._chooser
+        functions: list[str] = []
+        for index in range(chooser.integer(0, 3)):
+            functions += ["", "", *self._helper(index)]
+        parameters = self._parameters(_ENTRY_KINDS, chooser.integer(1, 4))
+        functions += ["", "", *self._entry(parameters)]
+        body = "\n".join(functions) + "\n"
+        prelude = _PRELUDE.format(scale=chooser.pick(("2", "0.5", "1")), limit=chooser.pick(("1.5", "0", "3")))
+        source = prelude + "".join(text for word, text in _PARTS if word in body) + body
+        return Program(
+            source,
+            self._calls(parameters),
+            warnings=chooser.pick(WARNING_MODES) if chooser.chance(15) else WARNING_MODES[0],
+            errstate=chooser.pick(ERRSTATES) if chooser.chance(20) else ERRSTATES[0],
+            keep_results=not chooser.chance(25),
+        )
+
+    def _scope(self, max_loops: int) -> Scope:
+        return Scope(list(self._helpers), ["SCALE", "LIMIT"], max_loops=max_loops)
+
+    def _parameters(self, kinds: Weighted[str], more: int) -> tuple[Parameter, ...]:
+        chooser = self._chooser
+        made = [Parameter("a", "arr")]
+        optional = False
+        for name in "bcdf"[:more]:
+            kind = chooser.weighted(kinds)
+            optional = kind in _DEFAULTS and (optional or chooser.chance(30))
+            if not optional and made[-1].default:
+                made.append(Parameter(name, "num", "1"))
+            else:
+                made.append(Parameter(name, kind, chooser.pick(_DEFAULTS[kind]) if optional else ""))
+        return tuple(made)
+
+    def _helper(self, index: int) -> list[str]:
+        chooser = self._chooser
+        kind = chooser.weighted(_RETURN_KINDS)
+        helper = Helper(f"helper{index}", self._parameters(_HELPER_KINDS, chooser.integer(0, 2)), kind)
+        scope = self._scope(max_loops=1)
+        if index:  # calls of helpers in loops of helpers would multiply
+            scope.helpers = scope.helpers[-1:]
+        lines = write_function(chooser, helper, scope, chooser.integer(0, 4), lambda made: made.expression(kind, 3))
+        self._helpers.append(helper)
+        return lines
+
+    def _entry(self, parameters: tuple[Parameter, ...]) -> list[str]:
+        helper = Helper("entry", parameters, "")
+        return write_function(
+            self._chooser, helper, self._scope(max_loops=2), self._chooser.integer(1, 9), self._entry_result(), decorator="@jit"
+        )
+
+    def _entry_result(self) -> Callable[[Expressions], str]:
+        chooser = self._chooser
+
+        def write(made: Expressions) -> str:
+            scope = made.scope
+            names = [name for kind in ("num", "odd", "mask", "list", "dict", "tuple", "str", "set", "arrs", "box", "bool") for name in scope.names.get(kind, [])]
+            chosen = [made.expression("arr", 1)] + chooser.some(names[:8], 70)
+            return chosen[0] if len(chosen) == 1 else "(" + ", ".join(chosen) + ")"
+
+        return write
+
+    # ---- calls
+
+    def _calls(self, parameters: tuple[Parameter, ...]) -> str:
+        chooser = self._chooser
+        writer = ArgumentWriter(chooser)
+        kinds = [(p.name, p.kind) for p in parameters]
+        base = writer.shape()
+        seen: list[Arguments] = []
+        lines = ["def calls():"]
+        for number in range(chooser.integer(2, 7)):
+            if chooser.chance(12):
+                lines.append(f"    yield {self._rebinding()!r}")
+            if seen and chooser.chance(40):
+                arguments = chooser.pick(seen)
+            else:
+                new_base = chooser.chance(30)
+                if new_base:
+                    base = writer.shape()
+                arguments = writer.arguments(kinds, base)
+                if seen and chooser.chance(10 if new_base else 60):  # one argument changes, the others stay
+                    arguments = seen[-1].changed(chooser.pick(kinds)[0], arguments)
+                seen.append(arguments)
+            lines += ["    " + line for line in arguments.setup]
+            lines.append(f"    r{number} = yield {self._call(parameters, arguments, number)}")
+        return "\n".join(lines) + "\n"
+
+    def _call(self, parameters: tuple[Parameter, ...], arguments: Arguments, number: int) -> str:
+        chooser = self._chooser
+        positional, keyword = [], {}
+        by_keyword = chooser.chance(15)
+        for parameter in parameters:
+            if parameter.default and chooser.chance(40):
+                by_keyword = True
+                continue
+            value = arguments.values[parameter.name]
+            if number and parameter.kind == "arr" and chooser.chance(5):
+                value = f"r{number - 1} if isinstance(r{number - 1}, np.ndarray) else {value}"
+            if by_keyword and parameter.name != "a":
+                keyword[parameter.name] = value
+            else:
+                positional.append(f"({value})" if " if " in value else value)
+        inner = ", ".join(positional) + ","
+        return f"(({inner}), {{{', '.join(f'{k!r}: {v}' for k, v in keyword.items())}}})"
+
+    def _rebinding(self) -> str:
+        if self._helpers and self._chooser.chance(30):
+            helper = self._chooser.pick(self._helpers)
+            names = ", ".join(p.name + (f"={p.default}" if p.default else "") for p in helper.parameters)
+            return f"def {helper.name}({names}): return a"
+        return self._chooser.pick(_REBINDINGS)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    return _ProgramWriter(Chooser(draw)).program()

@@ -1,0 +1,155 @@
+"""Runs one program through engines, and compares each with eager."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .encode import Encoder
+from .engines import ActiveEngine, Backend, Engine, activate
+from .observe import EventLog, Observation, call_observed, encode_globals, encode_outcome
+from .oracle import Difference, Session, compare
+from .program import InvalidProgram, LoadedProgram
+
+_MAX_CALLS = 64
+_EAGER_SECONDS = 2.0
+
+
+class Flaky(Exception):
+    """Two eager runs of the program differ: it says nothing about any other engine."""
+
+
+class TooSlow(BaseException):  # not an Exception: programs catch those
+    """The eager run did not end in time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Mismatch:
+    engine: Engine
+    differences: tuple[Difference, ...]
+
+    def signature(self) -> tuple[str, str]:
+        """Mismatches with equal signatures are likely to have one cause: the place of the difference, without numbers and names."""
+        first = self.differences[0]
+        return self.engine.label, first.aspect + re.sub(r"[\d\[\]]+|\.\w*(?:Error|Exception|Interrupt)|<program>", "", first.where)
+
+
+def run_session(loaded: LoadedProgram, engine: Engine, backend: Backend | None, store: bool = False) -> Session:
+    with activate(engine, backend, store) as active:
+        return _Run(loaded, active).session()
+
+
+class _Run:
+    def __init__(self, loaded: LoadedProgram, active: ActiveEngine) -> None:
+        self._loaded = loaded
+        self._active = active
+        self._encoder = Encoder(active.hidden_files)
+        self._kept: list[Any] = []
+        self._namespace: dict[str, Any] = {"__name__": "fuzzed", "__file__": loaded.path, "jit": active.jit}
+
+    def session(self) -> Session:
+        calls_namespace: dict[str, Any] = {"np": np}
+        try:
+            exec(self._loaded.code, self._namespace)
+            exec(self._loaded.calls_code, calls_namespace)
+            generator = calls_namespace["calls"]()
+        except Exception as error:
+            raise InvalidProgram(f"{type(error).__name__}: {error}") from error
+        observations = tuple(self._observations(generator))
+        self._encoder.begin_call()
+        return Session(observations, self._encoder.encode(self._kept))
+
+    def _observations(self, generator: Any) -> Iterator[Observation]:
+        result = None
+        for _ in range(_MAX_CALLS):
+            try:
+                request = generator.send(result)
+            except StopIteration:
+                return
+            except Exception as error:  # building arguments failed: for every engine alike
+                raise InvalidProgram(f"calls: {type(error).__name__}: {error}") from error
+            result = None
+            if isinstance(request, str):
+                self._rebind(request)
+            elif _is_call(request):
+                result, observation = self._call(*request)
+                yield observation
+            else:
+                raise InvalidProgram(f"calls yielded {request!r}")
+
+    def _rebind(self, statement: str) -> None:
+        try:
+            exec(compile(statement, self._loaded.path, "exec"), self._namespace)
+        except Exception as error:
+            raise InvalidProgram(f"{statement}: {error}") from error
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Observation]:
+        program, path, encoder = self._loaded.program, self._loaded.path, self._encoder
+        function: Callable[..., Any] | None = self._namespace.get("entry")
+        if function is None:
+            raise InvalidProgram("the program defines no entry")
+        encoder.begin_call()
+        arguments = (args, kwargs)
+        encoder.encode(arguments)  # so that a result that is an argument, or shares its memory, gets its number
+        encoder.begin_call()
+        log = EventLog(path, encoder.hidden_files)
+        self._active.before_call()
+        outcome = call_observed(function, args, kwargs, log, program.warnings, program.errstate)
+        self._active.after_call()
+        result = outcome.result
+        observation = Observation(
+            encode_outcome(encoder, outcome, path), log.encoded(), encoder.encode(arguments), encode_globals(encoder, self._namespace)
+        )
+        if program.keep_results:
+            self._kept.append((result, arguments))
+        else:
+            encoder.forget()
+        return result, observation
+
+
+def _is_call(request: Any) -> bool:
+    return type(request) is tuple and len(request) == 2 and type(request[0]) is tuple and type(request[1]) is dict
+
+
+def check(
+    loaded: LoadedProgram, engines: Iterable[Engine], backend: Backend | None, note: Callable[[Engine], None] = lambda _: None
+) -> tuple[Session, list[Mismatch]]:
+    """The eager session and what differs from it. Raises Flaky, TooSlow or InvalidProgram where there is nothing to compare."""
+    with _time_limit(_EAGER_SECONDS):
+        expected = run_session(loaded, Engine.EAGER, backend)
+        again = compare(expected, run_session(loaded, Engine.EAGER, backend))
+        if again:
+            raise Flaky(str(again[0]))
+    mismatches = []
+    for engine in engines:
+        note(engine)
+        differences = compare(expected, run_session(loaded, engine, backend))
+        if differences:
+            mismatches.append(Mismatch(engine, tuple(differences)))
+    return expected, mismatches
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Only in the main thread, which is where signals go; elsewhere without a limit."""
+
+    def give_up(*_: object) -> None:
+        raise TooSlow
+
+    try:
+        previous = signal.signal(signal.SIGALRM, give_up)
+    except ValueError:
+        yield
+        return
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)

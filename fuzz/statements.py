@@ -1,0 +1,370 @@
+"""The statements of a function's body. Loops end by construction; blocks are short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .chooser import Chooser, Weighted
+from .expressions import Expressions, Unavailable
+from .scope import Helper, Scope
+
+_INDENT = "    "
+_ASSIGNED_KINDS: Weighted[str] = Weighted(
+    [(10, "num"), (16, "arr"), (5, "int"), (3, "mask"), (5, "odd"), (3, "bool"), (3, "str"), (5, "list"), (2, "tuple"), (3, "dict"),
+     (2, "set"), (2, "arrs"), (3, "box"), (2, "fn")]
+)  # fmt: skip
+
+# One-line statements on what is bound already.
+_SIMPLE: Weighted[str] = Weighted(
+    [
+        (1, "pass"),
+        (6, "<arrvar> <inplace> <arr>"),
+        (6, "<arrvar> <inplace> <num>"),
+        (5, "<arrvar>[<index>] = <num>"),
+        (5, "<arrvar>[<mask>] = <num>"),
+        (1, "<arrvar>[<mask>] <inplace> <num>"),
+        (4, "<arrvar:1>[1:] = <arrvar:1>[:-1]"),
+        (3, "<arrvar>[...] = <arr>"),
+        (2, "<arrvar>[::2] = <num>"),
+        (1, "<arrvar>[::-1] = <arrvar>"),
+        (2, "<arrvar>[1:] <inplace> <num>"),
+        (1, "<arrvar>.fill(<num>)"),
+        (1, "<arrvar>.sort()"),
+        (2, "np.<ufunc2>(<arr>, <num>, out=<arrvar>)"),
+        (1, "np.<ufunc1>(<arr>, out=<arrvar>)"),
+        (1, "np.copyto(<arrvar>, <arr>)"),
+        (1, "np.add.at(<arrvar>, 0, <num>)"),
+        (2, "<oddvar> <inplace> <num>"),
+        (1, "<oddvar>[:2] = <num>"),
+        (5, "<listvar>.append(<num>)"),
+        (2, "<listvar>.extend(<list>[:3])"),
+        (2, "<listvar>[<index>] = <num>"),
+        (1, "<listvar>[1:2] = [<num>]"),
+        (2, "<listvar>.pop()"),
+        (1, "<listvar>.insert(0, <num>)"),
+        (1, "<listvar>.reverse()"),
+        (1, "<listvar>.sort()"),
+        (1, "del <listvar>[<index>]"),
+        (1, "<listvar>.remove(<num>)"),
+        (4, "<dictvar>[<key>] = <num>"),
+        (2, "<dictvar>.update(<dict>)"),
+        (1, "<dictvar>.pop(<key>, None)"),
+        (1, "<dictvar>.setdefault(<key>, <num>)"),
+        (1, "del <dictvar>[<key>]"),
+        (1, "<dictvar>[<key>] += <num>"),
+        (2, "<setvar>.add(<int>)"),
+        (1, "<setvar>.update({<int>})"),
+        (1, "<setvar>.discard(<int>)"),
+        (2, "<arrsvar>.append(<arr>)"),
+        (1, "<arrsvar>[0] = <arr>"),
+        (1, "<arrsvar>[0] += <num>"),
+        (4, "<boxvar>.value = <num>"),
+        (3, "<boxvar>.value += <num>"),
+        (1, "<boxvar>.items.append(<num>)"),
+        (1, "<boxvar>.count = <int>"),
+        (3, "LOG.append(<num>)"),
+        (1, "LOG.append(<arrvar>)"),
+        (2, "TABLE[<key>] = <num>"),
+        (1, "TABLE['n'] = TABLE.get('n', 0) + 1"),
+        (3, "print(<num>)"),
+        (1, "print('v', <str>, <intvar>, sep=':', end=';')"),
+        (1, "print(<arrvar>)"),
+        (3, "warnings.warn(<str>, <category>)"),
+        (1, "warnings.warn('deeper', <category>, stacklevel=2)"),
+        (1, "print(sorted(locals()))"),
+        (1, "exec('LOG.append(1)')"),
+        (1, "assert <bool>, <str>"),
+        (2, "<boolvar> = <bool>"),
+        (1, "<arrvar:1>.shape = <arrvar:1>.shape"),
+        (1, "import math"),
+    ]
+)
+
+
+class Body:
+    """Writes one function's body, line by line."""
+
+    def __init__(self, chooser: Chooser, scope: Scope) -> None:
+        self._chooser = chooser
+        self._scope = scope
+        self._expressions = Expressions(chooser, scope)
+        self._lines: list[str] = []
+        self._depth = 1
+
+    def write(self, statements: int) -> list[str]:
+        for _ in range(statements):
+            self._statement()
+        return self._lines
+
+    def line(self, text: str) -> None:
+        self._lines.append(_INDENT * self._depth + text)
+
+    def expression(self, kind: str, depth: int = 3) -> str:
+        return self._expressions.expression(kind, depth)
+
+    def fill(self, template: str, depth: int = 2) -> str:
+        return self._expressions.fill(template, depth)
+
+    def bind(self, kind: str, value: str, percent_new: int = 70) -> None:
+        names = [name for name in self._scope.names.get(kind, []) if name not in self._scope.protected]
+        name = self._chooser.pick(names) if names and not self._chooser.chance(percent_new) else ""
+        target = name or self._scope.fresh({"arr": "a", "odd": "o", "num": "v", "int": "k"}.get(kind, kind[0] + "_"))
+        self.line(f"{target} = {value}")
+        if not name:
+            self._scope.add(kind, target)
+
+    def block(self, most: int = 3) -> None:
+        self._depth += 1
+        with self._scope.block():
+            for _ in range(self._chooser.integer(1, most)):
+                self._statement()
+        self._depth -= 1
+
+    # ---- statements
+
+    def _statement(self) -> None:
+        writer = self._chooser.weighted(_DEEP if self._depth > 3 or len(self._lines) > 40 else _STATEMENTS)
+        writer(self)
+
+    def _assign(self) -> None:
+        kind = self._chooser.weighted(_ASSIGNED_KINDS)
+        self.bind(kind, self.expression(kind))
+
+    def _simple(self) -> None:
+        try:
+            self.line(self.fill(self._chooser.weighted(_SIMPLE)))
+        except Unavailable:
+            self._assign()
+
+    def _augment(self) -> None:
+        names = [name for name in self._scope.names.get("num", []) if name not in self._scope.protected]
+        if not names:
+            return self._assign()
+        self.line(f"{self._chooser.pick(names)} {self.fill('<addsub>')}= {self.expression('num')}")
+
+    def _unpack(self) -> None:
+        shape = self._chooser.integer(0, 4)
+        if shape == 0:
+            names = self._scope.fresh("u"), self._scope.fresh("u")
+            self.line(f"{names[0]}, {names[1]} = {self.expression('num')}, {self.expression('num')}")
+            new = [("num", name) for name in names]
+        elif shape == 1:
+            names = self._scope.fresh("u"), self._scope.fresh("r")
+            self.line(f"{names[0]}, *{names[1]} = {self.expression('list')}")
+            new = [("num", names[0]), ("list", names[1])]
+        elif shape == 2:
+            names = self._scope.fresh("u"), self._scope.fresh("u")
+            self.line(f"{names[0]}, {names[1]} = {self.expression('arr')}[:2]")
+            new = [("arr", name) for name in names]
+        elif shape == 3:
+            names = self._scope.fresh("u"), self._scope.fresh("a")
+            self.line(f"({names[0]}, {names[1]}) = [{self.expression('num')}, {self.expression('arr')}]")
+            new = [("num", names[0]), ("arr", names[1])]
+        else:
+            name = self._scope.fresh("w")
+            self.line(f"{name} = {name}2 = {self.expression('list')}")
+            new = [("list", name), ("list", name + "2")]
+        for kind, name in new:
+            self._scope.add(kind, name)
+
+    def _swap(self) -> None:
+        arrays = [name for name in self._scope.of("arr") if name not in self._scope.protected]
+        if len(arrays) < 2:
+            return self._assign()
+        one, other = self._chooser.pick(arrays), self._chooser.pick(arrays)
+        self.line(f"{one}, {other} = {other}, {one}")
+
+    def _if(self) -> None:
+        self.line(f"if {self.expression('bool')}:")
+        self.block()
+        if self._chooser.chance(15):
+            self.line(f"elif {self.expression('bool')}:")
+            self.block()
+        if self._chooser.chance(40):
+            self.line("else:")
+            self.block()
+
+    def _for(self) -> None:
+        if self._scope.loop_depth >= self._scope.max_loops:
+            return self._simple()
+        name, other = self._scope.fresh("i"), self._scope.fresh("x")
+        header, kinds = self._chooser.weighted(_LOOPS)
+        try:
+            self.line(f"for {self.fill(header, 1).replace('$i', name).replace('$x', other)}:")
+        except Unavailable:
+            return self._simple()
+        with self._scope.block(), self._scope.loop():
+            for target, kind in zip((name, other), kinds, strict=False):
+                self._scope.add(kind, target)
+            self._loop_body()
+        self._loop_else()
+
+    def _while(self) -> None:
+        if self._scope.loop_depth >= self._scope.max_loops:
+            return self._simple()
+        counter = self._scope.fresh("n")
+        self.line(f"{counter} = 0")
+        data = f" and {self.expression('bool', 2)}" if self._chooser.chance(50) else ""
+        self.line(f"while {counter} < {self._chooser.integer(1, 5)}{data}:")
+        self.line(f"{_INDENT}{counter} += 1")
+        with self._scope.block(), self._scope.loop():
+            self._scope.protected.add(counter)
+            self._scope.add("int", counter)
+            self._loop_body()
+        self._loop_else()
+
+    def _loop_body(self) -> None:
+        self.block()
+        if self._chooser.chance(25):
+            self._depth += 1
+            self.line(f"if {self.expression('bool', 2)}:")
+            self.line(_INDENT + self._chooser.pick(("continue", "break")))
+            self._depth -= 1
+
+    def _loop_else(self) -> None:
+        if self._chooser.chance(10):
+            self.line("else:")
+            self.block(1)
+
+    def _try(self) -> None:
+        self.line("try:")
+        self.block()
+        handlers = self._chooser.integer(0, 2)
+        for _ in range(handlers):
+            self._handler()
+        if handlers and self._chooser.chance(15):
+            self.line("else:")
+            self.block(1)
+        if not handlers or self._chooser.chance(25):
+            self.line("finally:")
+            self.block(2)
+
+    def _handler(self) -> None:
+        name = self._scope.fresh("e")
+        caught = self.fill("<error>") if self._chooser.chance(60) else self.fill("(<error>, <error>)")
+        self.line(f"except {caught} as {name}:")
+        self._depth += 1
+        with self._scope.block():
+            if self._chooser.chance(40):
+                self.bind("str", self._chooser.pick((f"str({name})", f"type({name}).__name__", f"repr({name})")), 50)
+            if self._chooser.chance(15):
+                self.line(self._chooser.pick(("raise", f"raise ValueError('again') from {name}", "raise RuntimeError('other')")))
+            self._statement()
+        self._depth -= 1
+
+    def _raise(self) -> None:
+        self.line(f"if {self.expression('bool', 2)}:")
+        self.line(_INDENT + self.fill("raise <error>(<str>)", 1))
+
+    def _return(self) -> None:
+        self.line(f"if {self.expression('bool', 2)}:")
+        self.line(_INDENT + "return " + self.expression(self._chooser.pick(("num", "arr", "list"))))
+
+    def _with(self) -> None:
+        manager = self._chooser.pick(
+            ("np.errstate(all='<errmode>')", "contextlib.suppress(<error>)", "Box(<num>)", "np.errstate(divide='<errmode>', invalid='<errmode>')")
+        )
+        self.line(f"with {self.fill(manager)}:")
+        self.block()
+
+    def _closure(self) -> None:
+        name, parameter = self._scope.fresh("f"), self._scope.fresh("p")
+        writes = [n for n in self._scope.names.get("num", []) if n not in self._scope.protected]
+        self.line(f"def {name}({parameter}{self.fill('=<intlit>') if self._chooser.chance(30) else ''}):")
+        self._depth += 1
+        if writes and self._chooser.chance(50):
+            target = self._chooser.pick(writes)
+            self.line(f"nonlocal {target}")
+            self.line(f"{target} = {target} {self.fill('<addsub>')} {parameter}")
+        with self._scope.block():
+            self._scope.add("num", parameter)
+            self.line(f"return {self.expression('num', 2)}")
+        self._depth -= 1
+        self._scope.add("fn", name)
+
+    def _view(self) -> None:
+        source = self.fill("<arr>", 0)
+        kind, text = self._chooser.pick((("odd", "[::2]"), ("arr", "[...]"), ("odd", "[1:]"), ("odd", ".T"), ("arr", "[::-1]"), ("odd", ".reshape(-1)")))
+        self.bind(kind, source + text, 100)
+
+    def _delete(self) -> None:
+        names = [name for name in self._scope.names.get("list", []) if name not in self._scope.protected]
+        if not names or self._depth > 1:
+            return self._assign()
+        name = self._chooser.pick(names)
+        self.line(f"del {name}")
+        self._scope.remove(name)
+
+    def _match(self) -> None:
+        self.line(f"match {self.expression(self._chooser.pick(('int', 'list', 'dict', 'tuple')), 2)}:")
+        name = self._scope.fresh("m")
+        self._depth += 1
+        for pattern in self._chooser.some(("0 | 1", "[]", f"[{name}]", f"[{name}, *_]", f"{{'a': {name}}}", f"int({name}) if {name} > 3"), 40):
+            self.line(f"case {pattern}:")
+            self.block(1)
+        self.line("case _:")
+        self.block(1)
+        self._depth -= 1
+
+
+_LOOPS: Weighted[tuple[str, tuple[str, ...]]] = Weighted(
+    [
+        (8, ("$i in range(<positive>)", ("int",))),
+        (2, ("$i in range(<small>, <positive>)", ("int",))),
+        (1, ("$i in range(4, 0, -<positive>)", ("int",))),
+        (6, ("$i in <list>[:4]", ("num",))),
+        (4, ("$i, $x in enumerate(<list>[:4])", ("int", "num"))),
+        (3, ("$i, $x in zip(<list>[:4], <tuple>)", ("num", "num"))),
+        (2, ("$i, $x in <dictvar>.copy().items()", ("str", "num"))),
+        (2, ("$i in <arr>[:3]", ("arr",))),
+        (2, ("$i in <arr>.ravel()[:3]", ("num",))),
+        (2, ("$i in <arrs>[:3]", ("arr",))),
+        (1, ("$i in <set>", ("int",))),
+        (1, ("$i in reversed(<list>[:4])", ("num",))),
+        (1, ("$i in numbers(<positive>)", ("num",))),
+        (1, ("$i in map(<fnvar>, <list>[:4])", ("num",))),
+        (1, ("$i in tuple(<str>[:3])", ("str",))),
+        (1, ("$i in (q for q in <list>[:4])", ("num",))),
+    ]
+)
+
+_Writer = Callable[[Body], None]
+_DEEP: Weighted[_Writer] = Weighted([(3, Body._assign), (5, Body._simple)])
+_STATEMENTS: Weighted[_Writer] = Weighted(
+    [
+        (26, Body._assign),
+        (34, Body._simple),
+        (5, Body._augment),
+        (4, Body._unpack),
+        (2, Body._swap),
+        (12, Body._if),
+        (9, Body._for),
+        (4, Body._while),
+        (6, Body._try),
+        (2, Body._raise),
+        (2, Body._return),
+        (3, Body._with),
+        (3, Body._closure),
+        (4, Body._view),
+        (1, Body._delete),
+        (1, Body._match),
+    ]
+)
+
+
+def write_function(
+    chooser: Chooser, helper: Helper, scope: Scope, statements: int, returned: Callable[[Expressions], str], decorator: str = ""
+) -> list[str]:
+    """The source lines of one module-level function."""
+    for parameter in helper.parameters:
+        scope.add(parameter.kind, parameter.name)
+    body = Body(chooser, scope)
+    signature = ", ".join(p.name + (f"={p.default}" if p.default else "") for p in helper.parameters)
+    lines = [decorator] if decorator else []
+    lines.append(f"def {helper.name}({signature}):")
+    if scope.global_numbers and chooser.chance(20):
+        body.line(f"global {scope.global_numbers[0]}")
+        body.line(body.fill(f"{scope.global_numbers[0]} = {scope.global_numbers[0]} <addsub> <positive>"))
+    lines += body.write(statements)
+    lines.append(_INDENT + "return " + returned(Expressions(chooser, scope)))
+    return lines

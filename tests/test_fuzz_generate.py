@@ -1,0 +1,69 @@
+"""The generator: the same programs from the same seed, nearly all of them valid, ending, and doing something."""
+
+import ast
+import collections
+
+from hypothesis import HealthCheck, given, seed, settings
+
+from dalsegno.fuzz.engines import Engine
+from dalsegno.fuzz.generate import programs
+from dalsegno.fuzz.program import InvalidProgram, Program, load
+from dalsegno.fuzz.runner import Flaky, TooSlow, check
+
+
+def generated(number: int, with_seed: int) -> list[Program]:
+    made: list[Program] = []
+
+    @seed(with_seed)
+    @settings(max_examples=number, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(programs())
+    def collect(program: Program) -> None:
+        made.append(program)
+
+    collect()
+    return made
+
+
+def test_same_seed_same_programs() -> None:
+    assert generated(20, 5) == generated(20, 5)
+    assert generated(20, 5) != generated(20, 6)
+
+
+def test_programs_are_valid_and_do_something(tmp_path) -> None:
+    counts: collections.Counter[str] = collections.Counter()
+    seen = ""
+    for program in generated(300, 11):
+        seen += program.source + program.calls
+        try:
+            session, _ = check(load(program, str(tmp_path)), [], None)
+        except (Flaky, InvalidProgram, TooSlow) as problem:
+            counts[type(problem).__name__] += 1
+            continue
+        for observation in session.observations:
+            counts["calls"] += 1
+            counts[observation.outcome[0]] += 1
+            counts["events"] += bool(observation.events)
+    assert counts["calls"] > 600
+    assert counts["raised"] < 0.5 * counts["calls"]
+    assert counts["raised"] > 0.1 * counts["calls"]
+    assert counts["events"] > 0.1 * counts["calls"]
+    assert counts["Flaky"] == counts["TooSlow"] == 0
+    assert counts["InvalidProgram"] < 10
+    for word in (
+        "nonlocal", "global ", "lambda", "for ", "while ", "try:", "finally:", "except", "with ", "match ", "break", "continue", "raise ",
+        "print(", "warnings.warn(", "locals()", "exec(", "eval(", "Box(", "yield 'SCALE", "numbers(", "recursive(", "out=", "np.where",
+        "astype", "[1:] = ", ".T", "[::2]", " is ", 'f"', "np.concatenate", ".append(", "int32", "float32", "bool", "asfortranarray", "del ",
+    ):  # fmt: skip
+        assert word in seen, word
+
+
+def test_sources_are_plain_python(tmp_path) -> None:
+    for program in generated(50, 3):
+        ast.parse(program.calls)
+        entry = [node for node in ast.parse(program.source).body if getattr(node, "name", "") == "entry"]
+        assert len(entry) == 1
+
+
+def test_engine_table_is_complete() -> None:
+    assert [engine.label for engine in Engine][0] == "eager"
+    assert {"recording", "stepped", "compiled", "cold_process"} <= {engine.label for engine in Engine}
