@@ -5,6 +5,7 @@ Fails if any has something to say. --fix lets ruff and clang-format change the f
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,15 @@ BIN = Path(sys.executable).parent
 CPP_FOLDERS = ["hook", "trace", "store", "halide_gen", "replay"]
 # What clang-tidy reads: the layers without Python.h, whose headers clang parses quickly and without noise.
 TIDY_FOLDERS = ["trace", "store"]
+
+# Who may include what: (headers, files that must not include them).
+LAYERS = [
+    (r"pycore_\w+\.h", r"(?!hook/)"),
+    (r"(Python|pybind11/\w+|numpy/\w+)\.h", r"(trace/(?!recorder/)|store/|halide_gen/(?!module\.cc))"),
+    (r"Halide\.h", r"(?!halide_gen/)"),
+    (r"sqlite3\.h", r"(?!store/)"),
+    (r"(replay/(?!live_trace)|halide_gen/|store/)\w+\.h", r"(trace|hook)/"),  # live_trace.h is what a recording becomes
+]
 
 
 def cpp_files(folders: list[str], endings: tuple[str, ...]) -> list[str]:
@@ -30,6 +40,19 @@ def run(*command: str) -> bool:
     if done.returncode:
         print(done.stdout + done.stderr, flush=True)
     return done.returncode == 0
+
+
+def layers(sources: list[str]) -> bool:
+    """No file includes a header that its layer must not know."""
+    wrong = [
+        f"{file}: includes {header[0]}"
+        for file in sources
+        for header in re.finditer(r'(?<=^#include ["<])[\w/.]+', (ROOT / file).read_text(), re.MULTILINE)
+        for headers, files in LAYERS
+        if re.fullmatch(rf"(.*/)?{headers}", header[0]) and re.match(files, file)
+    ]
+    print("\n".join([f"{'FAILED' if wrong else 'ok    '}  layers", *wrong]), flush=True)
+    return not wrong
 
 
 def tidy(file: str) -> bool:
@@ -52,6 +75,7 @@ def main() -> None:
         run("ruff", "format", *([] if fix else ["--check"]), "."),
         run("clang-format", *(["-i"] if fix else ["--dry-run", "--Werror"]), *sources),
         run("mypy"),
+        layers(sources),
     ]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         results += pool.map(
