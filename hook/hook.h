@@ -51,6 +51,8 @@ WatchStatus watch_stop();
 bool watching();
 // True if this thread is traced, profiled or monitored by others: replay steps aside then (rule 11). A few ns.
 bool thread_observed();
+// True if another tool has events on this code object alone, which thread_observed() does not see (3.12+).
+bool code_observed(PyCodeObject* code);
 
 // ---- resume ----------------------------------------------------------------------------------------------------------------
 

@@ -11,15 +11,23 @@
 
 unsigned char dalsegno_global_tools(PyThreadState* thread, int event) { return thread->interp->monitors.tools[event]; }
 
-unsigned char dalsegno_any_global_tools(PyThreadState* thread) {
-  const _Py_GlobalMonitors* monitors = &thread->interp->monitors;
+static unsigned char any_of(const uint8_t* events, size_t count) {
   unsigned char tools = 0;
-  for (size_t i = 0; i < sizeof monitors->tools; ++i) tools |= monitors->tools[i];
+  for (size_t i = 0; i < count; ++i) tools |= events[i];
   return tools;
+}
+
+unsigned char dalsegno_any_global_tools(PyThreadState* thread) {
+  return any_of(thread->interp->monitors.tools, sizeof thread->interp->monitors.tools);
 }
 
 unsigned char dalsegno_local_tools(PyCodeObject* code, int event) {
   return code->_co_monitoring == NULL ? 0 : code->_co_monitoring->local_monitors.tools[event];
+}
+
+unsigned char dalsegno_any_local_tools(PyCodeObject* code) {
+  if (code->_co_monitoring == NULL) return 0;
+  return any_of(code->_co_monitoring->local_monitors.tools, _PY_MONITORING_LOCAL_EVENTS);
 }
 #else
 typedef int dalsegno_no_monitors; /* a translation unit may not be empty */

@@ -11,6 +11,8 @@ unsigned char dalsegno_global_tools(PyThreadState* thread, int event);
 unsigned char dalsegno_any_global_tools(PyThreadState* thread);
 /* The tools (bit set) that have the event on for this code object. */
 unsigned char dalsegno_local_tools(PyCodeObject* code, int event);
+/* The tools (bit set) that have any event on for this code object. */
+unsigned char dalsegno_any_local_tools(PyCodeObject* code);
 
 #ifdef __cplusplus
 }

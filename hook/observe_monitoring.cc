@@ -137,5 +137,7 @@ bool thread_observed() {
   return (dalsegno_any_global_tools(thread) & kUserTools & ~tool_bit(g_tool)) != 0;
 }
 
+bool code_observed(PyCodeObject* code) { return (dalsegno_any_local_tools(code) & kUserTools & ~tool_bit(g_tool)) != 0; }
+
 }  // namespace dalsegno::hook
 #endif

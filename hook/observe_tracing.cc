@@ -14,13 +14,15 @@ void mark(PyFrameObject* object) { object->f_trace_opcodes = static_cast<char>(o
 void unmark(PyFrameObject* object) { object->f_trace_opcodes = static_cast<char>(object->f_trace_opcodes & ~kOurBit); }
 bool marked(const PyFrameObject* object) { return (object->f_trace_opcodes & kOurBit) != 0; }
 
+bool is_prefix(_Py_CODEUNIT unit) { return _Py_OPCODE(unit) == EXTENDED_ARG || _Py_OPCODE(unit) == EXTENDED_ARG_QUICK; }
+
 // The interpreter does not trace the instruction behind an EXTENDED_ARG. Nothing has changed by then, so it is announced from here.
 void announce_prefixed(PyThreadState* thread, Frame* frame) {
   const _Py_CODEUNIT* code = _PyCode_CODE(code_of(frame));
   int offset = _PyInterpreterFrame_LASTI(frame);
   const int depth = frame->stacktop - code_of(frame)->co_nlocalsplus;
   announce(thread, frame, offset, depth);
-  while (_Py_OPCODE(code[offset]) == EXTENDED_ARG) announce(thread, frame, ++offset, depth);
+  while (is_prefix(code[offset])) announce(thread, frame, ++offset, depth);
 }
 
 // Trace function. Called with the thread's `tracing` raised, so nothing that runs in here is traced.
@@ -75,6 +77,8 @@ bool thread_observed() {
   const PyThreadState* thread = PyThreadState_Get();
   return thread->c_profilefunc != nullptr || (thread->c_tracefunc != nullptr && thread->c_tracefunc != on_trace);
 }
+
+bool code_observed(PyCodeObject*) { return false; }
 
 }  // namespace dalsegno::hook
 #endif
