@@ -89,6 +89,7 @@ void Lowering::place() {
     } else {
       loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, true, value.since};
     }
+    if (loc(v).raw < 0) loc(v).rep = Rep::kNone;
   }
 }
 
