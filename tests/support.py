@@ -8,17 +8,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import dalsegno as ds
 from dalsegno.fuzz import Call, call, check_program, equivalent
 
-__all__ = ["Call", "call", "check", "check_program", "counting", "reasons", "run_python", "settles", "stepped"]
+__all__ = ["Call", "call", "check", "check_source", "counting", "reasons", "run_python", "settles", "stepped"]
 
 ROOT = Path(__file__).resolve().parent.parent
-_HERE = ("recording", "stepped", "compiled", "background")
 
 
 def check(function: Callable[..., Any], *calls: Call | tuple[Any, ...], rounds: int = 3) -> None:
@@ -48,6 +48,11 @@ def _call_with_copies(function: Callable[..., Any], args: tuple[Any, ...], kwarg
     function(*args, **kwargs)
 
 
+def check_source(source: str, calls: str, engines: Sequence[str] = (), **options: object) -> None:
+    """check_program for indented text: a module that defines `entry`, and a generator function `calls`; every engine, the second process too."""
+    check_program("import numpy as np\n" + textwrap.dedent(source), textwrap.dedent(calls), engines=engines, **options)
+
+
 @contextlib.contextmanager
 def stepped(**settings: object) -> Iterator[None]:
     """No kernels, nothing in the background: what happens depends on nothing but the calls."""
@@ -73,7 +78,8 @@ def reasons(jitted: Any) -> set[str]:
 def run_python(source: str | Path, *arguments: str, store: str | Path = "off", returncode: int = 0, **environment: str) -> Any:
     """Runs a script (text or file) in a fresh process; what it printed as its last line, read as JSON."""
     script = ["-c", source] if isinstance(source, str) else [str(source)]
-    variables = {**os.environ, "DALSEGNO_STORE": str(store), "PYTHONPATH": str(ROOT), **environment}
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    variables = {**os.environ, "DALSEGNO_STORE": str(store), "PYTHONPATH": path, **environment}
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", *script, *arguments],
         env=variables, capture_output=True, text=True, timeout=250, check=False,
