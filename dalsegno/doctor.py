@@ -1,11 +1,10 @@
-"""`dalsegno doctor`: versions, CPU features, the store, what works when tried, what is wrong; exit code 1 if something is."""
+"""`dalsegno doctor`: versions, CPU features, the store, what works when tried, what is wrong (then exit code 1)."""
 
 from __future__ import annotations
 
 import importlib
 import os
 import platform
-import sqlite3
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -115,7 +114,6 @@ def _settings() -> Iterator[Finding]:
 def _store() -> Iterator[Finding]:
     from . import store
 
-    yield Finding("SQLite", f"{sqlite3.sqlite_version} (Python's own; the extension module's is above)")
     path = store.path
     if not path:
         yield Finding(
@@ -126,9 +124,11 @@ def _store() -> Iterator[Finding]:
     try:
         counts = ", ".join(f"{key} {value}" for key, value in store.stats().items())
         version = store.query("PRAGMA user_version")[0][0]
+        sqlite = store.query("SELECT sqlite_version()")[0][0]
     except Exception as error:
         yield Finding("store contents", str(error), "it is treated as empty: dalsegno store clear, or remove the file")
         return
+    yield Finding("SQLite", sqlite)
     yield Finding("store contents", f"{counts}; schema {version}")
 
 

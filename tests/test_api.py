@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import dalsegno as ds
-
 from tests.front import COUNTERS, assert_one_clear_line, same
 
 

@@ -98,7 +98,8 @@ def test_as_a_module_and_into_a_closed_pipe(run_python):
     assert (wrong.returncode, wrong.stdout) == (2, "") and wrong.stderr.count("\n") == 1
     code = (
         "import os, subprocess, sys; reader, writer = os.pipe(); os.close(reader)\n"
-        "print(subprocess.run([sys.executable, '-m', 'dalsegno', 'doctor'], stdout=writer, stderr=subprocess.PIPE).stderr)"
+        "command = [sys.executable, '-m', 'dalsegno', 'doctor']\n"
+        "print(subprocess.run(command, stdout=writer, stderr=subprocess.PIPE).stderr)"
     )
     assert run_python("-c", code).stdout == "b''\n"
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dalsegno as ds
-
 from tests.front import assert_one_clear_line
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dalsegno as ds
-
 from tests.front import same
 
 X = np.arange(5.0)
