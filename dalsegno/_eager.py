@@ -86,6 +86,18 @@ def store_clear() -> None:
     pass
 
 
+def store_why() -> str:
+    return ""
+
+
+def store_verify() -> dict[str, int]:
+    return {}
+
+
+def store_gc() -> None:
+    pass
+
+
 def store_open(path: str, /) -> None:
     pass
 

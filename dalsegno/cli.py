@@ -17,7 +17,7 @@ usage: dalsegno COMMAND [OPTIONS]      (the same as python -m dalsegno)
   demo [--output DIR] [--quick]                   real data through ordinary NumPy functions, eager against replay
   fuzz [--examples N] [--seed S] [...]            random programs: eager, recorded, replayed, compiled, in a new process
   explain MODULE:FUNCTION [--call EXPRESSION]     traces beside source, guards, segments, exits, and reasons
-  store path|ls|show [NAME]|stats|clear           what is kept between processes
+  store path|ls|show [NAME]|stats|verify|gc|clear what is kept between processes
   bench [--quick] [--json FILE]                   times against eager NumPy
   doctor                                          versions, CPU features, what is usable and what is wrong
 

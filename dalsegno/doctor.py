@@ -126,7 +126,8 @@ def _store() -> Iterator[Finding]:
         version = store.query("PRAGMA user_version")[0][0]
         sqlite = store.query("SELECT sqlite_version()")[0][0]
     except Exception as error:
-        yield Finding("store contents", str(error), "it is treated as empty: dalsegno store clear, or remove the file")
+        reason = store.why() or str(error)
+        yield Finding("store contents", reason, "nothing is kept between processes: set DALSEGNO_STORE to another file")
         return
     yield Finding("SQLite", sqlite)
     yield Finding("store contents", f"{counts}; schema {version}")

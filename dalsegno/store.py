@@ -27,6 +27,21 @@ def clear() -> None:
     core.store_clear()
 
 
+def verify() -> dict[str, int]:
+    """Checks the sum of every row and deletes the damaged ones. OSError if the store cannot be read."""
+    return core.store_verify()
+
+
+def gc() -> None:
+    """Drops what was used longest ago beyond the size cap, and gives the space back."""
+    core.store_gc()
+
+
+def why() -> str:
+    """Why the store's last operation failed; "" if it did not."""
+    return core.store_why()
+
+
 def __getattr__(name: str) -> str:
     if name == "path":
         return core.store_path()
@@ -34,4 +49,4 @@ def __getattr__(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return ["clear", "path", "query", "stats"]
+    return ["clear", "gc", "path", "query", "stats", "verify", "why"]

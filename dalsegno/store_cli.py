@@ -1,4 +1,4 @@
-"""`dalsegno store path|ls|show [NAME]|stats|clear`."""
+"""`dalsegno store path|ls|show [NAME]|stats|verify|gc|clear`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def run_cli(arguments: list[str]) -> int:
         raise UserError(f"dalsegno store: no action {options.action!r}{suggest(options.action, list(_ACTIONS))}")
     if options.name is not None and options.action != "show":
         raise UserError(f"dalsegno store {options.action} takes no name")
-    _ACTIONS[options.action](options.name)
+    try:
+        _ACTIONS[options.action](options.name)
+    except OSError as error:
+        raise UserError(f"dalsegno store: {store.path}: {error}") from None
     return 0
 
 
@@ -112,6 +115,19 @@ def _stats(_: str | None) -> None:
         )
 
 
+def _verify(_: str | None) -> None:
+    result = store.verify()
+    print(f"{result['rows']} rows checked, {result['damaged']} damaged and deleted")
+
+
+def _gc(_: str | None) -> None:
+    before = store.stats()
+    store.gc()
+    after = store.stats()
+    dropped = after["evictions"] - before["evictions"]
+    print(f"dropped {dropped} functions and kernels; {before['bytes']:,} bytes before, {after['bytes']:,} now")
+
+
 def _clear(_: str | None) -> None:
     before = len(stored_functions())
     store.clear()
@@ -140,5 +156,7 @@ _ACTIONS: dict[str, Callable[[str | None], None]] = {
     "ls": _list,
     "show": _show,
     "stats": _stats,
+    "verify": _verify,
+    "gc": _gc,
     "clear": _clear,
 }

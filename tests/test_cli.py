@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -169,6 +171,8 @@ def test_store_commands(capsys, fresh_store):
     stats = dict(line.split(maxsplit=1) for line in out(capsys, "store", "stats").splitlines())
     assert stats["functions"] == "1"
 
+    assert re.fullmatch(r"[1-9]\d* rows checked, 0 damaged and deleted\n", out(capsys, "store", "verify"))
+    assert out(capsys, "store", "gc").startswith("dropped 0 functions and kernels; ")
     assert out(capsys, "store", "clear").startswith("removed 1 functions")
     assert out(capsys, "store", "ls").splitlines()[-1].startswith("0 functions, 0 kernels")
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dalsegno as ds
+from tests.conftest import ROOT
 from tests.front import assert_one_clear_line
 
 
@@ -27,6 +28,18 @@ def test_settings_have_defaults_variables_and_checks():
         assert setting.variable == f"DALSEGNO_{name.upper()}"
         assert name in repr(ds.config) and setting.variable in repr(ds.config)
         assert hasattr(ds.config, name) and name in dir(ds.config)
+
+
+def test_the_reference_names_every_setting_and_counter():
+    from dalsegno.config import SETTINGS
+    from dalsegno.stats import COUNTERS
+
+    text = (ROOT / "docs" / "reference.md").read_text()
+    for name, setting in SETTINGS.items():
+        shown = f'"{setting.default}"' if setting.default == "" else str(setting.default)
+        assert f"| `{name}` | `{shown}` | `{setting.variable}` |" in text
+    for name in COUNTERS:
+        assert f"`{name}`" in text
 
 
 def test_settings_hold_inside_a_block_only():
