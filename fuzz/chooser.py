@@ -1,4 +1,5 @@
-"""Choices of the generator, each drawn from Hypothesis so that it can be shrunk. The first option is always the simplest."""
+"""Choices of the generator, each drawn from Hypothesis so that it can be shrunk. The first option is always the
+simplest."""
 
 from __future__ import annotations
 

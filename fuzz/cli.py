@@ -39,8 +39,7 @@ class Options:
     stop_at_first: bool
 
 
-def run_cli(argv: Sequence[str]) -> int:
-    """Exit status 0: no mismatch; 1: mismatches were found; 2: bad usage."""
+def run(argv: Sequence[str]) -> int:
     options = _parse(argv)
     if isinstance(options, str):
         print(f"dalsegno fuzz: {options}", file=sys.stderr)
@@ -50,17 +49,28 @@ def run_cli(argv: Sequence[str]) -> int:
 
 def _parse(argv: Sequence[str]) -> Options | str:
     parser = argparse.ArgumentParser(
-        prog="dalsegno fuzz", description="Runs random programs through every engine and compares each with eager, to the bit."
+        prog="dalsegno fuzz",
+        description="Runs random programs through every engine and compares each with eager, to the bit.",
     )
     default_engines = ",".join(e.label for e in Engine if e.value.jitted)
-    parser.add_argument("function", nargs="?", metavar="MODULE:FUNCTION", help="a function of yours to fuzz (not there yet)")
+    parser.add_argument(
+        "function", nargs="?", metavar="MODULE:FUNCTION", help="a function of yours to fuzz (not there yet)"
+    )
     parser.add_argument("--examples", type=int, default=200, metavar="N", help="programs to run (default 200)")
-    parser.add_argument("--seed", type=int, default=None, metavar="S", help="the same seed gives the same programs (default: random, printed)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=None,
+        metavar="S",
+        help="the same seed gives the same programs (default: random, printed)",
+    )
     parser.add_argument("--time", type=float, default=None, metavar="T", help="stop after T seconds")
     parser.add_argument("--engines", default=default_engines, metavar="A,B", help=f"default: {default_engines}")
     parser.add_argument("--no-reduce", action="store_true", help="print failures as Hypothesis shrank them")
     parser.add_argument("--stop-at-first", action="store_true", help="stop at the first mismatch")
-    parser.add_argument("--backend", default="", help=argparse.SUPPRESS)  # MODULE:CLASS in place of dalsegno; for the fuzzer's own tests
+    parser.add_argument(
+        "--backend", default="", help=argparse.SUPPRESS
+    )  # MODULE:CLASS in place of dalsegno; for the fuzzer's own tests
     try:
         given = parser.parse_args(list(argv))
     except SystemExit as stop:
@@ -68,7 +78,9 @@ def _parse(argv: Sequence[str]) -> Options | str:
             raise
         return "see --help"
     if given.function is not None:
-        return f"fuzzing a function of yours ({given.function}) is not there yet; without it, random programs are fuzzed"
+        return (
+            f"fuzzing a function of yours ({given.function}) is not there yet; without it, random programs are fuzzed"
+        )
     if given.examples < 1 or (given.time is not None and given.time <= 0):
         return "--examples and --time must be positive"
     try:
@@ -106,8 +118,10 @@ class _Fuzz:
         return 1 if self._finished.mismatches else 0
 
     def _over(self) -> bool:
-        enough = self._options.stop_at_first and self._finished.mismatches > 0
-        return enough or self._reports >= _MOST_REPORTS or self._seconds() >= self._options.seconds
+        return self._enough() or self._seconds() >= self._options.seconds
+
+    def _enough(self) -> bool:
+        return self._reports >= (1 if self._options.stop_at_first else _MOST_REPORTS)
 
     def _seconds(self) -> float:
         return time.monotonic() - self._started
@@ -139,12 +153,11 @@ class _Fuzz:
             watchdog.start()
             assert worker.stdout is not None
             done = self._listen(worker.stdout)
-            if self._over() and not done:
+            if enough := not done and self._enough():
                 worker.kill()
-                worker.wait()
             status = worker.wait()
         self._finish_worker()
-        if not done and not self._over():
+        if not done and not enough:
             with open(errors, encoding="utf-8") as file:
                 self._ended_badly(directory, status, hung.is_set(), file.read())
 
@@ -155,16 +168,17 @@ class _Fuzz:
                 message = json.loads(line)
             except ValueError:
                 continue  # cut off by a crash
-            if message["kind"] == "mismatch":
-                self._mismatch(Program.from_json(message["program"]), message["engine"], tuple(message["signature"]), message["text"])
-                if self._options.stop_at_first or self._reports >= _MOST_REPORTS:
-                    self._finished.mismatches = max(1, self._finished.mismatches)
-                    return False
-            else:
-                self._running = message["counts"]
-                if message["kind"] == "done":
-                    return True
+            self._running = message["counts"]
+            if message["kind"] == "done":
+                return True
+            if message["kind"] == "progress":
                 self._progress()
+                continue
+            self._mismatch(
+                Program.from_json(message["program"]), message["engine"], tuple(message["signature"]), message["text"]
+            )
+            if self._options.stop_at_first or self._reports >= _MOST_REPORTS:
+                return False
         return False
 
     def _finish_worker(self) -> None:
@@ -220,9 +234,12 @@ class _Fuzz:
 
     def _summary(self) -> None:
         counts = self._total()
-        print("exercised: " + (", ".join(f"{name} {value}" for name, value in counts.stats.items() if value) or "nothing"))
         print(
-            f"{counts.programs} programs, {counts.calls} calls ({counts.raised} raised), {counts.mismatches} mismatches, "
+            "exercised: " + (", ".join(f"{name} {value}" for name, value in counts.stats.items() if value) or "nothing")
+        )
+        print(
+            f"{counts.programs} programs, {counts.calls} calls ({counts.raised} raised), "
+            f"{counts.mismatches} mismatches, "
             f"{counts.flaky} flaky, {counts.invalid} invalid, {counts.too_slow} too slow, seed {self._options.seed}, "
             f"{counts.programs / max(self._seconds(), 1e-9):.1f} programs/s",
             flush=True,

@@ -1,4 +1,5 @@
-"""The engine that needs a fresh interpreter: one process runs a batch of programs with a store, another reads them from it."""
+"""The engine that needs a fresh interpreter: one process runs a batch of programs with a store, another reads them
+from it."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def check_cold(programs: Sequence[Program], expected: Sequence[Session], backend
         for phase in _PHASES:
             left = [index for index in range(len(programs)) if index not in result.mismatches]
             while left:
-                sessions, failure = _run_phase(phase, directory, {index: programs[index] for index in left}, backend, result.stats)
+                sessions, failure = _run_phase(
+                    phase, directory, {index: programs[index] for index in left}, backend, result.stats
+                )
                 for index, session in sessions.items():
                     _compare(phase, index, expected[index], session, result)
                 if not failure:
@@ -64,7 +67,9 @@ def _run_phase(
     os.makedirs(folder, exist_ok=True)
     results = os.path.join(folder, "sessions")
     with open(os.path.join(folder, "programs.json"), "w", encoding="utf-8") as file:
-        json.dump({"backend": backend, "programs": [(index, program.to_json()) for index, program in programs.items()]}, file)
+        json.dump(
+            {"backend": backend, "programs": [(index, program.to_json()) for index, program in programs.items()]}, file
+        )
     environment = child_environment() | {"DALSEGNO_STORE": os.path.join(directory, "store.sqlite")}
     command = child_command("cold", folder)
     try:

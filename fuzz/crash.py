@@ -25,7 +25,11 @@ def reduced_crash(program: Program, engine: Engine, directory: str, backend: str
         json.dump({"program": program.to_json(), "engine": engine.label, "backend": backend}, file)
     with contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(
-            child_command("shrink", path), env=child_environment(), capture_output=True, timeout=3 * _REDUCE_SECONDS, check=False
+            child_command("shrink", path),
+            env=child_environment(),
+            capture_output=True,
+            timeout=3 * _REDUCE_SECONDS,
+            check=False,
         )
     with open(path, encoding="utf-8") as file:
         return Program.from_json(json.load(file)["program"])
@@ -36,7 +40,9 @@ def shrink_crash(path: str) -> None:
     with open(path, encoding="utf-8") as file:
         order = json.load(file)
     engine, backend = engine_named(order["engine"]), order["backend"]
-    smaller = reduce_program(Program.from_json(order["program"]), lambda p: _crashes_in_fork(p, engine, backend), _REDUCE_SECONDS)
+    smaller = reduce_program(
+        Program.from_json(order["program"]), lambda p: _crashes_in_fork(p, engine, backend), _REDUCE_SECONDS
+    )
     with open(path, "w", encoding="utf-8") as file:
         json.dump(order | {"program": smaller.to_json()}, file)
 

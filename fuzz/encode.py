@@ -1,9 +1,9 @@
 """Turns any value into plain, picklable tuples that are equal exactly where the contract demands that the values are.
 
-Bits of floats count, the sign of zero too; NaNs are all equal. Types, dtypes, shapes, strides and flags count. Mutable objects and
-arrays are numbered in the order they are met over a whole session, so that "the same object as in an earlier call" is visible;
-immutable boxed objects are numbered within one call, so that `a is b` of two results is. Arrays say which memory they lie in and where.
-Addresses in texts are blanked out: they are outside the contract.
+Bits of floats count, the sign of zero too; NaNs are all equal. Types, dtypes, shapes, strides and flags count.
+Mutable objects and arrays are numbered in the order they are met over a whole session, so that "the same object as in
+an earlier call" is visible; immutable boxed objects are numbered within one call, so that `a is b` of two results is.
+Arrays say which memory they lie in and where. Addresses in texts are blanked out: they are outside the contract.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Encoder:
     """One session's encoder. It keeps every numbered object alive, so that a number never names two objects."""
 
     def __init__(self, hidden_files: frozenset[str] = frozenset()) -> None:
-        """`hidden_files`: left out of tracebacks; only for stand-ins written in Python, which cannot avoid frames of their own."""
+        """`hidden_files`: left out of tracebacks; only for stand-ins written in Python, which cannot avoid frames of
+        their own."""
         self.hidden_files = hidden_files
         self._numbers: dict[int, int] = {}
         self._call_numbers: dict[int, int] = {}
@@ -111,7 +112,10 @@ class Encoder:
         return ("list", *self._mutable(value, lambda: tuple([self.encode(item) for item in value])))
 
     def _dict(self, value: dict[Any, Any]) -> Encoded:
-        return ("dict", *self._mutable(value, lambda: tuple([(self.encode(k), self.encode(v)) for k, v in value.items()])))
+        return (
+            "dict",
+            *self._mutable(value, lambda: tuple([(self.encode(k), self.encode(v)) for k, v in value.items()])),
+        )
 
     def _set(self, value: Any) -> Encoded:
         return (type(value).__name__, *self._mutable(value, lambda: self._set_items(value)))

@@ -30,7 +30,7 @@ class Dalsegno:
         return jitted
 
     def settings(self, values: Mapping[str, object]) -> contextlib.AbstractContextManager[object]:
-        return self._ds.config(**values) if values else contextlib.nullcontext()  # type: ignore[no-any-return]
+        return self._ds.config(**values) if values else contextlib.nullcontext()
 
     def stats(self) -> Mapping[str, int]:
         return self._ds.stats()  # type: ignore[no-any-return]
@@ -67,10 +67,32 @@ class EngineSpec:
 class Engine(enum.Enum):
     EAGER = EngineSpec(jitted=False)
     RECORDING = EngineSpec(settings=(("kernels", False),), watch=Watch.FORGET_BEFORE_CALL)
-    STEPPED = EngineSpec(settings=(("kernels", False), ("background", False),))
-    COMPILED = EngineSpec(settings=(("kernels", True), ("background", False),))
-    BACKGROUND = EngineSpec(settings=(("kernels", True), ("background", True),), watch=Watch.WAIT_AFTER_CALL)
-    COLD_PROCESS = EngineSpec(settings=(("kernels", True), ("background", False),), fresh_process=True)
+    STEPPED = EngineSpec(
+        settings=(
+            ("kernels", False),
+            ("background", False),
+        )
+    )
+    COMPILED = EngineSpec(
+        settings=(
+            ("kernels", True),
+            ("background", False),
+        )
+    )
+    BACKGROUND = EngineSpec(
+        settings=(
+            ("kernels", True),
+            ("background", True),
+        ),
+        watch=Watch.WAIT_AFTER_CALL,
+    )
+    COLD_PROCESS = EngineSpec(
+        settings=(
+            ("kernels", True),
+            ("background", False),
+        ),
+        fresh_process=True,
+    )
 
     @property
     def label(self) -> str:

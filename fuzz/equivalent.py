@@ -1,7 +1,7 @@
 """Compares a function one has with itself: eager against the engines that need no process of their own.
 
-Each engine gets its own equal copies of the arguments. A function that changes state of its own (globals, files) makes the runs differ
-for a reason that is none: that is noticed by running it eagerly twice, and said.
+Each engine gets its own equal copies of the arguments. A function that changes state of its own (globals, files)
+makes the runs differ for a reason that is none: that is noticed by running it eagerly twice, and said.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from .copying import CallCopier
 from .encode import Encoder
 from .engines import JITTED_HERE, Engine, activate, engine_named, load_backend
 from .observe import EventLog, Observation, call_observed, encode_outcome
 from .oracle import Session, compare
 from .report import describe_all
 from .runner import Mismatch
-from .values import CallCopier
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,14 +30,20 @@ def call(*args: Any, **kwargs: Any) -> Call:
     return Call(args, kwargs)
 
 
-def equivalent(function: Callable[..., Any], *calls: Call | tuple[Any, ...], engines: Sequence[str] = (), backend: str = "") -> None:
-    """Makes the calls, in order, with every engine; AssertionError says what differs from eager. A tuple is positional arguments."""
+def equivalent(
+    function: Callable[..., Any], *calls: Call | tuple[Any, ...], engines: Sequence[str] = (), backend: str = ""
+) -> None:
+    """Makes the calls, in order, with every engine; AssertionError says what differs from eager. A tuple is
+    positional arguments."""
     plain = inspect.unwrap(function)
     prepared = [made if isinstance(made, Call) else Call(tuple(made), {}) for made in calls]
     expected = _session(plain, prepared, Engine.EAGER, backend)
     again = compare(expected, _session(plain, prepared, Engine.EAGER, backend))
     if again:
-        raise ValueError(f"{getattr(plain, '__qualname__', plain)} gives other results when it is run again, so there is nothing to compare: {again[0]}")
+        raise ValueError(
+            f"{getattr(plain, '__qualname__', plain)} gives other results when it is run again, "
+            f"so there is nothing to compare: {again[0]}"
+        )
     chosen: Iterable[Engine] = [engine_named(name) for name in engines] or JITTED_HERE
     mismatches = []
     for engine in chosen:
@@ -62,9 +68,11 @@ def _session(function: Callable[..., Any], calls: Sequence[Call], engine: Engine
             encoder.begin_call()
             log = EventLog(path, encoder.hidden_files)
             active.before_call()
-            outcome = call_observed(used, *arguments, log, "always", "warn")
+            outcome = call_observed(used, arguments[0], arguments[1], log, "always", "warn")
             active.after_call()
-            observations.append(Observation(encode_outcome(encoder, outcome, path), log.encoded(), encoder.encode(arguments), ()))
+            observations.append(
+                Observation(encode_outcome(encoder, outcome, path), log.encoded(), encoder.encode(arguments), ())
+            )
             kept.append((outcome.result, arguments))
     encoder.begin_call()
     return Session(tuple(observations), encoder.encode(kept))

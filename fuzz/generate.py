@@ -11,9 +11,9 @@ from .expressions import Expressions
 from .program import ERRSTATES, WARNING_MODES, Program
 from .scope import Helper, Parameter, Scope
 from .statements import write_function
-from .values import ArgumentWriter, Arguments
+from .values import Arguments, ArgumentWriter
 
-_PRELUDE = '''\
+_PRELUDE = """\
 import contextlib
 import functools
 import warnings
@@ -23,9 +23,9 @@ SCALE = {scale}
 LIMIT = {limit}
 TABLE = {{'a': 1}}
 LOG = []
-'''
+"""
 
-_BOX = '''
+_BOX = """
 
 class Box:
     def __init__(self, value):
@@ -42,22 +42,22 @@ class Box:
     def __exit__(self, *_):
         LOG.append('left')
         return False
-'''
+"""
 
-_NUMBERS = '''
+_NUMBERS = """
 
 def numbers(n):
     for i in range(n):
         yield i * SCALE
-'''
+"""
 
-_RECURSIVE = '''
+_RECURSIVE = """
 
 def recursive(n, x):
     if n <= 0:
         return x
     return recursive(n - 1, x + LIMIT)
-'''
+"""
 
 _PARTS = (("Box", _BOX), ("numbers", _NUMBERS), ("recursive", _RECURSIVE))  # written only where they are used
 
@@ -67,7 +67,16 @@ _ENTRY_KINDS: Weighted[str] = Weighted(
 _HELPER_KINDS: Weighted[str] = Weighted([(10, "arr"), (8, "num"), (3, "int"), (2, "list"), (1, "bool"), (1, "dict")])
 _RETURN_KINDS: Weighted[str] = Weighted([(10, "arr"), (8, "num"), (2, "list"), (1, "bool"), (2, "int"), (1, "mask")])
 _DEFAULTS = {"num": ("0.5", "2"), "int": ("2", "1"), "bool": ("False", "True"), "list": ("()",)}
-_REBINDINGS = ("SCALE = 3", "SCALE = 0.5", "LIMIT = -1", "LIMIT = 2", "TABLE['a'] = 5", "SCALE = np.float64(2)", "LOG.clear()", "TABLE = {'a': 0.5}")
+_REBINDINGS = (
+    "SCALE = 3",
+    "SCALE = 0.5",
+    "LIMIT = -1",
+    "LIMIT = 2",
+    "TABLE['a'] = 5",
+    "SCALE = np.float64(2)",
+    "LOG.clear()",
+    "TABLE = {'a': 0.5}",
+)
 
 
 class _ProgramWriter:
@@ -123,7 +132,12 @@ class _ProgramWriter:
     def _entry(self, parameters: tuple[Parameter, ...]) -> list[str]:
         helper = Helper("entry", parameters, "")
         return write_function(
-            self._chooser, helper, self._scope(max_loops=2), self._chooser.integer(1, 9), self._entry_result(), decorator="@jit"
+            self._chooser,
+            helper,
+            self._scope(max_loops=2),
+            self._chooser.integer(1, 9),
+            self._entry_result(),
+            decorator="@jit",
         )
 
     def _entry_result(self) -> Callable[[Expressions], str]:
@@ -131,8 +145,12 @@ class _ProgramWriter:
 
         def write(made: Expressions) -> str:
             scope = made.scope
-            names = [name for kind in ("num", "odd", "mask", "list", "dict", "tuple", "str", "set", "arrs", "box", "bool") for name in scope.names.get(kind, [])]
-            chosen = [made.expression("arr", 1)] + chooser.some(names[:8], 70)
+            names = [
+                name
+                for kind in ("num", "odd", "mask", "list", "dict", "tuple", "str", "set", "arrs", "box", "bool")
+                for name in scope.names.get(kind, [])
+            ]
+            chosen = [made.expression("arr", 1), *chooser.some(names[:8], 70)]
             return chosen[0] if len(chosen) == 1 else "(" + ", ".join(chosen) + ")"
 
         return write

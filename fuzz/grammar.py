@@ -1,9 +1,9 @@
 """The expressions programs are made of: for each kind, templates with weights.
 
-A hole `<kind>` is an expression of that kind, `<kindvar>` a variable of it, `<word>` a word of the tables below; holes with the same
-number, `<arrvar:1>`, are filled alike. The first template of a kind is its simplest and holds only literals or words.
-Sizes are bounded by construction: ints grow by a few bits an operation, texts, lists and joined arrays are cut.
-Texts contain no double quote and expressions inside f-strings no f-string, as 3.11 demands.
+A hole `<kind>` is an expression of that kind, `<kindvar>` a variable of it, `<word>` a word of the tables below;
+holes with the same number, `<arrvar:1>`, are filled alike. The first template of a kind is its simplest and holds
+only literals or words. Sizes are bounded by construction: ints grow by a few bits an operation, texts, lists and
+joined arrays are cut. Texts contain no double quote and expressions inside f-strings no f-string, as 3.11 demands.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ WORDS: dict[str, tuple[str, ...]] = {
     "bitop": ("&", "|", "^"),
     "inplace": ("+=", "-=", "*=", "+=", "*=", "/=", "//=", "%="),
     "index": ("0", "-1", "0", "1", "0", "-1", "2", "4"),
-    "dtype": ("np.float64", "np.float32", "np.int64", "np.int32", "bool", "'float32'", "int", "float", "np.dtype('int32')"),
+    "dtype": (
+        "np.float64", "np.float32", "np.int64", "np.int32", "bool", "'float32'", "int", "float",
+        "np.dtype('int32')",
+    ),
     "small": ("0", "1", "2", "3", "4", "-1"),
     "positive": ("1", "2", "3", "4"),
     "intlit": ("0", "1", "2", "3", "7", "-1", "-5", "10", "100", "1000003", "2147483647"),
@@ -25,18 +28,26 @@ WORDS: dict[str, tuple[str, ...]] = {
     "axis": ("0", "-1", "None"),
     "fmt": ("", ":.3f", ":>8", "!r", ":g", ":.2e", "!s"),
     "ufunc1": (
-        "sqrt", "absolute", "negative", "floor", "ceil", "trunc", "rint", "sign", "square", "exp", "log", "sin", "cos", "tanh", "reciprocal",
+        "sqrt", "absolute", "negative", "floor", "ceil", "trunc", "rint", "sign", "square", "exp", "log", "sin",
+        "cos", "tanh", "reciprocal",
         "log1p", "expm1", "arctan", "cbrt", "exp2", "log2", "positive", "fabs", "sinh", "arcsinh", "spacing", "deg2rad",
     ),
     "ufunc2": (
-        "add", "subtract", "multiply", "maximum", "minimum", "divide", "floor_divide", "remainder", "fmax", "fmin", "power", "arctan2",
+        "add", "subtract", "multiply", "maximum", "minimum", "divide", "floor_divide", "remainder", "fmax", "fmin",
+        "power", "arctan2",
         "hypot", "copysign", "logaddexp", "fmod", "nextafter", "heaviside", "float_power",
     ),
     "predicate": ("isnan", "isfinite", "isinf", "signbit", "logical_not"),
-    "logical2": ("logical_and", "logical_or", "logical_xor", "less", "greater", "equal", "not_equal", "less_equal", "greater_equal"),
+    "logical2": (
+        "logical_and", "logical_or", "logical_xor", "less", "greater", "equal", "not_equal", "less_equal",
+        "greater_equal",
+    ),
     "reduce": ("sum", "mean", "max", "min", "prod"),
     "category": ("UserWarning", "RuntimeWarning", "DeprecationWarning"),
-    "error": ("ValueError", "ZeroDivisionError", "IndexError", "TypeError", "KeyError", "Exception", "RuntimeError", "OverflowError"),
+    "error": (
+        "ValueError", "ZeroDivisionError", "IndexError", "TypeError", "KeyError", "Exception", "RuntimeError",
+        "OverflowError",
+    ),
     "errmode": ("ignore", "raise", "warn"),
     "scalartype": ("np.float64", "np.float32", "np.int64", "np.int32", "float", "int", "bool"),
 }  # fmt: skip

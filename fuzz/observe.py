@@ -1,5 +1,5 @@
-"""Everything that can be observed of one call, as plain data: result or exception, output and warnings in their order, the arguments
-and the program's globals afterwards."""
+"""Everything that can be observed of one call, as plain data: result or exception, output and warnings in their
+order, the arguments and the program's globals afterwards."""
 
 from __future__ import annotations
 
@@ -71,14 +71,19 @@ class Outcome:
 
 
 def call_observed(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], log: EventLog, warning_mode: str, errstate: str
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    log: EventLog,
+    warning_mode: str,
+    errstate: str,
 ) -> Outcome:
     outcome = Outcome()
     stdout = sys.stdout
-    with warnings.catch_warnings(), np.errstate(all=errstate):  # type: ignore[call-overload]
+    with warnings.catch_warnings(), np.errstate(all=errstate):  # type: ignore[arg-type]
         warnings.simplefilter(warning_mode)  # type: ignore[arg-type]
         warnings.showwarning = log.show_warning  # type: ignore[assignment]
-        sys.stdout = log  # type: ignore[assignment]
+        sys.stdout = log
         try:
             outcome.result = function(*args, **kwargs)
         except Exception as error:
@@ -120,7 +125,7 @@ def _traceback_entries(traceback: types.TracebackType | None, path: str, hidden:
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if code.co_filename not in hidden:
-            # The columns are what a printed traceback underlines. The instruction itself differs within eager, by specialisation.
+            # Columns are what a printed traceback underlines. The instruction differs within eager, by specialisation.
             position = next(itertools.islice(code.co_positions(), traceback.tb_lasti // 2, None), None)
             entries.append((file_label(code.co_filename, path), code.co_name, traceback.tb_lineno, position))
         traceback = traceback.tb_next
@@ -129,4 +134,8 @@ def _traceback_entries(traceback: types.TracebackType | None, path: str, hidden:
 
 def encode_globals(encoder: Encoder, namespace: dict[str, Any]) -> Encoded:
     """The program's data; functions, classes and modules only by kind and name."""
-    return tuple((name, encoder.encode(value)) for name, value in namespace.items() if not name.startswith("__") and name != "jit")
+    return tuple(
+        (name, encoder.encode(value))
+        for name, value in namespace.items()
+        if not name.startswith("__") and name != "jit"
+    )

@@ -15,7 +15,8 @@ _MAX_DIFFERENCES = 6
 
 @dataclasses.dataclass(frozen=True)
 class Session:
-    """What one engine made of a program: an observation for each call, and everything kept, looked at again at the end."""
+    """What one engine made of a program: an observation for each call, and everything kept, looked at again at the
+    end."""
 
     observations: tuple[Observation, ...]
     afterwards: Encoded
@@ -85,7 +86,9 @@ def _step(node: Encoded, index: int) -> str:
 _ARRAY_FIELDS = ("dtype", "shape", "strides", "flags", "memory", "data")
 
 
-def _walk_array(left: Encoded, right: Encoded, where: str, call: int | None, aspect: str, found: list[Difference]) -> None:
+def _walk_array(
+    left: Encoded, right: Encoded, where: str, call: int | None, aspect: str, found: list[Difference]
+) -> None:
     if left[1] != right[1] or len(left) == 2:
         found.append(Difference(call, aspect, where + ".identity", show(left), show(right)))
         return

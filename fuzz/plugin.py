@@ -1,4 +1,5 @@
-"""pytest plugin: the fixture `dalsegno_equivalent(function, *calls)` demands that jitted calls equal eager ones in everything observable."""
+"""pytest plugin: the fixture `dalsegno_equivalent(function, *calls)` demands that jitted calls equal eager ones in
+everything observable."""
 
 from __future__ import annotations
 

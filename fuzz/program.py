@@ -1,7 +1,8 @@
 """A generated program as data: a module's source, and the calls made of it.
 
-The source defines `entry`, decorated with `@jit`; `jit` is put into its namespace by the engine. The calls are source too, so that every
-engine builds its own equal arguments, with the same layouts and the same sharing: a generator function `calls` that yields
+The source defines `entry`, decorated with `@jit`; `jit` is put into its namespace by the engine. The calls are source
+too, so that every engine builds its own equal arguments, with the same layouts and the same sharing: a generator
+function `calls` that yields
 
     (args, kwargs)     call `entry`; the result, or None where it raised, is sent back
     "SCALE = 3"        a statement run in the program's namespace between two calls
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from types import CodeType
 
 WARNING_MODES = ("always", "default", "error", "ignore")
@@ -52,8 +54,9 @@ def load(program: Program, directory: str, name: str = "program") -> LoadedProgr
     with open(path, "w", encoding="utf-8") as file:
         file.write(program.source)
     try:
-        code = compile(program.source, path, "exec")
-        calls_code = compile(program.calls, os.path.join(directory, f"{name}_calls.py"), "exec")
+        with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+            code = compile(program.source, path, "exec")
+            calls_code = compile(program.calls, os.path.join(directory, f"{name}_calls.py"), "exec")
     except (SyntaxError, ValueError) as error:
         raise InvalidProgram(str(error)) from error
     return LoadedProgram(program, path, code, calls_code)

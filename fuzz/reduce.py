@@ -1,4 +1,5 @@
-"""Makes a failing program smaller after Hypothesis has: deletes statements, unwraps blocks, replaces expressions by their parts."""
+"""Makes a failing program smaller after Hypothesis has: deletes statements, unwraps blocks, replaces expressions by
+their parts."""
 
 from __future__ import annotations
 
@@ -10,7 +11,20 @@ from collections.abc import Callable, Iterator
 from .program import Program
 
 Fails = Callable[[Program], bool]
-_BODIES = ("body", "orelse", "finalbody", "handlers", "cases", "args", "keywords", "elts", "values", "keys", "decorator_list", "targets")
+_BODIES = (
+    "body",
+    "orelse",
+    "finalbody",
+    "handlers",
+    "cases",
+    "args",
+    "keywords",
+    "elts",
+    "values",
+    "keys",
+    "decorator_list",
+    "targets",
+)
 _CONSTANTS = (ast.Constant(0), ast.Constant(1), ast.Name("a", ast.Load()))
 
 
@@ -43,14 +57,14 @@ class _Reducer:
 
     def _reduce_part(self, program: Program, part: str) -> Program:
         tree = ast.parse(getattr(program, part))
-        normal = dataclasses.replace(program, **{part: _text(tree)})
+        normal = _with(program, part, _text(tree))
         if normal != program and not self._fails(normal):
             return program  # it depends on how the source is written
         program = normal
         for edit in _edits(tree):
             undo = edit()
             try:
-                changed = dataclasses.replace(program, **{part: _text(tree)})
+                changed = _with(program, part, _text(tree))
             except (ValueError, AttributeError, IndexError):  # the edit left an impossible tree
                 undo()
                 continue
@@ -60,6 +74,10 @@ class _Reducer:
             else:
                 program = kept
         return program
+
+
+def _with(program: Program, part: str, text: str) -> Program:
+    return dataclasses.replace(program, source=text) if part == "source" else dataclasses.replace(program, calls=text)
 
 
 def _text(tree: ast.AST) -> str:
@@ -91,7 +109,9 @@ def _block_edits(tree: ast.AST) -> Iterator[Callable[[], _Undo]]:
                     for inner in ("body", "orelse", "finalbody"):
                         block = getattr(item, inner, None)
                         if block and not isinstance(item, (ast.FunctionDef, ast.ClassDef)):
-                            yield lambda items=items, index=index, block=block: _replace(items, index, list(block), True)  # type: ignore[misc]
+                            yield lambda items=items, index=index, block=block: _replace(
+                                items, index, list(block), True
+                            )  # type: ignore[misc]
 
 
 def _replace(items: list[ast.AST], index: int, new: list[ast.AST], must_hold: bool) -> _Undo:

@@ -46,7 +46,8 @@ def still_fails(program: Program, engine: Engine, backend: str = "", signature: 
 
 
 def check_program(source: str, calls: str, *, engines: Sequence[str] = (), **options: object) -> None:
-    """Runs a program through engines (all of them, if none is named); AssertionError says where one differs from eager."""
+    """Runs a program through engines (all of them, if none is named); AssertionError says where one differs from
+    eager."""
     program = Program(source.lstrip("\n"), calls.lstrip("\n"), **options)  # type: ignore[arg-type]
     if program.warnings not in WARNING_MODES or program.errstate not in ERRSTATES:
         raise ValueError(f"warnings must be one of {WARNING_MODES}, errstate one of {ERRSTATES}")

@@ -35,9 +35,12 @@ class Mismatch:
     differences: tuple[Difference, ...]
 
     def signature(self) -> tuple[str, str]:
-        """Mismatches with equal signatures are likely to have one cause: the place of the difference, without numbers and names."""
+        """Mismatches with equal signatures are likely to have one cause: the place of the difference, without numbers
+        and names."""
         first = self.differences[0]
-        return self.engine.label, first.aspect + re.sub(r"[\d\[\]]+|\.\w*(?:Error|Exception|Interrupt)|<program>", "", first.where)
+        return self.engine.label, first.aspect + re.sub(
+            r"[\d\[\]]+|\.\w*(?:Error|Exception|Interrupt)|<program>", "", first.where
+        )
 
 
 def run_session(loaded: LoadedProgram, engine: Engine, backend: Backend | None, store: bool = False) -> Session:
@@ -104,7 +107,10 @@ class _Run:
         self._active.after_call()
         result = outcome.result
         observation = Observation(
-            encode_outcome(encoder, outcome, path), log.encoded(), encoder.encode(arguments), encode_globals(encoder, self._namespace)
+            encode_outcome(encoder, outcome, path),
+            log.encoded(),
+            encoder.encode(arguments),
+            encode_globals(encoder, self._namespace),
         )
         if program.keep_results:
             self._kept.append((result, arguments))
@@ -118,9 +124,13 @@ def _is_call(request: Any) -> bool:
 
 
 def check(
-    loaded: LoadedProgram, engines: Iterable[Engine], backend: Backend | None, note: Callable[[Engine], None] = lambda _: None
+    loaded: LoadedProgram,
+    engines: Iterable[Engine],
+    backend: Backend | None,
+    note: Callable[[Engine], None] = lambda _: None,
 ) -> tuple[Session, list[Mismatch]]:
-    """The eager session and what differs from it. Raises Flaky, TooSlow or InvalidProgram where there is nothing to compare."""
+    """The eager session and what differs from it. Raises Flaky, TooSlow or InvalidProgram where there is nothing to
+    compare."""
     with _time_limit(_EAGER_SECONDS):
         expected = run_session(loaded, Engine.EAGER, backend)
         again = compare(expected, run_session(loaded, Engine.EAGER, backend))

@@ -1,8 +1,8 @@
 """What the generator knows at a place in the program: which names are bound, and to what kind of thing.
 
-Kinds: arr (an array that broadcasts with the arguments), mask (the same, bool), odd (an array of any shape), num (int, float or NumPy scalar),
-int, bool, str, list and tuple (of num), dict (text -> num), set (of int), arrs (a list of arr), box (an instance with attributes value and
-items), fn (a local function of one num).
+Kinds: arr (an array that broadcasts with the arguments), mask (the same, bool), odd (an array of any shape), num
+(int, float or NumPy scalar), int, bool, str, list and tuple (of num), dict (text -> num), set (of int), arrs (a list
+of arr), box (an instance with attributes value and items), fn (a local function of one num).
 """
 
 from __future__ import annotations

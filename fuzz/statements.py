@@ -7,78 +7,9 @@ from collections.abc import Callable
 from .chooser import Chooser, Weighted
 from .expressions import Expressions, Unavailable
 from .scope import Helper, Scope
+from .statement_table import ASSIGNED_KINDS, LOOPS, SIMPLE
 
 _INDENT = "    "
-_ASSIGNED_KINDS: Weighted[str] = Weighted(
-    [(10, "num"), (16, "arr"), (5, "int"), (3, "mask"), (5, "odd"), (3, "bool"), (3, "str"), (5, "list"), (2, "tuple"), (3, "dict"),
-     (2, "set"), (2, "arrs"), (3, "box"), (2, "fn")]
-)  # fmt: skip
-
-# One-line statements on what is bound already.
-_SIMPLE: Weighted[str] = Weighted(
-    [
-        (1, "pass"),
-        (6, "<arrvar> <inplace> <arr>"),
-        (6, "<arrvar> <inplace> <num>"),
-        (5, "<arrvar>[<index>] = <num>"),
-        (5, "<arrvar>[<mask>] = <num>"),
-        (1, "<arrvar>[<mask>] <inplace> <num>"),
-        (4, "<arrvar:1>[1:] = <arrvar:1>[:-1]"),
-        (3, "<arrvar>[...] = <arr>"),
-        (2, "<arrvar>[::2] = <num>"),
-        (1, "<arrvar>[::-1] = <arrvar>"),
-        (2, "<arrvar>[1:] <inplace> <num>"),
-        (1, "<arrvar>.fill(<num>)"),
-        (1, "<arrvar>.sort()"),
-        (2, "np.<ufunc2>(<arr>, <num>, out=<arrvar>)"),
-        (1, "np.<ufunc1>(<arr>, out=<arrvar>)"),
-        (1, "np.copyto(<arrvar>, <arr>)"),
-        (1, "np.add.at(<arrvar>, 0, <num>)"),
-        (2, "<oddvar> <inplace> <num>"),
-        (1, "<oddvar>[:2] = <num>"),
-        (5, "<listvar>.append(<num>)"),
-        (2, "<listvar>.extend(<list>[:3])"),
-        (2, "<listvar>[<index>] = <num>"),
-        (1, "<listvar>[1:2] = [<num>]"),
-        (2, "<listvar>.pop()"),
-        (1, "<listvar>.insert(0, <num>)"),
-        (1, "<listvar>.reverse()"),
-        (1, "<listvar>.sort()"),
-        (1, "del <listvar>[<index>]"),
-        (1, "<listvar>.remove(<num>)"),
-        (4, "<dictvar>[<key>] = <num>"),
-        (2, "<dictvar>.update(<dict>)"),
-        (1, "<dictvar>.pop(<key>, None)"),
-        (1, "<dictvar>.setdefault(<key>, <num>)"),
-        (1, "del <dictvar>[<key>]"),
-        (1, "<dictvar>[<key>] += <num>"),
-        (2, "<setvar>.add(<int>)"),
-        (1, "<setvar>.update({<int>})"),
-        (1, "<setvar>.discard(<int>)"),
-        (2, "<arrsvar>.append(<arr>)"),
-        (1, "<arrsvar>[0] = <arr>"),
-        (1, "<arrsvar>[0] += <num>"),
-        (4, "<boxvar>.value = <num>"),
-        (3, "<boxvar>.value += <num>"),
-        (1, "<boxvar>.items.append(<num>)"),
-        (1, "<boxvar>.count = <int>"),
-        (3, "LOG.append(<num>)"),
-        (1, "LOG.append(<arrvar>)"),
-        (2, "TABLE[<key>] = <num>"),
-        (1, "TABLE['n'] = TABLE.get('n', 0) + 1"),
-        (3, "print(<num>)"),
-        (1, "print('v', <str>, <intvar>, sep=':', end=';')"),
-        (1, "print(<arrvar>)"),
-        (3, "warnings.warn(<str>, <category>)"),
-        (1, "warnings.warn('deeper', <category>, stacklevel=2)"),
-        (1, "print(sorted(locals()))"),
-        (1, "exec('LOG.append(1)')"),
-        (1, "assert <bool>, <str>"),
-        (2, "<boolvar> = <bool>"),
-        (1, "<arrvar:1>.shape = <arrvar:1>.shape"),
-        (1, "import math"),
-    ]
-)
 
 
 class Body:
@@ -127,12 +58,12 @@ class Body:
         writer(self)
 
     def _assign(self) -> None:
-        kind = self._chooser.weighted(_ASSIGNED_KINDS)
+        kind = self._chooser.weighted(ASSIGNED_KINDS)
         self.bind(kind, self.expression(kind))
 
     def _simple(self) -> None:
         try:
-            self.line(self.fill(self._chooser.weighted(_SIMPLE)))
+            self.line(self.fill(self._chooser.weighted(SIMPLE)))
         except Unavailable:
             self._assign()
 
@@ -188,7 +119,7 @@ class Body:
         if self._scope.loop_depth >= self._scope.max_loops:
             return self._simple()
         name, other = self._scope.fresh("i"), self._scope.fresh("x")
-        header, kinds = self._chooser.weighted(_LOOPS)
+        header, kinds = self._chooser.weighted(LOOPS)
         try:
             self.line(f"for {self.fill(header, 1).replace('$i', name).replace('$x', other)}:")
         except Unavailable:
@@ -248,7 +179,11 @@ class Body:
             if self._chooser.chance(40):
                 self.bind("str", self._chooser.pick((f"str({name})", f"type({name}).__name__", f"repr({name})")), 50)
             if self._chooser.chance(15):
-                self.line(self._chooser.pick(("raise", f"raise ValueError('again') from {name}", "raise RuntimeError('other')")))
+                self.line(
+                    self._chooser.pick(
+                        ("raise", f"raise ValueError('again') from {name}", "raise RuntimeError('other')")
+                    )
+                )
             self._statement()
         self._depth -= 1
 
@@ -262,7 +197,12 @@ class Body:
 
     def _with(self) -> None:
         manager = self._chooser.pick(
-            ("np.errstate(all='<errmode>')", "contextlib.suppress(<error>)", "Box(<num>)", "np.errstate(divide='<errmode>', invalid='<errmode>')")
+            (
+                "np.errstate(all='<errmode>')",
+                "contextlib.suppress(<error>)",
+                "Box(<num>)",
+                "np.errstate(divide='<errmode>', invalid='<errmode>')",
+            )
         )
         self.line(f"with {self.fill(manager)}:")
         self.block()
@@ -284,7 +224,16 @@ class Body:
 
     def _view(self) -> None:
         source = self.fill("<arr>", 0)
-        kind, text = self._chooser.pick((("odd", "[::2]"), ("arr", "[...]"), ("odd", "[1:]"), ("odd", ".T"), ("arr", "[::-1]"), ("odd", ".reshape(-1)")))
+        kind, text = self._chooser.pick(
+            (
+                ("odd", "[::2]"),
+                ("arr", "[...]"),
+                ("odd", "[1:]"),
+                ("odd", ".T"),
+                ("arr", "[::-1]"),
+                ("odd", ".reshape(-1)"),
+            )
+        )
         self.bind(kind, source + text, 100)
 
     def _delete(self) -> None:
@@ -299,34 +248,15 @@ class Body:
         self.line(f"match {self.expression(self._chooser.pick(('int', 'list', 'dict', 'tuple')), 2)}:")
         name = self._scope.fresh("m")
         self._depth += 1
-        for pattern in self._chooser.some(("0 | 1", "[]", f"[{name}]", f"[{name}, *_]", f"{{'a': {name}}}", f"int({name}) if {name} > 3"), 40):
+        for pattern in self._chooser.some(
+            ("0 | 1", "[]", f"[{name}]", f"[{name}, *_]", f"{{'a': {name}}}", f"int({name}) if {name} > 3"), 40
+        ):
             self.line(f"case {pattern}:")
             self.block(1)
         self.line("case _:")
         self.block(1)
         self._depth -= 1
 
-
-_LOOPS: Weighted[tuple[str, tuple[str, ...]]] = Weighted(
-    [
-        (8, ("$i in range(<positive>)", ("int",))),
-        (2, ("$i in range(<small>, <positive>)", ("int",))),
-        (1, ("$i in range(4, 0, -<positive>)", ("int",))),
-        (6, ("$i in <list>[:4]", ("num",))),
-        (4, ("$i, $x in enumerate(<list>[:4])", ("int", "num"))),
-        (3, ("$i, $x in zip(<list>[:4], <tuple>)", ("num", "num"))),
-        (2, ("$i, $x in <dictvar>.copy().items()", ("str", "num"))),
-        (2, ("$i in <arr>[:3]", ("arr",))),
-        (2, ("$i in <arr>.ravel()[:3]", ("num",))),
-        (2, ("$i in <arrs>[:3]", ("arr",))),
-        (1, ("$i in <set>", ("int",))),
-        (1, ("$i in reversed(<list>[:4])", ("num",))),
-        (1, ("$i in numbers(<positive>)", ("num",))),
-        (1, ("$i in map(<fnvar>, <list>[:4])", ("num",))),
-        (1, ("$i in tuple(<str>[:3])", ("str",))),
-        (1, ("$i in (q for q in <list>[:4])", ("num",))),
-    ]
-)
 
 _Writer = Callable[[Body], None]
 _DEEP: Weighted[_Writer] = Weighted([(3, Body._assign), (5, Body._simple)])
@@ -353,7 +283,12 @@ _STATEMENTS: Weighted[_Writer] = Weighted(
 
 
 def write_function(
-    chooser: Chooser, helper: Helper, scope: Scope, statements: int, returned: Callable[[Expressions], str], decorator: str = ""
+    chooser: Chooser,
+    helper: Helper,
+    scope: Scope,
+    statements: int,
+    returned: Callable[[Expressions], str],
+    decorator: str = "",
 ) -> list[str]:
     """The source lines of one module-level function."""
     for parameter in helper.parameters:

@@ -1,14 +1,9 @@
-"""Arguments, as source: arrays by dtype, shape, layout and sharing, special values, scalars and containers.
-
-Also `copy_call`, which copies real arguments with their layouts and their sharing, for functions the fuzzer did not write.
-"""
+"""Arguments, as source: arrays by dtype, shape, layout and sharing, special values, scalars and containers."""
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import re
-from typing import Any
 
 import numpy as np
 
@@ -17,18 +12,56 @@ from .chooser import Chooser, Weighted
 Shape = tuple[int, ...]
 
 SHAPES: Weighted[Shape] = Weighted(
-    [(10, (3,)), (8, (4,)), (6, (2, 3)), (4, (1,)), (2, (2,)), (2, ()), (2, (0,)), (3, (3, 3)), (3, (8,)), (2, (2, 1)), (2, (1, 4)),
+    [(10, (3,)), (8, (4,)), (6, (2, 3)), (4, (1,)), (2, (2,)), (2, ()), (2, (0,)), (3, (3, 3)), (3, (8,)), (2, (2,
+     1)), (2, (1, 4)),
      (3, (17,)), (2, (130,)), (2, (5, 7)), (1, (0, 3)), (1, (2, 3, 4)), (2, (1000,)), (1, (33, 9)), (1, (1, 1))]
 )  # fmt: skip
 DTYPES: Weighted[str] = Weighted([(16, "float64"), (4, "int64"), (4, "float32"), (4, "int32"), (3, "bool")])
 _FLOATS = ("1.0", "2.5", "-1.5", "0.5", "3.0", "0.1", "-0.25", "100.0")
-_SPECIAL_FLOATS = ("0.0", "-0.0", "np.nan", "np.inf", "-np.inf", "1e308", "5e-324", "1e-310", "-1e30", "16777217.0", "-2.0", "709.9")
+_SPECIAL_FLOATS = (
+    "0.0",
+    "-0.0",
+    "np.nan",
+    "np.inf",
+    "-np.inf",
+    "1e308",
+    "5e-324",
+    "1e-310",
+    "-1e30",
+    "16777217.0",
+    "-2.0",
+    "709.9",
+)
 _INTS = ("1", "2", "3", "0", "-1", "7", "100", "-13")
 _SPECIAL_INTS = {"int32": ("2**31-1", "-2**31", "0", "65536"), "int64": ("2**63-1", "-2**63", "2**53+1", "0")}
 _FLOAT32_SPECIAL = ("0.0", "-0.0", "np.nan", "np.inf", "-np.inf", "3e38", "1e-45", "1e-39", "16777217.0")
 SCALARS = {
-    "num": ("2", "0.5", "-1", "0", "3.5", "-0.0", "1", "np.float64(1.5)", "np.float32(0.1)", "np.int64(3)", "1e300", "True", "2**40"),
-    "odd_num": ("float('nan')", "float('inf')", "2**70", "None", "'a'", "1j", "np.int32(7)", "np.bool_(True)", "np.array(2.0)"),
+    "num": (
+        "2",
+        "0.5",
+        "-1",
+        "0",
+        "3.5",
+        "-0.0",
+        "1",
+        "np.float64(1.5)",
+        "np.float32(0.1)",
+        "np.int64(3)",
+        "1e300",
+        "True",
+        "2**40",
+    ),
+    "odd_num": (
+        "float('nan')",
+        "float('inf')",
+        "2**70",
+        "None",
+        "'a'",
+        "1j",
+        "np.int32(7)",
+        "np.bool_(True)",
+        "np.array(2.0)",
+    ),
     "int": ("2", "0", "3", "1", "-1", "5", "300", "2**62", "2**65"),
     "bool": ("True", "False", "True", "False", "1", "np.True_"),
     "str": ("'a'", "''", "'bc'", "'a a'", "'xyz'"),
@@ -104,7 +137,9 @@ class ArgumentWriter:
         chooser = self._chooser
         shape = base
         if base and chooser.chance(20):
-            shape = chooser.pick((base[1:], tuple(1 if i == 0 else n for i, n in enumerate(base)), (*base[:-1], 1), (), (1,)))
+            shape = chooser.pick(
+                (base[1:], tuple(1 if i == 0 else n for i, n in enumerate(base)), (*base[:-1], 1), (), (1,))
+            )
         if chooser.chance(3):
             return "np.float64(1.5)"
         return self._array(shape, chooser.weighted(DTYPES))
@@ -149,54 +184,3 @@ class ArgumentWriter:
 _LAYOUTS: Weighted[str] = Weighted(
     [(30, "plain"), (4, "fortran"), (4, "transposed"), (5, "strided"), (4, "negative"), (3, "offset"), (1, "broadcast")]
 )
-
-
-# ---- real arguments
-
-
-class CallCopier:
-    """Copies arguments deeply; arrays keep dtype, strides, flags and what they share with other arguments."""
-
-    def __init__(self) -> None:
-        self._memo: dict[int, Any] = {}
-        self._roots: dict[int, np.ndarray[Any, Any]] = {}
-        self._alive: list[Any] = []
-
-    def copy(self, value: Any) -> Any:
-        self._find_arrays(value, set())
-        return copy.deepcopy(value, self._memo)
-
-    def _find_arrays(self, value: Any, seen: set[int]) -> None:
-        if id(value) in seen:
-            return
-        seen.add(id(value))
-        if type(value) is np.ndarray and not value.dtype.hasobject:
-            self._memo[id(value)] = self._array(value)
-            self._alive.append(value)
-        elif isinstance(value, dict):
-            for item in value.values():
-                self._find_arrays(item, seen)
-        elif isinstance(value, (list, tuple, set, frozenset)):
-            for item in value:
-                self._find_arrays(item, seen)
-        elif hasattr(value, "__dict__") and not callable(value):
-            self._find_arrays(vars(value), seen)
-
-    def _array(self, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        root = value
-        while type(root.base) is np.ndarray:
-            root = root.base
-        if not (root.flags.c_contiguous or root.flags.f_contiguous):
-            return value.copy(order="K")
-        fresh = self._roots.get(id(root))
-        if fresh is None:
-            fresh = self._roots[id(root)] = root.copy(order="K")
-            self._alive.append(root)
-        if root is value:
-            made = fresh
-        else:
-            offset = value.__array_interface__["data"][0] - root.__array_interface__["data"][0]
-            flat = fresh.reshape(-1, order="A").view(np.uint8)
-            made = np.ndarray(value.shape, value.dtype, flat, offset, value.strides)
-        made.flags.writeable = value.flags.writeable
-        return made

@@ -1,7 +1,8 @@
 """The fuzzer's work, done in a child process so that a crash is a finding and not the end.
 
-Reports on stdout, one JSON object a line: {"kind": "progress", ...counts} and {"kind": "mismatch", ...}. Before each program is run it is
-written to `current.json` in the working directory: what is there when the process dies is what killed it.
+Reports on stdout, one JSON object a line: {"kind": "progress", ...counts} and {"kind": "mismatch", ...}. Before each
+program is run it is written to `current.json` in the working directory: what is there when the process dies is what
+killed it.
 """
 
 from __future__ import annotations
@@ -206,6 +207,7 @@ class _Worker:
             engine=engine.label,
             signature=mismatch.signature(),
             text=self._text_of(program, mismatch),
+            counts=self._all_counts(),
         )
 
     def _text_of(self, program: Program, mismatch: Mismatch) -> str:
@@ -223,9 +225,10 @@ class _Worker:
             self._progress()
 
     def _progress(self, final: bool = False) -> None:
-        counts = dataclasses.asdict(self._counts)
-        counts["stats"] = {**self._counts.stats, **self._backend.stats()}
-        self._send(kind="done" if final else "progress", counts=counts)
+        self._send(kind="done" if final else "progress", counts=self._all_counts())
+
+    def _all_counts(self) -> dict[str, object]:
+        return dataclasses.asdict(self._counts) | {"stats": {**self._counts.stats, **self._backend.stats()}}
 
     def _send(self, **message: object) -> None:
         self._out.write(json.dumps(message) + "\n")

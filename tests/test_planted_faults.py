@@ -1,4 +1,5 @@
-"""Faults planted at run time by the setting `fault` are found by the fuzzer; without them, it finds nothing in the same programs."""
+"""Faults planted at run time by the setting `fault` are found by the fuzzer; without them, it finds nothing in the
+same programs."""
 
 import os
 import subprocess
@@ -21,11 +22,18 @@ FAULTS = {
 
 
 def fuzz(fault: str, engines: str, examples: int) -> subprocess.CompletedProcess[str]:
-    environment = dict(os.environ, DALSEGNO_FAULT=fault, PYTHONPATH=os.pathsep.join([str(ROOT), *filter(None, sys.path)]))
+    environment = dict(
+        os.environ, DALSEGNO_FAULT=fault, PYTHONPATH=os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    )
     program = "import sys; from dalsegno.fuzz import run_cli; sys.exit(run_cli(sys.argv[1:]))"
     arguments = ["--examples", str(examples), "--seed", "5", "--engines", engines, "--stop-at-first", "--no-reduce"]
     return subprocess.run(
-        [sys.executable, "-c", program, *arguments], env=environment, capture_output=True, text=True, timeout=280, check=False
+        [sys.executable, "-c", program, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
     )
 
 
