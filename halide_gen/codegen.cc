@@ -26,9 +26,10 @@ Target kernel_target() {
 class StageBuilder {
  public:
   StageBuilder(const KernelSpec& spec, const Stage& stage, int rank) : spec_(spec), stage_(stage) {
-    for (int d = 0; d < rank; ++d) vars_.emplace_back("x" + std::to_string(d));
+    for (int d = 0; d < rank; ++d) vars_.emplace_back("axis_" + std::to_string(d));
   }
 
+  // Names have an underscore before their number: those that Halide makes up have none, and must not meet ours.
   Module compile(const std::string& name, const Target& target) {
     for (size_t i = 0; i < stage_.sources.size(); ++i) add_source(stage_.sources[i], stage_.reads[i]);
     for (int i : stage_.ops) add_op(i);
@@ -48,13 +49,13 @@ class StageBuilder {
   void add_source(int v, const Ref& ref) {
     const auto dtype = static_cast<DType>(ref.dtype);
     if (ref.scalar) {
-      Parameter p(memory_type(dtype), false, 0, "s" + std::to_string(arguments_.size()));
+      Parameter p(memory_type(dtype), false, 0, "scalar_" + std::to_string(arguments_.size()));
       arguments_.emplace_back(p.name(), Argument::InputScalar, p.type(), 0, ArgumentEstimates{});
       values_[v] = load(Internal::Variable::make(p.type(), p.name(), p), dtype);
       return;
     }
     const Inner inner = v < 0 ? spec_.inputs[~v].inner : Inner::kDense;
-    ImageParam image(memory_type(dtype), static_cast<int>(vars_.size()), "a" + std::to_string(arguments_.size()));
+    ImageParam image(memory_type(dtype), static_cast<int>(vars_.size()), "operand_" + std::to_string(arguments_.size()));
     std::vector<Expr> at(vars_.begin(), vars_.end());
     for (size_t d = 0; d < vars_.size(); ++d) image.dim(static_cast<int>(d)).set_min(0);
     image.dim(0).set_stride(inner == Inner::kDense ? Expr(1) : Expr());
@@ -70,7 +71,7 @@ class StageBuilder {
     for (int v : op.operands) operands.push_back(values_.at(v));
     const Expr value = build(op.fn, op.loop, op.result, operands);
     if (!value.defined()) throw std::runtime_error(std::string("no expression for ") + array_fn_name(op.fn));
-    const std::string name = Internal::unique_name('t');
+    const std::string name = "value_" + std::to_string(i);
     lets_.push_back({i, name, value});
     values_[i] = Internal::Variable::make(value.type(), name);
   }

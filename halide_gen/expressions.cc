@@ -57,7 +57,7 @@ const std::map<F, Builder> kFloatRules = {
     {F::add, RULE(v[0] + v[1])},
     {F::subtract, RULE(v[0] - v[1])},
     {F::multiply, RULE(v[0] * v[1])},
-    {F::divide, RULE(v[0] / v[1])},
+    {F::divide, RULE(strict_float(v[0] / v[1]))},  // a plain division by what turns out to be a constant zero is refused
     {F::square, RULE(v[0] * v[0])},
     {F::reciprocal, RULE(one(v[0]) / v[0])},
     {F::sqrt, RULE(sqrt(v[0]))},
@@ -73,8 +73,6 @@ const std::map<F, Builder> kFloatRules = {
     {F::copysign, copysign},
     {F::maximum, RULE(select(v[0] > v[1] || is_nan(v[0]), v[0], v[1]))},
     {F::minimum, RULE(select(v[0] < v[1] || is_nan(v[0]), v[0], v[1]))},
-    {F::fmax, RULE(select(v[0] > v[1] || is_nan(v[1]), v[0], v[1]))},
-    {F::fmin, RULE(select(v[0] < v[1] || is_nan(v[1]), v[0], v[1]))},
     {F::less, RULE(v[0] < v[1])},
     {F::greater, RULE(v[1] < v[0])},
     {F::less_equal, RULE(v[0] < v[1] || v[0] == v[1])},  // Halide's <= is not (b < a): true for NaN

@@ -24,6 +24,7 @@ struct LoweredSegment {
   std::vector<int> unbroadcast;           // array inputs that must not be broadcast: NumPy looks at their strides
   std::vector<int> unbroadcast_views;     // array inputs whose layout astype copies in another way where strides are 0
   bool needs_several = false;             // with a single element NumPy would do something else
+  bool needs_one_run = false;             // NumPy's inner loops must run over the same stretches of elements
   int weight = 0;                         // cost of an element, in simple operations
 };
 

@@ -17,8 +17,10 @@ namespace {
 
 using halide_gen::Inner;
 
-constexpr int64_t kParallelWork = 1 << 17;  // simple operations below which a second thread costs more than it gains
-constexpr int64_t kReleaseWork = 1 << 16;   // below: a kernel is done before another thread would have had the GIL
+// In units of LoweredSegment::weight: about 30 microseconds. Below, a second thread costs more than it gains, and a kernel is done
+// before another thread would have had the GIL.
+constexpr int64_t kParallelWork = 1 << 20;
+constexpr int64_t kReleaseWork = 1 << 20;
 constexpr int kMaxWholeRank = 4;            // loops of a kernel; more axes cost compile time
 constexpr int kMaxOutputs = 32;
 
@@ -105,7 +107,7 @@ class Runner final : public SegmentRunner {
   }
 
   bool allowed(const Layout& layout) const {
-    if (low_.needs_several && layout.size < 2) return false;
+    if ((low_.needs_several && layout.size < 2) || (low_.needs_one_run && layout.loop_rank > 1)) return false;
     if (layout.loop_rank > (tiled_ ? kMaxLayoutRank : kMaxWholeRank)) return false;
     return !broadcast_among(low_.unbroadcast, layout) && !broadcast_among(low_.unbroadcast_views, layout);
   }

@@ -148,6 +148,7 @@ Treatment treatment(ArrayFn fn, DType loop, DType result) {
   // Division: NumPy's loops set the flags for zero divisors, and never trap. Float remainders need fmod.
   if (in(fn, {F::floor_divide, F::remainder})) return Treatment::kLoop;
   if (fn == F::reciprocal && is_int(loop)) return Treatment::kLoop;
+  if (looks_at_position(fn, loop)) return Treatment::kLoop;
   return array_fn_is_expr(fn) ? Treatment::kExpr : Treatment::kLoop;
 }
 
@@ -165,6 +166,8 @@ bool anchors(ArrayFn fn, DType loop, DType result, int k) {
   return float_arithmetic(fn) ||
          in(fn, {F::negative, F::positive, F::absolute, F::fabs, F::floor, F::ceil, F::trunc, F::rint, F::astype});
 }
+
+bool looks_at_position(ArrayFn fn, DType loop) { return is_float(loop) && in(fn, {F::fmax, F::fmin}); }
 
 bool looks_at_strides(ArrayFn fn) { return in(fn, {F::power, F::float_power}); }
 

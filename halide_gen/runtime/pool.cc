@@ -17,6 +17,7 @@
 namespace dalsegno::rt {
 namespace {
 
+constexpr int kPatience = 1000;  // pauses before the core is offered to others
 constexpr auto kSpin = std::chrono::microseconds(200);  // longer costs other processes more than it gains
 
 inline void relax() {
@@ -89,7 +90,13 @@ class Pool {
       std::lock_guard<std::mutex> lock(mutex_);
       job_ = nullptr;
     }
-    while (inside_.load(std::memory_order_acquire) > 0) relax();
+    for (int i = 0; inside_.load(std::memory_order_acquire) > 0; ++i) {
+      if (i < kPatience) {
+        relax();
+      } else {
+        std::this_thread::yield();  // the worker may be waiting for this very core
+      }
+    }
   }
 
   Job* join() {
