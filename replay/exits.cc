@@ -123,6 +123,22 @@ void move_offset(const Trace& t, const ExitPlan& plan, FrameState& state) {
   }
 }
 
+// Hands what was shown of frame i to its image. A frame object somebody kept owns its variables, and they win over the image's: so
+// only if no variable has been assigned since. Otherwise it stays as it was, and the activation gets another one.
+void attach_shown(Machine& m, size_t i, int32_t snapshot, hook::FrameImage* image) {
+  if (i >= m.shown.size()) return;
+  Shown& shown = m.shown[i];
+  image->f_locals = std::exchange(shown.f_locals, nullptr);
+  PyFrameObject* frame = std::exchange(shown.frame, nullptr);
+  if (!frame) return;
+  const Trace& t = m.program->data();
+  if (shown.trace == &t && t.snapshots[shown.snapshot].frames[i].locals == t.snapshots[snapshot].frames[i].locals) {
+    image->frame_object = frame;
+  } else {
+    Py_DECREF(frame);
+  }
+}
+
 void build_frames(Machine& m, const ExitPlan& plan, FrameState& state) {
   const ProgramImpl& p = *m.program;
   const Snapshot& snapshot = p.data().snapshots[plan.snapshot];
@@ -144,10 +160,8 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state) {
     image.stack = slots.data() + frame.locals.size();
     image.depth = static_cast<int>(frame.stack.size());
     image.action = static_cast<hook::ReturnAction>(frame.action);
-    if (i < m.shown.size()) {
-      image.f_locals = std::exchange(m.shown[i].f_locals, nullptr);
-      image.frame_object = std::exchange(m.shown[i].frame, nullptr);
-    }
+    image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
+    attach_shown(m, i, plan.snapshot, &image);
   }
   forget_shown(m, 0);
   if (fault == "wrong_snapshot_slot") swap_two_locals(state);
@@ -247,7 +261,7 @@ const Step* overflow(Machine& m, int32_t plan) {
 
 // ---- frames shown to unknown code ----------------------------------------------------------------------------------------------
 
-Shows::Shows(Machine& m, int32_t snapshot) : m_(m) {
+Shows::Shows(Machine& m, int32_t snapshot) : m_(m), snapshot_(snapshot) {
   if (snapshot < 0) return;
   const ProgramImpl& p = *m.program;
   const std::vector<SnapshotFrame>& frames = p.data().snapshots[snapshot].frames;
@@ -271,10 +285,8 @@ Shows::Shows(Machine& m, int32_t snapshot) : m_(m) {
     image.after = frames[i].after;
     image.locals = slots_.data() + slots_.size();
     for (ValueId v : frames[i].locals) slots_.push_back(object(v));
-    if (i < m.shown.size()) {
-      image.f_locals = m.shown[i].f_locals;
-      image.frame_object = m.shown[i].frame;
-    }
+    image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frames[i].code]);
+    attach_shown(m, i, snapshot, &image);
   }
   linked_.emplace(images_.data(), static_cast<int>(images_.size()));
 }
@@ -285,7 +297,7 @@ Shows::~Shows() {
   for (size_t i = 0; i < images_.size(); ++i) {
     if (!images_[i].f_locals && !images_[i].frame_object && i >= m_.shown.size()) continue;
     if (m_.shown.size() <= i) m_.shown.resize(i + 1);
-    m_.shown[i] = {images_[i].f_locals, images_[i].frame_object};
+    m_.shown[i] = {images_[i].f_locals, images_[i].frame_object, &m_.program->data(), snapshot_};
   }
   for (PyObject* o : boxes_) Py_DECREF(o);
 }

@@ -7,6 +7,7 @@ namespace dalsegno::replay {
 namespace {
 
 constexpr uint32_t kTick = 1000;
+constexpr size_t kFewRaw = 16;
 
 // The program with this number in the tree; null if there is none.
 ProgramImpl* find_program(const ProgramImpl& from, int32_t number) {
@@ -58,7 +59,10 @@ class Planner {
   bool slot(ValueId source, ValueId target) {
     if (source == kNull || target == kNull) return source == target;
     if (target >= to_.data().n_params) {
-      plan_.same.emplace_back(from_.locs[source], to_.live->objects[to_.data().ops[target].object]);
+      PyObject* expected = to_.live->objects[to_.data().ops[target].object];
+      const Op& here = from_.data().ops[source];
+      if (here.kind == OpKind::constant) return from_.live->objects[here.object] == expected;
+      plan_.same.emplace_back(from_.locs[source], expected);
       return true;
     }
     if (bound_[target] != kNull) return bound_[target] == source;
@@ -88,11 +92,12 @@ class Planner {
 
 struct Carried {
   Reg raw;
-  PyObject* object = nullptr;  // owned
+  PyObject* object;  // owned, or null
 };
 
 // One value out of its registers. False: it has another type than the target expects.
 bool pick(const Move& move, Reg* r, Carried* out) {
+  out->object = nullptr;
   PyObject* o = move.from.obj >= 0 ? r[move.from.obj].o : nullptr;
   if (move.to.rep != Rep::kNone) {
     if (move.from.rep == move.to.rep) {
@@ -105,6 +110,17 @@ bool pick(const Move& move, Reg* r, Carried* out) {
   }
   out->object = object_of(move.from, r);
   return out->object != nullptr;
+}
+
+// Nothing but unboxed values: the usual loop.
+const Step* carry_raw(JumpPlan& plan, Machine& m) {
+  Reg carried[kFewRaw];
+  size_t n = plan.moves.size();
+  for (size_t i = 0; i < n; ++i) carried[i] = m.r[plan.moves[i].from.raw];
+  for (size_t i = 0; i < n; ++i) m.r[plan.moves[i].to.raw] = carried[i];
+  if (!plan.drop.empty()) drop(plan.drop, m.r);
+  m.program = plan.target;
+  return plan.target->steps.data();
 }
 
 const Step* carry(const Step* s, JumpPlan& plan, Machine& m) {
@@ -159,6 +175,9 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
   // What is carried is picked with a new reference, so all that does not stay is dropped.
   for (int32_t reg : here.live)
     if (std::find(planner.stays_.begin(), planner.stays_.end(), reg) == planner.stays_.end()) plan.drop.push_back(reg);
+  plan.raw_only = plan.in_place && plan.same.empty() && plan.moves.size() <= kFewRaw &&
+                  std::all_of(plan.moves.begin(), plan.moves.end(),
+                              [](const Move& move) { return move.to.obj < 0 && move.to.raw >= 0 && move.from.rep == move.to.rep; });
 }
 
 // imm: index of the jump plan; link: snapshot for signal handlers to see.
@@ -168,6 +187,7 @@ const Step* step_jump(const Step* s, Reg* r, Machine& m) {
   if (!plan.target || plan.impossible) return leave(m, s->exit);
   if (--m.until_tick == 0 && !tick(s, m)) return fail(m, s->exit, false);
   if (!plan.target->world_holds()) return leave(m, s->exit);
+  if (plan.raw_only) [[likely]] return carry_raw(plan, m);
   for (auto& [loc, object] : plan.same)
     if (loc.obj < 0 || r[loc.obj].o != object) return leave(m, s->exit);
   return carry(s, plan, m);

@@ -60,6 +60,7 @@ struct Move {
 struct JumpPlan {
   class ProgramImpl* target = nullptr;
   bool impossible = false;
+  bool raw_only = false;        // in place, and all that moves is unboxed
   bool in_place = false;        // the target is the program itself or one it hangs on: its constants are there already
   std::vector<Move> moves;
   std::vector<std::pair<Loc, PyObject*>> same;  // values that must be these objects
@@ -115,6 +116,8 @@ class ProgramImpl final : public Program {
 struct Shown {
   PyObject* f_locals = nullptr;
   PyFrameObject* frame = nullptr;
+  const Trace* trace = nullptr;     // `frame` holds the variables as they were at this snapshot
+  int32_t snapshot = -1;
 };
 
 // The state of one run().
@@ -143,6 +146,7 @@ class Shows {
 
  private:
   Machine& m_;
+  int32_t snapshot_;
   std::vector<PyObject*> slots_;
   std::vector<PyObject*> boxes_;
   std::vector<hook::FrameImage> images_;

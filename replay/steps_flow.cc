@@ -14,6 +14,7 @@ const Step* step_exec_linked(const Step* s, Reg* r, Machine& m) {
     Shows frames(m, s->link);
     ok = s->exec(*s, r);
   }
+  m.dirty = true;
   return ok ? s + 1 : fail(m, s->exit, s->pure);
 }
 
