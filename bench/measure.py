@@ -90,17 +90,20 @@ def _timed(quick: bool, eager: Function, replay: Function, arguments: tuple[Any,
 def guard_rows(quick: bool) -> Iterator[Row]:
     """What a call costs by the number of globals used: facts about them should be free."""
     first: float | None = None
+    x = programs.pair(10)[0]
     for count in (0, 10, 50):
         look = programs.uses_globals(count)
         jitted = ds.jit(store=False)(look)
-        note = steady(jitted, (1.5,))
-        timing = _timed(quick, look, jitted, (1.5,))
+        note = steady(jitted, (x,))
+        identical = same(look(x), jitted(x))
+        timing = _timed(quick, look, jitted, (x,))
         best = min(timing.replay)
         first = best if first is None else first
         each = (best - first) / count if count else 0.0
         if count:
             note += f"; {each * 1e9:.1f} ns for each global"
-        yield _row(f"guards: {count} globals", timing, note=note, data={"globals": count, "seconds_each": each})
+        data = {"globals": count, "seconds_each": each}
+        yield _row(f"guards: {count} globals, 3 ops", timing, note=note, identical=identical, data=data)
 
 
 def exit_row(quick: bool) -> Row:

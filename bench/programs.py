@@ -89,9 +89,9 @@ def branch(x: float, limit: float) -> float:
 
 
 def uses_globals(count: int) -> Callable[..., Any]:
-    """A function that only looks at `count` globals and returns its argument."""
+    """A function that looks at `count` globals, and then does a little work."""
     names = [f"constant_{i}" for i in range(count)]
-    source = "def look(x):\n" + "".join(f"    {name}\n" for name in names) + "    return x\n"
+    source = "def look(x):\n" + "".join(f"    {name}\n" for name in names) + "    return (x + 1.0) * x - 2.0\n"
     file = f"<bench: {count} globals>"
     # explain shows source lines: tell linecache about them.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)

@@ -139,20 +139,30 @@ def _trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
 def beside_source(trace: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Each op with the source line it came from; "" where that is the line of the op before it."""
     before: tuple[str, int, int] | None = None
-    for op in trace["ops"]:
-        here = (op["file"], op["line"], op["depth"])
+    for op, file in zip(trace["ops"], _files(trace["ops"]), strict=True):
+        here = (file, op["line"], op["depth"])
         text = ""
-        if here != before and op["line"]:
+        if here != before and op["line"] > 0:
             # Callees are indented, so that one sees where a call begins and ends.
-            text = f"{op['line']:>5}  {'. ' * op['depth']}{linecache.getline(op['file'], op['line']).strip()}"
-        before = here
+            text = f"{op['line']:>5}  {'. ' * op['depth']}{linecache.getline(file, op['line']).strip()}"
+            before = here
         yield text, op
+
+
+def _files(ops: list[dict[str, Any]]) -> list[str]:
+    """The file of each op. One that is not known (such ops can't leave) is that of the next op of the same frame."""
+    files: list[str] = []
+    following: dict[int, str] = {}
+    for op in reversed(ops):
+        files.append(op["file"] or following.get(op["depth"], ""))
+        following[op["depth"]] = files[-1]
+    return files[::-1]
 
 
 def _op_line(trace: Mapping[str, Any], op: Mapping[str, Any]) -> str:
     segment = segment_name(op["segment"]) if op["segment"] is not None else ""
     line = f"{op['text']:<{_OP_WIDTH}} {segment:<2} {exit_of(trace, op)}".rstrip()
-    return f"{line}   # {op['note']}" if op["note"] else line
+    return f"{line}   # {op['note']}" if op["note"] and op["note"] not in op["text"] else line
 
 
 def exit_of(trace: Mapping[str, Any], op: Mapping[str, Any]) -> str:

@@ -62,10 +62,17 @@ def test_looks_like_the_function():
     assert f == f and hash(f) == hash(f) and f != ds.jit(poly)
 
 
+@ds.jit(store=False)
+def decorated(x):
+    return x + 1
+
+
 def test_pickles_by_name_and_copies_as_itself():
-    assert pickle.loads(pickle.dumps(jitted_poly)) is jitted_poly
-    assert copy.deepcopy(jitted_poly) is jitted_poly
-    assert copy.copy(jitted_poly) is jitted_poly
+    assert pickle.loads(pickle.dumps(decorated)) is decorated
+    assert copy.deepcopy(decorated) is decorated
+    assert copy.copy(decorated) is decorated
+    with pytest.raises(pickle.PicklingError):  # its name is the plain function's
+        pickle.dumps(jitted_poly)
 
 
 class Scaled:
@@ -228,12 +235,21 @@ def calls_exec(x):
     return x + 1
 
 
+def makes_a_class(x):
+    class Inner:
+        pass
+
+    return x + 1
+
+
 def test_full_graph_raises_graph_break_with_what_and_where():
-    f = ds.jit(full_graph=True, store=False)(calls_exec)
-    with pytest.raises(ds.GraphBreak) as caught:
-        for _ in range(3):
+    f = ds.jit(full_graph=True, store=False)(makes_a_class)
+    for _ in range(3):
+        with pytest.raises(ds.GraphBreak) as caught:
             f(1.0)
-    assert "calls_exec" in str(caught.value)
+    line = makes_a_class.__code__.co_firstlineno + 1
+    assert f"makes_a_class:{line}" in str(caught.value)
+    assert "an instruction that is not recorded yet" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert issubclass(ds.GraphBreak, RuntimeError)
 
@@ -290,12 +306,13 @@ def test_explain_shows_ops_beside_source_guards_exits_and_side_traces():
     assert text.startswith("branchy (") and __file__ in text.splitlines()[0]
     for line in ("y = x * 2.0 + 1.0", "if y.sum() > 0:", "return np.sqrt(y)", "return -y"):
         assert line in text
-    assert "trace 1: starts at the function's entry" in text
-    assert "side trace of trace 1" in text
-    assert "guard" in text and "-> exit" in text and "goes on in trace 2" in text
-    ops = next(t for t in explanation.to_dict()["traces"] if t["number"] == 1)["ops"]
+    assert "trace 0: starts at the function's entry" in text
+    assert "side trace of trace 0" in text
+    assert "guard" in text and "-> exit" in text and "goes on in trace 1" in text
+    ops = next(t for t in explanation.to_dict()["traces"] if t["number"] == 0)["ops"]
     multiply = [op for op in ops if op["line"] == branchy.__code__.co_firstlineno + 1]
-    assert multiply and any("2.0" in op["text"] or op["segment"] is not None for op in multiply)
+    assert any("multiply" in op["text"] and op["segment"] is not None for op in multiply)
+    assert "segment a: " in text and ": compiled" in text
     assert any(op["guard"] for op in ops)
 
 
