@@ -31,6 +31,7 @@ PyObject* take_exception() {
 
 MachineCounters machine_counters() { return counters; }
 void count_guard_failure() { counters.guard_failures++; }
+void count_steps(uint64_t n) { counters.steps += n; }
 
 FrameState::~FrameState() {
   for (auto& frame : slots)
@@ -181,18 +182,9 @@ const Step* to_interpreter(Machine& m, const ExitPlan& plan, PyObject* raised) {
   return nullptr;
 }
 
-void add_values(std::vector<ValueId>* values, const Snapshot& snapshot) {
-  for (const SnapshotFrame& frame : snapshot.frames) {
-    values->push_back(frame.function);
-    values->insert(values->end(), frame.locals.begin(), frame.locals.end());
-    values->insert(values->end(), frame.stack.begin(), frame.stack.end());
-  }
-}
-
 // What is live at the exit but not handed over to the side trace.
 void prepare_side(const ProgramImpl& p, ExitPlan& plan, const Program* side) {
-  std::vector<ValueId> values;
-  add_values(&values, p.data().snapshots[plan.snapshot]);
+  std::vector<ValueId> values = slots_of(p.data().snapshots[plan.snapshot]);
   std::vector<int32_t> kept;
   for (ValueId v : values)
     if (v != kNull && p.locs[v].obj >= 0) kept.push_back(p.locs[v].obj);
@@ -218,6 +210,7 @@ const Step* to_side(Machine& m, ExitPlan& plan, ProgramImpl& side) {
 }
 
 const Step* leave_by(Machine& m, ExitPlan& plan) {
+  count_steps(static_cast<uint64_t>(plan.at));
   if (!plan.pending.empty()) {
     const Step* next;
     if (!run_one_by_one(m, plan.pending, plan.live, &next, nullptr)) return next;

@@ -18,16 +18,6 @@ ProgramImpl* find_program(const ProgramImpl& from, int32_t number) {
   return nullptr;
 }
 
-std::vector<ValueId> slots_of(const Snapshot& s) {
-  std::vector<ValueId> slots;
-  for (const SnapshotFrame& f : s.frames) {
-    slots.push_back(f.function);
-    slots.insert(slots.end(), f.locals.begin(), f.locals.end());
-    slots.insert(slots.end(), f.stack.begin(), f.stack.end());
-  }
-  return slots;
-}
-
 bool same_shape(const Snapshot& a, const Snapshot& b) {
   if (a.frames.size() != b.frames.size()) return false;
   for (size_t i = 0; i < a.frames.size(); ++i)
@@ -162,6 +152,16 @@ bool tick(const Step* s, Machine& m) {
 
 }  // namespace
 
+std::vector<ValueId> slots_of(const Snapshot& s) {
+  std::vector<ValueId> slots;
+  for (const SnapshotFrame& f : s.frames) {
+    slots.push_back(f.function);
+    slots.insert(slots.end(), f.locals.begin(), f.locals.end());
+    slots.insert(slots.end(), f.stack.begin(), f.stack.end());
+  }
+  return slots;
+}
+
 void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
   const Op& op = from.data().ops.back();
   plan = JumpPlan{};
@@ -183,6 +183,7 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
 // imm: index of the jump plan; link: snapshot for signal handlers to see.
 const Step* step_jump(const Step* s, Reg* r, Machine& m) {
   JumpPlan& plan = m.program->jumps[s->imm];
+  count_steps(static_cast<uint64_t>(s - m.program->steps.data()) + 1);
   if (!plan.target) prepare_jump(*m.program, plan);
   if (!plan.target || plan.impossible) return leave(m, s->exit);
   if (--m.until_tick == 0 && !tick(s, m)) return fail(m, s->exit, false);

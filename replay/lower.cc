@@ -30,20 +30,6 @@ std::unique_ptr<ProgramImpl> Lowering::lower() {
   return std::move(p_);
 }
 
-namespace {
-
-std::vector<ValueId> slots_of(const Snapshot& s) {
-  std::vector<ValueId> slots;
-  for (const SnapshotFrame& f : s.frames) {
-    slots.push_back(f.function);
-    slots.insert(slots.end(), f.locals.begin(), f.locals.end());
-    slots.insert(slots.end(), f.stack.begin(), f.stack.end());
-  }
-  return slots;
-}
-
-}  // namespace
-
 // A side trace's parameters are the values in the exit's snapshot; one parameter a value.
 bool Lowering::bind_params() {
   auto& up = static_cast<ProgramImpl&>(*parent_->owner);

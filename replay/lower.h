@@ -53,6 +53,7 @@ class Lowering {
   // -- lower_types.cc
   void infer();
   void hoist();
+  void unbox_passengers();
   void infer_op(ValueId i);
   void infer_constant(ValueId i);
   bool never_same(const Op& op) const;

@@ -34,6 +34,7 @@ int32_t Lowering::plan(ValueId i, int32_t which) {
   made.snapshot = snapshot;
   made.live = live_;
   made.pending = waiting_;
+  made.at = static_cast<int32_t>(p_->steps.size());
   p_->plans.push_back(std::move(made));
   last_plan_ = {i, which, version_, static_cast<int32_t>(p_->plans.size()) - 1};
   return last_plan_.plan;
@@ -223,6 +224,7 @@ void Lowering::emit_iter_next(const Op& o, ValueId i) {
   s.fn = o.imm == 0 ? step_iter_end : step_iter_next;
   if (o.imm == 1 && loc(i).raw >= 0 && loc(i).rep == Rep::kInt) {
     s.fn = step_iter_next_int;
+    s.imm = 1;
     s.c = loc(i).raw;
     values_[i].born_raw = true;
   }
@@ -262,6 +264,8 @@ void Lowering::emit_guard_type(const Op& o, ValueId i) {
     s.fn = value.rep == Rep::kFloat ? step_guard_unbox_float : value.rep == Rep::kBool ? step_guard_unbox_bool : step_guard_unbox_int;
     s.dst = loc(v).raw;
   }
+  // The next item of a range is an int: its guard is skipped.
+  if (!p_->steps.empty() && p_->steps.back().fn == step_iter_next_int && p_->steps.back().dst == loc(v).obj) p_->steps.back().imm = 2;
   push(s);
   value.type = type;
 }
@@ -278,9 +282,18 @@ void Lowering::emit_guard_truth(const Op& o, ValueId i) {
   if (fault == "dropped_guard") return;
   if (values_[in(o)[0]].rep != Rep::kBool) return emit_guard(o, i);
   Step s = base(o, i);
-  s.fn = o.kind == OpKind::guard_true ? step_guard_raw_true : step_guard_raw_false;
+  bool wanted = o.kind == OpKind::guard_true;
   s.a = loc(in(o)[0]).raw;
-  push(s);
+  s.fn = wanted ? step_guard_raw_true : step_guard_raw_false;
+  // A comparison just made is guarded in the same step.
+  Step* last = p_->steps.empty() ? nullptr : &p_->steps.back();
+  StepFn both = last && last->dst == s.a ? guarded_compare(last->fn, wanted) : nullptr;
+  if (!both) {
+    push(s);
+    return;
+  }
+  last->fn = both;
+  last->exit = s.exit;
 }
 
 void Lowering::emit_guard_world(const Op& o, ValueId i) {

@@ -21,6 +21,23 @@ void Lowering::infer() {
   auto n = static_cast<ValueId>(t().ops.size());
   for (ValueId i = 0; i < n; ++i) infer_op(i);
   for (ValueId i = 0; i < n; ++i) mark_wants(i);
+  if (t().anchor == AnchorKind::loop) unbox_passengers();
+}
+
+// A loop parameter that nothing in the loop looks at comes in as it goes out at the back edge: unboxed, if it is computed so.
+void Lowering::unbox_passengers() {
+  const Op& end = t().ops.back();
+  if (end.kind != OpKind::jump || end.imm != t().number) return;
+  std::vector<ValueId> in = slots_of(t().entry), out = slots_of(t().snapshots[end.snapshot]);
+  for (size_t k = 0; k < in.size() && k < out.size(); ++k) {
+    if (in[k] == kNull || out[k] == kNull || in[k] >= t().n_params || out[k] < t().n_params) continue;
+    Value& param = values_[in[k]];
+    const Value& source = values_[out[k]];
+    bool unboxed = source.rep != Rep::kNone && !is_constant(out[k]) && (source.born_raw || source.wants_raw);
+    if (!unboxed || param.rep != Rep::kNone || param.wants_obj) continue;
+    param.rep = source.rep;
+    param.hoisted = param.wants_raw = true;
+  }
 }
 
 // int, float and bool are immutable and their types final, so a guard_type on a loop's parameter holds wherever it stands: it is done

@@ -33,6 +33,7 @@ struct ExitPlan {
   int32_t exit = -1;              // index into exits()
   int32_t op = -1;
   int32_t snapshot = -1;
+  int32_t at = 0;                 // number of steps done by then
   std::vector<int32_t> live;      // object registers that own a reference (or are null)
   std::vector<int32_t> pending;   // array ops that wait here: done first, one after the other
   // for the side trace attached, made when it is first taken
@@ -167,6 +168,7 @@ PyObject* object_of(const Loc& loc, const Reg* r);
 void drop(const std::vector<int32_t>& regs, Reg* r);
 void forget_shown(Machine& m, size_t from);
 void count_guard_failure();
+void count_steps(uint64_t n);
 
 // -- groups.cc
 // Does the ops of a group one by one. False: one raised and the run has left (or goes on at *next).
@@ -176,6 +178,7 @@ bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vect
 bool facts_hold(const Group& group, const Reg* r);
 
 // -- jumps.cc
+std::vector<ValueId> slots_of(const Snapshot& snapshot);  // of all frames in order: function, locals, stack
 void prepare_jump(ProgramImpl& from, JumpPlan& plan);
 void start_program(Machine& m, ProgramImpl& program);  // clears its own registers and loads its constants
 

@@ -56,6 +56,7 @@ struct Typed {
 };
 Typed typed_binary(BinaryOp op, Rep a, Rep b);
 Typed typed_compare(int op, Rep a, Rep b);
+StepFn guarded_compare(StepFn compare, bool wanted);  // the same comparison and a guard on its result, in one step; or null
 Typed typed_unary(UnaryOp op, Rep a);
 const Step* step_int_to_float(const Step* s, Reg* r, Machine& m);
 const Step* step_truth_int(const Step* s, Reg* r, Machine& m);

@@ -119,10 +119,11 @@ const Step* step_iter_next(const Step* s, Reg* r, Machine& m) {
   return s + 1;
 }
 
-// An int is expected (its guard comes later): of a range it comes unboxed in c, and dst stays null.
+// An int is expected (its guard comes later): of a range it comes unboxed in c, and dst stays null. imm: 2 where the guard stands
+// right behind.
 const Step* step_iter_next_int(const Step* s, Reg* r, Machine& m) {
   int got = hook::range_next(r[s->a].o, &r[s->c].i);
-  if (got == 1) [[likely]] return s + 1;
+  if (got == 1) [[likely]] return s + s->imm;
   if (got == 0) return leave(m, s->other);
   return step_iter_next(s, r, m);
 }
@@ -169,6 +170,7 @@ const Step* step_return(const Step* s, Reg* r, Machine& m) {
     Py_XDECREF(o);
   }
   if (!m.shown.empty()) forget_shown(m, 0);
+  count_steps(static_cast<uint64_t>(s - m.program->steps.data()) + 1);
   *m.result = v;
   m.outcome = Outcome::kReturned;
   return nullptr;

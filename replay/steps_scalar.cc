@@ -211,6 +211,16 @@ const Step* compare(const Step* s, Reg* r, Machine&) {
   return s + 1;
 }
 
+// Compared, and guarded to be `wanted`.
+template <int op, class T, bool wanted>
+const Step* compare_guard(const Step* s, Reg* r, Machine& m) {
+  bool truth = holds<op, T>(as<T>(r[s->a]), as<T>(r[s->b]));
+  r[s->dst].i = truth;
+  if (truth == wanted) [[likely]] return s + 1;
+  count_guard_failure();
+  return leave(m, s->exit);
+}
+
 // -- unary
 
 const Step* int_negative(const Step* s, Reg* r, Machine& m) {
@@ -239,10 +249,12 @@ constexpr StepFn kFloatOps[kOps] = {FLT(FloatAdd), nullptr, FLT(FloatFloorDiv), 
 #undef INT
 #undef FLT
 // In the order Py_LT Py_LE Py_EQ Py_NE Py_GT Py_GE.
-constexpr StepFn kIntCompare[] = {compare<0, int64_t>, compare<1, int64_t>, compare<2, int64_t>,
-                                  compare<3, int64_t>, compare<4, int64_t>, compare<5, int64_t>};
-constexpr StepFn kFloatCompare[] = {compare<0, double>, compare<1, double>, compare<2, double>,
-                                    compare<3, double>, compare<4, double>, compare<5, double>};
+#define SIX(F, ...) {F<0, __VA_ARGS__>, F<1, __VA_ARGS__>, F<2, __VA_ARGS__>, F<3, __VA_ARGS__>, F<4, __VA_ARGS__>, F<5, __VA_ARGS__>}
+constexpr StepFn kIntCompare[] = SIX(compare, int64_t);
+constexpr StepFn kFloatCompare[] = SIX(compare, double);
+constexpr StepFn kIntGuard[2][6] = {SIX(compare_guard, int64_t, false), SIX(compare_guard, int64_t, true)};
+constexpr StepFn kFloatGuard[2][6] = {SIX(compare_guard, double, false), SIX(compare_guard, double, true)};
+#undef SIX
 
 bool integral(Rep rep) { return rep == Rep::kInt || rep == Rep::kBool; }
 
@@ -263,6 +275,14 @@ Typed typed_compare(int op, Rep a, Rep b) {
   if (integral(a) && integral(b)) return {kIntCompare[op], Rep::kInt, Rep::kBool};
   if (a == Rep::kFloat && b == Rep::kFloat) return {kFloatCompare[op], Rep::kFloat, Rep::kBool};
   return {};
+}
+
+StepFn guarded_compare(StepFn compare, bool wanted) {
+  for (int op = 0; op < 6; ++op) {
+    if (compare == kIntCompare[op]) return kIntGuard[wanted][op];
+    if (compare == kFloatCompare[op]) return kFloatGuard[wanted][op];
+  }
+  return nullptr;
 }
 
 // `+x` is x itself, and ~True warns: those stay boxed.
