@@ -40,6 +40,23 @@ int on_change(PyDict_WatchEvent, PyObject* dict, PyObject*, PyObject*) {
   return 0;
 }
 
+#if DALSEGNO_PY313
+// The dict of an instance may share its values with the object, and 3.13 then stores attributes past the dict, telling no watcher.
+// popitem() is what gives such a dict a table of its own; putting the last item back leaves contents and order as they were.
+void stop_sharing_values(PyObject* dict) {
+  if (reinterpret_cast<PyDictObject*>(dict)->ma_values == nullptr) return;
+  const bool empty = PyDict_GET_SIZE(dict) == 0;
+  bool done = !empty || PyDict_SetItemString(dict, "__dict__", Py_None) == 0;
+  auto* type = reinterpret_cast<PyObject*>(&PyDict_Type);  // not what a subclass makes of it
+  PyObject* item = done ? PyObject_CallMethod(type, "popitem", "O", dict) : nullptr;
+  done = item != nullptr && (empty || PyDict_SetItem(dict, PyTuple_GET_ITEM(item, 0), PyTuple_GET_ITEM(item, 1)) == 0);
+  Py_XDECREF(item);
+  if (!done) PyErr_Clear();
+}
+#else
+void stop_sharing_values(PyObject*) {}
+#endif
+
 }  // namespace
 
 bool init_dict_version() {
@@ -50,6 +67,7 @@ bool init_dict_version() {
 }
 
 DictVersion::DictVersion(PyObject* dict) : dict_(Py_NewRef(dict)) {
+  stop_sharing_values(dict);
   current_ = &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
   if (g_watcher >= 0) {
     Counter& counter = counters()[dict];

@@ -1,5 +1,5 @@
 // The extension module dalsegno._hooktest: hook.h as Python sees it, for the tests only. Frames come in as tuples
-// (function, offset, after, locals, stack, action, f_locals, frame_object), outermost first, with the object NULL for a null pointer.
+// (function, offset, after, locals, stack, action, f_locals, frame_object[, code]), outermost first, with the object NULL for a null pointer.
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -63,12 +63,13 @@ class Images {
       Py_CLEAR(frames[i].frame_object);
     }
   }
-  FrameImage& add(PyFunctionObject* function, std::vector<PyObject*> values) {
+  FrameImage& add(PyFunctionObject* function, std::vector<PyObject*> values, PyCodeObject* code = nullptr) {
     values_.push_back(std::move(values));
     FrameImage image;
     image.function = function;
+    image.code = code;
     image.locals = values_.back().data();
-    const int count = code_of(function)->co_nlocalsplus;
+    const int count = code_of(image)->co_nlocalsplus;
     image.stack = image.locals + count;
     image.depth = static_cast<int>(values_.back().size()) - count;
     frames.push_back(image);
@@ -84,16 +85,16 @@ class Images {
 
 bool Images::parse(PyObject* list) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
-    PyObject *function, *locals, *stack, *f_locals, *frame_object;
+    PyObject *function, *locals, *stack, *f_locals, *frame_object, *code = nullptr;
     int offset, after, action;
-    if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "O!iiO!O!iOO", &PyFunction_Type, &function, &offset, &after, &PyList_Type, &locals,
-                          &PyList_Type, &stack, &action, &f_locals, &frame_object)) {
+    if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "O!iiO!O!iOO|O!", &PyFunction_Type, &function, &offset, &after, &PyList_Type, &locals,
+                          &PyList_Type, &stack, &action, &f_locals, &frame_object, &PyCode_Type, &code)) {
       return false;
     }
     std::vector<PyObject*> values;
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(locals); ++k) values.push_back(from_test(PyList_GET_ITEM(locals, k)));
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(stack); ++k) values.push_back(from_test(PyList_GET_ITEM(stack, k)));
-    FrameImage& image = add(reinterpret_cast<PyFunctionObject*>(function), std::move(values));
+    FrameImage& image = add(reinterpret_cast<PyFunctionObject*>(function), std::move(values), reinterpret_cast<PyCodeObject*>(code));
     image.offset = offset;
     image.after = after;
     image.action = action == 0 ? ReturnAction::kPush : ReturnAction::kDiscard;
@@ -201,6 +202,17 @@ PyObject* py_resume(PyObject*, PyObject* args) {
   if (!images.parse(list)) return nullptr;
   return resume(images.frames.data(), images.count(), raised == Py_None ? nullptr : Py_NewRef(raised),
                 entered == Py_None ? nullptr : note_entered, entered == Py_None ? nullptr : entered);
+}
+
+// resume_and_clear(frames, list): as resume, but empties the lists first, so that the images hold the only references
+PyObject* py_resume_and_clear(PyObject*, PyObject* args) {
+  PyObject *list, *locals;
+  if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &list, &PyList_Type, &locals)) return nullptr;
+  Images images;
+  if (!images.parse(list)) return nullptr;
+  PyList_SetSlice(list, 0, PyList_GET_SIZE(list), nullptr);
+  PyList_SetSlice(locals, 0, PyList_GET_SIZE(locals), nullptr);
+  return resume(images.frames.data(), images.count(), nullptr);
 }
 
 // Leaves a running chain of frames: at the k-th event, rebuilds all frames of the given code objects and resumes them, nested in the
@@ -379,6 +391,7 @@ PyMethodDef g_methods[] = {
     {"thread_observed_cost", py_thread_observed_cost, METH_O, nullptr},
     {"default_evaluator", py_default_evaluator, METH_NOARGS, nullptr},
     {"resume", py_resume, METH_VARARGS, nullptr},
+    {"resume_and_clear", py_resume_and_clear, METH_VARARGS, nullptr},
     {"cut", py_cut, METH_VARARGS, nullptr},
     {"link", py_link, METH_VARARGS, nullptr},
     {"link_cost", py_link_cost, METH_VARARGS, nullptr},
