@@ -6,6 +6,7 @@
 #include "replay/describe.h"
 #include "replay/fault.h"
 #include "replay/jit.h"
+#include "replay/persist_store.h"
 #include "replay/segment_config.h"
 #include "replay/settings.h"
 #include "trace/recorder/recorder.h"
@@ -14,10 +15,9 @@ namespace py = pybind11;
 
 namespace dalsegno::replay {
 
-__attribute__((weak)) void bind_machine(py::module_& m);
+void bind_machine(py::module_& m);
 void bind_segments(py::module_& m);
-__attribute__((weak)) void bind_store(py::module_& m);
-void configure_store(const std::string& path);
+void bind_store(py::module_& m);
 
 namespace {
 
@@ -42,7 +42,7 @@ struct Row {
 };
 const Row kSettings[] = {
     {"disable", [](const py::object& v) { settings().enabled = !v.cast<bool>(); }},
-    {"store", [](const py::object& v) { configure_store(v.cast<std::string>()); }},
+    {"store", [](const py::object& v) { use_store(v.cast<std::string>()); }},
     {"threads", [](const py::object& v) { g_kernels.threads = v.cast<int>(); }},
     {"hot_exit", [](const py::object& v) { settings().hot_exit = v.cast<int>(); }},
     {"max_ops", [](const py::object& v) { settings().max_ops = v.cast<int>(); }},
@@ -122,13 +122,15 @@ PYBIND11_MODULE(_core, m) {
         py::arg("store") = true);
   m.def("stats", [] { return take(describe_counters(process_counters())); });
   m.def("wait", &wait);
+  py::module_::import("atexit").attr("register")(py::cpp_function(&wait_for_store));
+  set_kernel_cache(&store_kernel_cache());
   m.def("clear", &clear);
   m.def("set_enabled", [](bool on) { settings().enabled = on; });
   m.def("enabled", [] { return settings().enabled; });
   m.def("configure", &configure);
   m.def("versions", &versions);
   m.def("cpu_features", &cpu_features);
-  if (bind_machine) bind_machine(m);
+  bind_machine(m);
   bind_segments(m);
-  if (bind_store) bind_store(m);
+  bind_store(m);
 }

@@ -62,7 +62,8 @@ Tree::~Tree() {
 
 void Tree::clear() {
   programs_ = std::make_shared<Programs>();
-  looked_up_ = true;  // cleared means recorded anew
+  looked_up_ = false;  // the store keeps its own
+  saved_ = 0;
   fruitless_ = retired_ = 0;
   hopeless_ = reinterpret_cast<PyCodeObject*>(function_->func_code)->co_flags & kGenerator;
 }
@@ -110,6 +111,7 @@ PyObject* Tree::call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
 
 void Tree::retire() {
   programs_ = std::make_shared<Programs>();
+  forget_stored();
   if (++retired_ >= kMaxRetired) {
     hopeless_ = true;
     add_note({Reason::too_many_traces, "", PyUnicode_AsUTF8(function_->func_qualname)});

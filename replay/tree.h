@@ -55,7 +55,8 @@ class Tree {
   PyObject* check_full_graph(PyObject* result);
   void look_up();  // in the store
   bool attach(std::unique_ptr<LiveTrace> trace);
-  void save();
+  void save();           // what is new
+  void forget_stored();  // drops the tree in the store
   void add_note(const recorder::Note& note);
   void retire();
 
@@ -65,6 +66,7 @@ class Tree {
   Counters counters_;
   std::map<std::string, recorder::Note> notes_;
   std::string key_;          // in the store; "" = not computed or not kept
+  size_t saved_ = 0;         // programs before this one are in the store, or cannot be
   bool looked_up_ = false;
   bool recording_ = false;
   bool hopeless_ = false;    // recording yields nothing: call the function

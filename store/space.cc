@@ -115,6 +115,16 @@ void Store::Impl::touch(const char* table, const std::string& key) {
   Statement(database, std::string("UPDATE ") + table + " SET last_used = ?2 WHERE key = ?1").with(key, now()).run();
 }
 
+bool Store::drop_function(const std::string& function_key) {
+  return impl_->guarded(false, [&] {
+    impl_->known.erase(function_key);
+    Transaction transaction(impl_->database);
+    impl_->drop_function(function_key);
+    transaction.commit();
+    return true;
+  });
+}
+
 bool Store::clear() {
   return impl_->guarded(false, [&] {
     Database& database = impl_->database;

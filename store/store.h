@@ -65,6 +65,8 @@ class Store {
   // All traces of a function's tree that are sound and fit each other, by number; numbers may have gaps. Each passed verify() and
   // verify_links().
   std::vector<Trace> load_traces(const std::string& function_key);
+  // Deletes a function's whole tree: it was recorded about something that is not so any more.
+  bool drop_function(const std::string& function_key);
   // What a trace's segments compute, as text for people.
   bool save_segments(const std::string& function_key, int32_t trace_number, const std::vector<std::string>& segments);
 
