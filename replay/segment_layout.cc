@@ -1,7 +1,7 @@
 #include "replay/segment_layout.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <bit>
 #include <utility>
 
 namespace dalsegno::replay {
@@ -16,16 +16,17 @@ class LayoutMaker {
  public:
   LayoutMaker(const SegmentSpec& spec, const ArrayView* arrays, Layout* out) : spec_(spec), arrays_(arrays), out_(*out) {}
 
-  bool run(const std::vector<uint64_t>& reaches) {
-    if (!broadcast() || !align() || !full_shapes(reaches)) return false;
+  LayoutResult run(const std::vector<uint64_t>& reaches) {
+    if (!broadcast() || !align()) return LayoutResult::kRefused;
+    if (!full_shapes(reaches)) return LayoutResult::kMixed;
     out_.c_order = all_c_like();
     if (out_.c_order) {
       for (int d = 0; d < out_.rank; ++d) out_.order[d] = out_.rank - 1 - d;
     } else if (!result_order()) {
-      return false;
+      return LayoutResult::kRefused;
     }
     coalesce();
-    return in_range();
+    return in_range() ? LayoutResult::kOk : LayoutResult::kRefused;
   }
 
  private:
@@ -217,8 +218,34 @@ class LayoutMaker {
 
 }  // namespace
 
-bool make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout) {
+LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout) {
   return LayoutMaker(spec, arrays, layout).run(reaches);
+}
+
+std::vector<int> shape_numbers(const SegmentSpec& spec, const ArrayView* arrays) {
+  // Axes are numbered from the last, so that they mean the same whatever the rank.
+  std::vector<std::pair<int, uint64_t>> shapes;  // (axes that are not 1, then rank; which axes)
+  for (const SegmentOp& op : spec.ops) {
+    int rank = 0;
+    uint64_t spans = 0;
+    for (int v : op.operands) {
+      if (v >= 0) {
+        rank = std::max(rank, shapes[v].first % 64);
+        spans |= shapes[v].second;
+      } else if (spec.inputs[~v].kind == InputKind::kArray) {
+        const ArrayView& a = arrays[~v];
+        rank = std::max(rank, a.rank);
+        for (int d = 0; d < a.rank; ++d) spans |= uint64_t{a.shape[d] != 1} << (a.rank - 1 - d);
+      }
+    }
+    shapes.emplace_back(std::popcount(spans) * 64 + rank, spans);
+  }
+  auto distinct = shapes;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  std::vector<int> numbers;
+  for (const auto& s : shapes) numbers.push_back(static_cast<int>(std::lower_bound(distinct.begin(), distinct.end(), s) - distinct.begin()));
+  return numbers;
 }
 
 }  // namespace dalsegno::replay

@@ -36,9 +36,18 @@ struct Layout {
   Axes dense;                // of the results
 };
 
-// False where NumPy must do it: shapes that do not broadcast, empty arrays, ops of a smaller shape, negative or odd strides,
-// results of different layouts, extents or strides past 32 bits.
+enum class LayoutResult : uint8_t {
+  kOk,
+  kMixed,    // ops of different shapes: split the segment by shape
+  kRefused,  // NumPy must do it: shapes that do not broadcast, empty arrays, negative or odd strides, results of different layouts,
+             // extents or strides past 32 bits
+};
+
 // `arrays[i]` is the view of spec.inputs[i] where that is an array; `reaches` see LoweredSegment.
-bool make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout);
+LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout);
+
+// Per op of the spec the number of its shape: a smaller shape has a smaller number, so that ops depend only on ops of the same or
+// of a smaller number. The shapes must broadcast.
+std::vector<int> shape_numbers(const SegmentSpec& spec, const ArrayView* arrays);
 
 }  // namespace dalsegno::replay

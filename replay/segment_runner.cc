@@ -11,6 +11,7 @@
 #include "replay/segment_lower.h"
 #include "replay/segment_numpy.h"
 #include "replay/segment_scalars.h"
+#include "replay/segment_split.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -32,7 +33,7 @@ struct Variant {
 
 class Runner final : public SegmentRunner {
  public:
-  Runner(const SegmentSpec& spec, LoweredSegment lowered) : spec_(spec), low_(std::move(lowered)) {
+  Runner(const SegmentSpec& spec, LoweredSegment lowered) : spec_(spec), low_(std::move(lowered)), split_(spec_) {
     tiled_ = halide_gen::make_plan(kernel_spec(1, 0)).tile != 0;
     guards_invalid_ = halide_gen::make_plan(kernel_spec(1, 0)).guards_invalid;
   }
@@ -45,7 +46,11 @@ class Runner final : public SegmentRunner {
     ArrayView views[64];
     if (!look_at(inputs, views)) return RunResult::kMismatch;
     const bool flat = make_flat(inputs, views, &layout);
-    if (!flat && !make_layout(spec_, low_.reaches, views, &layout)) return RunResult::kMismatch;
+    if (!flat) {
+      const LayoutResult result = make_layout(spec_, low_.reaches, views, &layout);
+      if (result == LayoutResult::kMixed) return split_.run(shape_numbers(spec_, views), inputs, outputs);
+      if (result != LayoutResult::kOk) return RunResult::kMismatch;
+    }
     if (!allowed(layout)) return RunResult::kMismatch;
     Kernel* kernel = flat && flat_kernel_ ? flat_kernel_ : variant(layout, flat);
     if (!kernel || !kernel->ready()) return RunResult::kNotReady;
@@ -61,6 +66,7 @@ class Runner final : public SegmentRunner {
       if (state == Kernel::kFailed) text += ": " + v.kernel->failure;
       out.emplace_back(layout_text(v.key), text);
     }
+    split_.kernels(&out);
     return out;
   }
 
@@ -243,6 +249,7 @@ class Runner final : public SegmentRunner {
   Kernel* flat_kernel_ = nullptr;
   std::vector<Variant> variants_;
   int flag_streak_ = 0, skip_ = 0;
+  SplitSegment split_;
 };
 
 bool small_enough(const LoweredSegment& low) {

@@ -149,3 +149,19 @@ def test_signed_zeros(name: str, dtype: str):
 
 def dtype_one(dtype: str) -> np.generic:
     return np.dtype(dtype).type(1)
+
+
+def test_ops_of_different_shapes():
+    """A row of coefficients is computed once, not for every row it is broadcast to; and leaves the segment with its own shape."""
+    ops = [("exp", [~0]), ("multiply", [~1, 0]), ("add", [~2, ~2]), ("add", [1, 2]), ("negative", [0]), ("less", [4, ~0])]
+    for row, column in (((7,), (5, 1)), ((1, 7), (5, 1)), ((7,), (1,)), ((1,), (5, 1)), ((5, 7), (5, 7)), ((1, 1), (5, 1))):
+        inputs = [kit.random_values("float64", s, i) for i, s in enumerate((row, (5, 7), column))]
+        kit.check(ops, inputs, outputs=[0, 3, 4, 5])
+        kit.check(ops, inputs, outputs=[3])
+
+
+def test_trouble_in_a_smaller_part_is_noticed():
+    ops = [("divide", [~0, ~1]), ("multiply", [~2, ~2]), ("add", [~2, 0])]
+    inputs = [np.ones(7), np.zeros(7), np.ones((5, 7))]
+    assert kit.check(ops, inputs, outputs=[1], expect="") == "flags"
+    assert kit.check(ops, inputs, outputs=[1, 2], expect="") == "flags"

@@ -109,6 +109,9 @@ class Tiles {
     for (int s = 0; s < c_.kernel->n_stages; ++s) prepare(c_.kernel->stages[s], states_[s]);
   }
 
+  // Flags that came up before inner loops ran: some of NumPy's loops clear the flags when they are done.
+  int seen() const { return seen_; }
+
   int run() {
     int64_t index[kMaxRank] = {};
     for (;;) {
@@ -160,6 +163,7 @@ class Tiles {
       char* args[kMaxStageOperands];
       for (int i = 0; i < count; ++i) args[i] = place(i);
       const intptr_t length = static_cast<intptr_t>(n);
+      seen_ |= raised() | x87_raised();
       stage.loop(args, &length, s.step, stage.loop_data);
       return 0;
     }
@@ -173,22 +177,25 @@ class Tiles {
   const Chunk& c_;
   char* scratch_;
   StageState* states_;
+  int seen_ = 0;
 };
 
+// Flags seen on the way, or kFailed.
 int run_tiled(const Chunk& c) {
   const size_t slots = static_cast<size_t>(c.kernel->scratch_slots) * c.kernel->tile * kScratchElement;
   const size_t states = sizeof(StageState) * static_cast<size_t>(c.kernel->n_stages);
   const size_t slots_rounded = (slots + kAlign - 1) / kAlign * kAlign;
   char* memory = scratch_memory.get(slots_rounded + states);
-  if (memory == nullptr) return -1;
-  return Tiles(c, memory, reinterpret_cast<StageState*>(memory + slots_rounded)).run();
+  if (memory == nullptr) return kFailed;
+  Tiles tiles(c, memory, reinterpret_cast<StageState*>(memory + slots_rounded));
+  return tiles.run() != 0 ? kFailed : tiles.seen();
 }
 
-// Flags: those of MXCSR are the caller's business; overflow of an inner loop may be in the x87 word only.
+// What is in MXCSR at the end is the caller's business; overflow of an inner loop may be in the x87 word only.
 int run_chunk(const Chunk& c) {
+  if (c.kernel->tile == 0) return run_whole(c) != 0 ? kFailed : 0;
   if (c.kernel->has_loops) x87_clear();
-  const int failed = c.kernel->tile == 0 ? run_whole(c) : run_tiled(c);
-  return (failed != 0 ? kFailed : 0) | (c.kernel->has_loops ? x87_raised() : 0);
+  return run_tiled(c) | (c.kernel->has_loops ? x87_raised() : 0);
 }
 
 constexpr int64_t kLine = 512;  // chunks of the innermost axis are multiples of this many elements
