@@ -67,16 +67,9 @@ function(dalsegno_python_internals name)
   endif()
 endfunction()
 
-# dalsegno_tests(trace LINK ...): trace/x_test.cc becomes <build>/gtest/trace_x_test, where pytest-cpp finds it. What tests share is in
-# trace/testing.cc, the library trace_testing.
+# dalsegno_tests(trace LINK ...): trace/x_test.cc becomes <build>/gtest/trace_x_test, where pytest-cpp finds it.
 function(dalsegno_tests folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK")
-  file(GLOB helpers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/testing.cc")
-  if(helpers)
-    add_library(${folder}_testing STATIC ${helpers})
-    target_link_libraries(${folder}_testing PUBLIC ${folder})
-    list(APPEND arg_LINK ${folder}_testing)
-  endif()
   file(GLOB_RECURSE tests RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*_test.cc")
   foreach(source IN LISTS tests)
     string(REGEX REPLACE "\\.cc$" "" name "${source}")
