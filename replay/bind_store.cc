@@ -1,6 +1,7 @@
 // The store as Python sees it: _core.store_*.
 #include <pybind11/pybind11.h>
 
+#include "replay/persist.h"
 #include "replay/persist_store.h"
 
 namespace py = pybind11;
@@ -35,6 +36,12 @@ py::list query(const std::string& sql) {
     rows.append(values);
   }
   return rows;
+}
+
+// An owned reference, or KeyError for null.
+py::object to_python(PyObject* object) {
+  if (object == nullptr) throw py::key_error("not found");
+  return py::reinterpret_steal<py::object>(object);
 }
 
 template <class Call>
@@ -76,6 +83,22 @@ void gc() {
   if (!ok) fail();
 }
 
+// _core.persist: the names objects have in the store, for tests and for finding out why something was not found there.
+void bind_persist(py::module_ m) {
+  m.def(
+      "function_key", [](py::handle f, const std::string& options) { return function_key(f.ptr(), options); }, py::arg("function"),
+      py::arg("options") = "");
+  m.def("fingerprint", [](py::handle object) { return fingerprint(object.ptr()); });
+  m.def("fetch", [](const std::string& source, const std::string& fingerprint, py::handle self) {
+    return to_python(fetch({source, fingerprint}, self.ptr()));
+  });
+  m.def("encode_literal", [](py::handle object) -> py::object {
+    std::string text;
+    return encode_literal(object.ptr(), &text) ? py::object(py::bytes(text)) : py::none();
+  });
+  m.def("decode_literal", [](const py::bytes& text) { return to_python(decode_literal(text)); });
+}
+
 }  // namespace
 
 void bind_store(py::module_& m) {
@@ -97,6 +120,7 @@ void bind_store(py::module_& m) {
   m.def("store_verify", &verify, "Checks every row's sum and deletes the bad ones.");
   m.def("store_gc", &gc, "Drops what was used longest ago beyond the cap, and gives space back.");
   m.def("store_clear", &clear);
+  bind_persist(m.def_submodule("persist"));
   set_kernel_cache(&store_kernel_cache());
 }
 
