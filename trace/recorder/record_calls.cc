@@ -239,7 +239,7 @@ void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::ve
     bool shape = pending_fn_ == ArrayFn::astype || (pending_fn_ != ArrayFn::none && args.size() == expected && array_operands(args, live_args));
     if (shape) finisher_ = &Recorder::finish_array;
   } else if (facts.kind == CalleeKind::quiet && facts.result == nullptr && args.size() == 1 && is(args[0], &PyFloat_Type) &&
-             !std::strcmp(reinterpret_cast<PyCFunctionObject*>(live)->m_ml->ml_name, "abs")) {
+             PyCFunction_Check(live) && !std::strcmp(reinterpret_cast<PyCFunctionObject*>(live)->m_ml->ml_name, "abs")) {
     set_type(v, &PyFloat_Type);
   }
 }
