@@ -1,8 +1,8 @@
 // Versions of dicts. 3.11 keeps a version tag in each dict. Later it is deprecated, and a dict watcher counts changes instead.
-#include "hook/frame_access.h"
-
 #include <unordered_map>
 #include <utility>
+
+#include "hook/frame_access.h"
 
 namespace dalsegno::hook {
 

@@ -7,10 +7,9 @@
 #include <Python.h>
 #include <frameobject.h>
 #undef _PyGC_FINALIZED  // 3.11 defines it twice, differently
+#include "hook/hook.h"
 #include "internal/pycore_code.h"
 #include "internal/pycore_frame.h"
-
-#include "hook/hook.h"
 
 #define DALSEGNO_PY311 (PY_VERSION_HEX < 0x030c0000)
 #define DALSEGNO_PY313 (PY_VERSION_HEX >= 0x030d0000)

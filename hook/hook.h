@@ -31,10 +31,10 @@ class Watcher {
 // Why watching could not start, or ended early.
 enum class WatchStatus : uint8_t {
   kOk,
-  kBusy,      // another recording is going on in this process (one at a time)
-  kTraced,    // this thread is traced or profiled (sys.settrace, sys.setprofile)
-  kOtherTool, // another sys.monitoring tool has INSTRUCTION events, or no tool id is free
-  kLost,      // sys.settrace was called inside, or another tool took our events
+  kBusy,       // another recording is going on in this process (one at a time)
+  kTraced,     // this thread is traced or profiled (sys.settrace, sys.setprofile)
+  kOtherTool,  // another sys.monitoring tool has INSTRUCTION events, or no tool id is free
+  kLost,       // sys.settrace was called inside, or another tool took our events
 };
 
 // Starts watching the calling thread. Every instruction but RESUME and what stands before it, of frames whose code was passed to
@@ -66,12 +66,12 @@ enum class ReturnAction : uint8_t {
 // they are moved) and *borrowed* by LinkedFrames.
 struct FrameImage {
   PyFunctionObject* function = nullptr;  // borrowed
-  int offset = 0;       // innermost: the next instruction. Outer frames: the call instruction being executed. In code units
-  int after = 0;        // outer frames: the instruction to go on with once the inner frame has returned
+  int offset = 0;               // innermost: the next instruction. Outer frames: the call instruction being executed. In code units
+  int after = 0;                // outer frames: the instruction to go on with once the inner frame has returned
   PyObject** locals = nullptr;  // co_nlocalsplus entries; null = unbound
   PyObject** stack = nullptr;   // `depth` entries, bottom first; null = a NULL on the stack
   int depth = 0;
-  PyObject* f_locals = nullptr;          // the dict locals() has handed out for this frame (3.11, 3.12), or null. Stolen/updated
+  PyObject* f_locals = nullptr;  // the dict locals() has handed out for this frame (3.11, 3.12), or null. Stolen/updated
   // A frame object somebody kept of this activation, or null. Stolen/updated. Until it is resumed it owns its variables and may be
   // touched (or just released) at any time. They win over `locals` then, as they may have been written to through f_locals.
   PyFrameObject* frame_object = nullptr;
@@ -80,8 +80,8 @@ struct FrameImage {
 };
 
 // Rebuilds `frames` (outermost first, n >= 1) and lets CPython go on in the innermost at its offset; with `raised` (stolen, may be
-// null; its __context__ is left as it is) as if that instruction had raised it. Returns the result of the outermost frame (new reference), or null with an
-// exception set. Traceback entries come out as in eager. If the thread is being watched (watch_start), the rebuilt frames
+// null; its __context__ is left as it is) as if that instruction had raised it. Returns the result of the outermost frame (new reference),
+// or null with an exception set. Traceback entries come out as in eager. If the thread is being watched (watch_start), the rebuilt frames
 // whose code is watched are announced from `offset` on. `on_entered`, if given, is called once per rebuilt frame, outermost
 // first, with the frame's index and identity, before any instruction of it runs.
 using OnEntered = void (*)(void* context, int index, void* frame_id);

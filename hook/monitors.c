@@ -2,9 +2,9 @@
 #ifndef Py_BUILD_CORE
 #define Py_BUILD_CORE 1
 #endif
-#include <Python.h>
-
 #include "hook/monitors.h"
+
+#include <Python.h>
 
 #if PY_VERSION_HEX >= 0x030c0000
 #include "internal/pycore_interp.h"

@@ -1,15 +1,13 @@
 // Observing the instructions of running code: what both ways (sys.monitoring, trace function) have in common.
-#include "hook/watch_state.h"
-
 #include <algorithm>
+
+#include "hook/watch_state.h"
 
 namespace dalsegno::hook {
 
 WatchState g_watch;
 
-bool is_watched(const PyCodeObject* code) {
-  return std::find(g_watch.codes.begin(), g_watch.codes.end(), code) != g_watch.codes.end();
-}
+bool is_watched(const PyCodeObject* code) { return std::find(g_watch.codes.begin(), g_watch.codes.end(), code) != g_watch.codes.end(); }
 
 void announce(PyThreadState* thread, Frame* frame, int offset, int stack_depth) {
   if (g_watch.watcher == nullptr || g_watch.thread != thread) return;

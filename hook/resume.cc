@@ -24,8 +24,8 @@ struct Window {
   int index;
   PyThreadState* thread;
   PyFunctionObject* function;
-  PyCodeObject* code;              // the image's; swapped with the function's own while the window is open
-  Window* outer = nullptr;         // one that was open already
+  PyCodeObject* code;       // the image's; swapped with the function's own while the window is open
+  Window* outer = nullptr;  // one that was open already
   _PyFrameEvalFunction previous = nullptr;
   bool open = false;
 #if DALSEGNO_PY311

@@ -6,8 +6,7 @@ namespace {
 
 #if DALSEGNO_PY311
 struct RangeIterator {
-  PyObject_HEAD
-  long index;
+  PyObject_HEAD long index;
   long start;
   long step;
   long length;
@@ -20,8 +19,7 @@ int advance(RangeIterator* range, int64_t* out) {
 }
 #else
 struct RangeIterator {
-  PyObject_HEAD
-  long start;
+  PyObject_HEAD long start;
   long step;
   long length;
 };

@@ -1,5 +1,6 @@
 // The extension module dalsegno._hooktest: hook.h as Python sees it, for the tests only. Frames come in as tuples
-// (function, offset, after, locals, stack, action, f_locals, frame_object[, code]), outermost first, with the object NULL for a null pointer.
+// (function, offset, after, locals, stack, action, f_locals, frame_object[, code]), outermost first, with the object NULL for a null
+// pointer.
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -170,9 +171,7 @@ PyObject* py_watch_caller(PyObject*, PyObject*) { return PyBool_FromLong(watch_f
 PyObject* py_watching(PyObject*, PyObject*) { return PyBool_FromLong(watching()); }
 PyObject* py_thread_observed(PyObject*, PyObject*) { return PyBool_FromLong(thread_observed()); }
 
-PyObject* py_code_observed(PyObject*, PyObject* code) {
-  return PyBool_FromLong(code_observed(reinterpret_cast<PyCodeObject*>(code)));
-}
+PyObject* py_code_observed(PyObject*, PyObject* code) { return PyBool_FromLong(code_observed(reinterpret_cast<PyCodeObject*>(code))); }
 // thread_observed_cost(rounds) -> ns a call
 PyObject* py_thread_observed_cost(PyObject*, PyObject* rounds) {
   const long count = PyLong_AsLong(rounds);

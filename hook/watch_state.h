@@ -1,17 +1,17 @@
 // Private to hook/. The one recording that may go on in this process, shared by the two ways of observing: sys.monitoring (3.12 on,
 // observe_monitoring.cc) and a trace function (3.11, observe_tracing.cc). Guarded by the GIL.
 #pragma once
-#include "hook/frame_access.h"
-
 #include <vector>
+
+#include "hook/frame_access.h"
 
 namespace dalsegno::hook {
 
 struct WatchState {
-  Watcher* watcher = nullptr;       // null: nothing is being watched
-  PyThreadState* thread = nullptr;  // the thread being watched
-  std::vector<PyCodeObject*> codes; // watched code objects (strong references)
-  bool lost = false;                // an event may have been missed
+  Watcher* watcher = nullptr;        // null: nothing is being watched
+  PyThreadState* thread = nullptr;   // the thread being watched
+  std::vector<PyCodeObject*> codes;  // watched code objects (strong references)
+  bool lost = false;                 // an event may have been missed
 };
 
 extern WatchState g_watch;
@@ -20,7 +20,8 @@ bool is_watched(const PyCodeObject* code);
 // Calls the watcher, if this thread is the one being watched.
 void announce(PyThreadState* thread, Frame* frame, int offset, int stack_depth);
 
-// What differs between the versions. start: kOk, or why not (nothing has been changed then). arm: False if the code object cannot be watched.
+// What differs between the versions. start: kOk, or why not (nothing has been changed then). arm: False if the code object cannot be
+// watched.
 WatchStatus start_events(PyThreadState* thread);
 bool arm_code(PyCodeObject* code);
 bool arm_frame(PyThreadState* thread, Frame* frame);

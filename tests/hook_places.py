@@ -1,4 +1,4 @@
-"""Where a function can be left: the depth of the value stack before each of its instructions, found from the code alone."""
+"""Where a function can be left: the depth of the stack before each of its instructions, found from the code alone."""
 
 import dis
 import sys
@@ -7,7 +7,15 @@ import types
 # code unit -> (stack depth, legal place to go on, first unit of the instruction, next instruction), units of two bytes
 Places = dict[int, tuple[int, int, int, int]]
 
-_NO_SUCCESSOR = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"}
+_NO_SUCCESSOR = {
+    "RETURN_VALUE",
+    "RETURN_CONST",
+    "RAISE_VARARGS",
+    "RERAISE",
+    "JUMP_FORWARD",
+    "JUMP_BACKWARD",
+    "JUMP_BACKWARD_NO_INTERRUPT",
+}
 _JUMPS = set(dis.hasjrel) | set(dis.hasjabs)
 
 
@@ -33,7 +41,7 @@ def depths(code: types.CodeType) -> dict[int, int]:
     """Byte offset -> depth before the instruction there; unreachable ones are missing."""
     instructions = list(dis.get_instructions(code))
     index = {instruction.offset: n for n, instruction in enumerate(instructions)}
-    handlers = dis._parse_exception_table(code)  # type: ignore[attr-defined]
+    handlers = dis._parse_exception_table(code)
     result: dict[int, int] = {}
     work = [(instructions[0].offset, 0)]
     while work:
@@ -75,7 +83,7 @@ def places(code: types.CodeType) -> Places:
 
 
 def all_places(*functions: types.FunctionType) -> dict[types.CodeType, Places]:
-    """Places of the functions and of all functions written inside them; generators, whose frames cannot be left, are missing."""
+    """Places of the functions and of those written inside them, but for generators, whose frames cannot be left."""
     found: dict[types.CodeType, Places] = {}
     work = [function.__code__ for function in functions]
     while work:

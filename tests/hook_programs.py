@@ -2,7 +2,7 @@
 
 Each returns everything that it computed, and keeps no state between calls.
 """
-# ruff: noqa: B012, B017, F841, SIM105, SIM115, PLW0602, RET507
+# ruff: noqa: F821
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Derived(Base):
         first = super().method(x + 1)
 
         def inside() -> Outcome:
-            return self.__class__.__name__, __class__.__name__  # type: ignore[name-defined]  # noqa: F821
+            return self.__class__.__name__, __class__.__name__
 
         return first, super().size, inside(), super(Derived, self).method(x)
 
@@ -76,7 +76,21 @@ def arithmetic(a: int, b: float) -> Outcome:
     d = (a << 3) | (a >> 1) & ~a ^ 5
     c += a
     c *= 2
-    return c, d, -c, not d, a < b, a == b, a is None, a is not b, a in (1, 2), a not in [1, 2], a < 5 < 7, a and b, a or b
+    return (
+        c,
+        d,
+        -c,
+        not d,
+        a < b,
+        a == b,
+        a is None,
+        a is not b,
+        a in (1, 2),
+        a not in [1, 2],
+        a < 5 < 7,
+        a and b,
+        a or b,
+    )
 
 
 def branches(n: int) -> Outcome:
@@ -337,7 +351,7 @@ def failing_comprehension(x: int) -> Outcome:
 def unbound_after_comprehension(x: int) -> Outcome:
     out = [i for i in range(x)]
     try:
-        i  # type: ignore[name-defined]  # noqa: B018, F821
+        i
     except NameError as error:
         return out, type(error).__name__
     return None
@@ -437,7 +451,16 @@ def containers(x: int) -> Outcome:
     point.x = point.x * 2
     del point.y
     constant = [1, 2, 3, 4, 5, 6]
-    return s, table, pair, constant[1:x], point.x, hasattr(point, "y"), slice(1, x), (1, "a", None, 2.5, -0.0, frozenset({1}))
+    return (
+        s,
+        table,
+        pair,
+        constant[1:x],
+        point.x,
+        hasattr(point, "y"),
+        slice(1, x),
+        (1, "a", None, 2.5, -0.0, frozenset({1})),
+    )
 
 
 def imports(x: int) -> Outcome:
@@ -489,7 +512,7 @@ def class_inside(x: int) -> Outcome:
         z = y
 
         def method(self) -> Outcome:
-            return self.z, y, __class__.__name__  # type: ignore[name-defined]  # noqa: F821
+            return self.z, y, __class__.__name__
 
     return Inside().method()
 
@@ -543,7 +566,9 @@ def failing_chain(x: int) -> Outcome:
 def caller_frames(x: int) -> Outcome:
     names = []
     for depth in (0, 1):  # further out are the frames of whoever leaves this one
-        names.append((sys._getframe(depth).f_code.co_name, sys._getframe(depth).f_lineno, sorted(sys._getframe(depth).f_locals)))
+        names.append(
+            (sys._getframe(depth).f_code.co_name, sys._getframe(depth).f_lineno, sorted(sys._getframe(depth).f_locals))
+        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.warn("here", stacklevel=1)
@@ -572,7 +597,7 @@ def _make_big() -> Callable[[int], Outcome]:
     lines += [" except NameError:", "  s += max(v0, v259, key=lambda v: v + x)", " return s, v259, v0"]
     namespace: dict[str, Any] = {"__name__": __name__}
     exec(compile("\n".join(lines), __file__, "exec"), namespace)
-    return namespace["big"]  # type: ignore[no-any-return]
+    return namespace["big"]
 
 
 big = _make_big()

@@ -14,6 +14,8 @@ import pytest
 from dalsegno import _hooktest as hooktest
 from tests import hook_places, hook_programs
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # the programs' own
+
 _HERE = {__file__, hook_programs.__file__}
 _OWN_NAMES = {"run_program", "raise_there", "test_throw"}
 
@@ -56,7 +58,7 @@ def call_program(function: Callable[..., Any], arguments: tuple[Any, ...]) -> An
 
 
 def run_raising(codes: Any, k: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[str | None, Any]:
-    """Eager, with Boom raised by another observer, written in Python, at the k-th event. Also the place it was raised at."""
+    """Eager, with Boom raised by another observer, in Python, at the k-th event. Also the place it was raised at."""
     state: dict[str, Any] = {"seen": 0, "place": None}
 
     def raise_there(code: types.CodeType, offset: int) -> None:
@@ -113,11 +115,11 @@ def _identity(program: tuple[Callable[..., Any], tuple[Any, ...]]) -> str:
 
 def _places_of(function: Any) -> dict[types.CodeType, hook_places.Places]:
     free = hook_programs.make_free(1, 2)
-    return hook_places.all_places(function, free, *hook_programs.CALLED)  # type: ignore[arg-type]
+    return hook_places.all_places(function, free, *hook_programs.CALLED)
 
 
 def _cuts(function: Any, arguments: Any, raised: Any) -> Any:
-    """Every cut of the program whose chain of frames reaches the program itself: (number, code, offset, depth, outcome)."""
+    """Every cut whose chain of frames reaches the program itself: (number, code, offset, depth, outcome)."""
     places = _places_of(function)
     for k in range(4000):
         cut = hooktest.cut(places, k, Boom("thrown") if raised else None, show, function, arguments)

@@ -53,7 +53,15 @@ def frames() -> list[Any]:
     found = []
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and len(found) < 2:
-        found.append((frame.f_code, frame.f_lineno, sorted(frame.f_locals), frame.f_globals is globals(), frame.f_builtins["len"] is len))
+        found.append(
+            (
+                frame.f_code,
+                frame.f_lineno,
+                sorted(frame.f_locals),
+                frame.f_globals is globals(),
+                frame.f_builtins["len"] is len,
+            )
+        )
         frame = frame.f_back
     return found
 
@@ -79,7 +87,7 @@ def logs() -> str:
 
 
 def names_types() -> Any:
-    return collections.namedtuple("T", "a")("x").__class__.__module__, enum.Enum("E", "a").__module__  # noqa: PYI024
+    return collections.namedtuple("T", "a")("x").__class__.__module__, enum.Enum("E", "a").__module__
 
 
 def stack_lines() -> list[Any]:
@@ -132,12 +140,12 @@ class Derived(Base):
 
 def test_super_looks_at_the_linked_frame() -> None:
     derived = Derived()
-    cell = Derived.method.__closure__[0]  # type: ignore[attr-defined]
+    cell = Derived.method.__closure__[0]
     # Where in the method the call is made does not matter to super().
     (succeeded, value), kept, _, _ = hooktest.link([at(Derived.method, {"self": derived, "__class__": cell})], super)
     assert succeeded and not kept
     assert value.method() == "base"
-    boxed = {"self": types.CellType(derived), "__class__": Derived.captured.__closure__[0]}  # type: ignore[attr-defined]
+    boxed = {"self": types.CellType(derived), "__class__": Derived.captured.__closure__[0]}
     (succeeded, value), _, _, _ = hooktest.link([at(Derived.captured, boxed)], super)
     assert succeeded and value.method() == "base"
 
@@ -177,7 +185,7 @@ def nothing() -> None:
     pass
 
 
-# ---- frames that are kept --------------------------------------------------------------------------------------------------
+# ---- frames that are kept ----
 
 
 def reports(h: Any, step: Callable[..., Any]) -> Any:
@@ -260,7 +268,11 @@ def test_a_frame_kept_by_a_traceback() -> None:
     with pytest.raises(KeyError) as found:
         hooktest.resume([with_frame_object(i, o) for i, o in zip(images(step), objects, strict=True)], error)
     assert found.value is error
-    entries = [f for f in traceback.walk_tb(error.__traceback__) if f[0].f_code in (job.__code__, helper.__code__, step.__code__)]
+    entries = [
+        f
+        for f in traceback.walk_tb(error.__traceback__)
+        if f[0].f_code in (job.__code__, helper.__code__, step.__code__)
+    ]
     assert [f.f_code.co_name for f, _ in entries] == ["job", "helper", "step"]
     assert [f for f, _ in entries][:2] == objects
     del found, error, frame, entries
@@ -287,7 +299,7 @@ def test_writing_through_f_locals(keeps: bool) -> None:
 
 
 def test_a_debugger_that_starts_in_a_step() -> None:
-    """sys.settrace called in a step, with f_trace set on its callers as pdb does: events go on in the resumed frames as in eager."""
+    """sys.settrace called in a step, f_trace set on its callers as pdb does: resumed frames are traced as in eager."""
     events: list[Any] = []
 
     def tracer(frame: types.FrameType, event: str, argument: Any) -> Any:
@@ -357,15 +369,20 @@ def test_many_links_leak_nothing() -> None:
         kept_frames.append(sys._getframe(1))
 
     def look() -> None:
-        sys._getframe(1).f_locals  # noqa: B018
+        sys._getframe(1).f_locals
+
+    plain, looked, calling, behind = (
+        report_images(value, step, [NULL, NULL], resumed=resumed)
+        for step, resumed in ((nothing, False), (look, False), (keep, False), (keep, True))
+    )
 
     def rounds(n: int) -> None:
         for _ in range(n):
-            hooktest.link(report_images(value, nothing, [NULL, NULL], resumed=False), nothing)
-            hooktest.link(report_images(value, look, [NULL, NULL], resumed=False), look)
-            objects = hooktest.link(report_images(value, keep, [NULL, NULL], resumed=False), keep)[3]
+            hooktest.link(plain, nothing)
+            hooktest.link(looked, look)
+            objects = hooktest.link(calling, keep)[3]
             if n % 2:
-                hooktest.resume(report_images(value, keep, objects, resumed=True), None)
+                hooktest.resume([with_frame_object(i, o) for i, o in zip(behind, objects, strict=True)], None)
             kept_frames.clear()
 
     def counts() -> list[int]:
@@ -375,8 +392,8 @@ def test_many_links_leak_nothing() -> None:
     rounds(100)
     rounds(101)
     before, memory = counts(), psutil.Process().memory_info().rss
-    rounds(1000)
-    rounds(1001)
+    rounds(10_000)
+    rounds(10_001)
     assert max(abs(a - b) for a, b in zip(counts(), before, strict=True)) <= 1
     assert psutil.Process().memory_info().rss - memory < 4 << 20
 
@@ -391,8 +408,9 @@ def test_frames_larger_than_the_pool_s() -> None:
         return dict(sys._getframe(1).f_locals)
 
     values = {"step": step, **{n: i for i, n in enumerate(names)}}
+    three = [at(large, values)] * 3
     for _ in range(300):
-        assert hooktest.link([at(large, values)] * 3, step)[0] == (True, values)
+        assert hooktest.link(three, step)[0] == (True, values)
 
 
 def test_cost() -> None:

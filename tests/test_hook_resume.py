@@ -1,4 +1,4 @@
-"""Resuming: chains of frames, what becomes of results, kept frame objects, and what must not be left behind (rules 2 to 6, 12, 14)."""
+"""Resuming: chains of frames, what becomes of results, and what must not be left behind (rules 2 to 6, 12, 14)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def guarded(x: int) -> Any:
 
 def chain(function: Any, x: int) -> list[Any]:
     """The function at its call of inner, and inner before its addition."""
-    return [at(function, {"x": x, **({"kept": "local"} if function is outer else {})}, which=0), starting(inner, {"y": x})]
+    return [
+        at(function, {"x": x, **({"kept": "local"} if function is outer else {})}, which=0),
+        starting(inner, {"y": x}),
+    ]
 
 
 def lines(error: BaseException) -> list[tuple[str, int | None]]:
@@ -55,7 +58,9 @@ def test_a_chain() -> None:
 def test_an_exception_is_caught_in_the_outer_frame() -> None:
     assert hooktest.resume(chain(guarded, 200), None) == guarded(200)
     thrown = ValueError("thrown")
-    kind, arguments, entries = hooktest.resume([*chain(guarded, 5)[:1], at(inner, {"y": 5}, [5, 1], opname="BINARY_OP")], thrown)
+    kind, arguments, entries = hooktest.resume(
+        [*chain(guarded, 5)[:1], at(inner, {"y": 5}, [5, 1], opname="BINARY_OP")], thrown
+    )
     assert (kind, arguments) == ("caught", ("thrown",))
     first = inner.__code__.co_firstlineno
     assert entries == [("guarded", guarded.__code__.co_firstlineno + 2), ("inner", first + 1)]
@@ -76,7 +81,7 @@ def test_context_and_traceback_of_a_thrown_exception_stay() -> None:
         try:
             raise KeyError("first")
         except KeyError:
-            raise LookupError("second")  # noqa: B904
+            raise LookupError("second")
     except LookupError as error:
         thrown = error
     before = thrown.__context__
@@ -84,7 +89,10 @@ def test_context_and_traceback_of_a_thrown_exception_stay() -> None:
     with pytest.raises(LookupError) as found:
         hooktest.resume([at(outer, {"x": 1, "kept": 0}, [NULL, inner, 1])], thrown)
     assert found.value is thrown and found.value.__context__ is before
-    assert [name for name, _ in lines(thrown)][-2:] == ["outer", "test_context_and_traceback_of_a_thrown_exception_stay"]
+    assert [name for name, _ in lines(thrown)][-2:] == [
+        "outer",
+        "test_context_and_traceback_of_a_thrown_exception_stay",
+    ]
 
 
 def observed_inner(y: int) -> Any:
@@ -266,11 +274,11 @@ def test_rule_14_collections_and_other_threads_meanwhile() -> None:
     for thread in threads:
         thread.start()
     try:
-        values = {"n": 5, "rest": (), "more": {}, "Cyclic": None}
         free = dict(zip(makes.__code__.co_freevars, makes.__closure__ or (), strict=True))
-        for _ in range(1500):
-            assert hooktest.resume([starting(makes, {**{k: values[k] for k in ("n", "rest", "more")}, **free})], None) == 6
-            assert hooktest.resume(chain(outer, 5), None) == (6, 5)
+        making, calling = [starting(makes, {"n": 5, "rest": (), "more": {}, **free})], chain(outer, 5)
+        for _ in range(1000):
+            assert hooktest.resume(making, None) == 6
+            assert hooktest.resume(calling, None) == (6, 5)
     finally:
         stop.set()
         gc.set_threshold(*thresholds)
@@ -295,7 +303,7 @@ def test_code_assigned_while_the_frame_was_away() -> None:
     changing.__code__ = other.__code__
     assert hooktest.resume([(*image, old)], None) == 6
     assert changing.__code__ is other.__code__
-    assert changing(5, 0, 0) == 4  # type: ignore[call-arg]
+    assert changing(5, 0, 0) == 4
 
 
 def test_values_are_released_when_eager_would() -> None:
@@ -313,7 +321,7 @@ def test_values_are_released_when_eager_would() -> None:
     free = dict(zip(drops.__code__.co_freevars, drops.__closure__ or (), strict=True))
     arguments = [[starting(drops, {"a": one, "b": two, **free})], None]
     del one, two, free
-    image = arguments[0][0]  # type: ignore[index]
+    image = arguments[0][0]
     locals_ = image[3]
     # The list of the test itself must not hold the values either.
     hooktest.resume_and_clear(arguments[0], locals_)

@@ -40,7 +40,14 @@ CHANGES: list[Callable[[dict[Any, Any]], Any]] = [
     change_by_update,
     change_by_merging,
 ]
-READS: list[Callable[[dict[Any, Any]], Any]] = [lambda d: d["a"], len, list, lambda d: d.get("none"), lambda d: d.setdefault("a"), dict]
+READS: list[Callable[[dict[Any, Any]], Any]] = [
+    lambda d: d["a"],
+    len,
+    list,
+    lambda d: d.get("none"),
+    lambda d: d.setdefault("a"),
+    dict,
+]
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -70,7 +77,11 @@ def test_versions_of_one_dict_are_independent() -> None:
     other = {"a": 1}
     first, second, third = hooktest.dict_version(d), hooktest.dict_version(d), hooktest.dict_version(other)
     d["a"] = 2
-    assert (hooktest.dict_unchanged(first), hooktest.dict_unchanged(second), hooktest.dict_unchanged(third)) == (False, False, True)
+    assert (hooktest.dict_unchanged(first), hooktest.dict_unchanged(second), hooktest.dict_unchanged(third)) == (
+        False,
+        False,
+        True,
+    )
     hooktest.dict_refresh(first)
     assert (hooktest.dict_unchanged(first), hooktest.dict_unchanged(second)) == (True, False)
     del first
@@ -114,7 +125,6 @@ def test_globals_of_a_module_and_attributes_of_an_instance() -> None:
         assert not hooktest.dict_unchanged(version)
 
 
-
 @pytest.mark.parametrize("empty", [False, True])
 def test_attributes_of_an_instance(empty: bool) -> None:
     class Instance:
@@ -147,7 +157,7 @@ def test_many_versions() -> None:
     versions = [(d, hooktest.dict_version(d)) for d in dicts for _ in range(3)]
     for _ in range(500):
         changed = generator.choice(dicts)
-        changed["a"] = object()  # type: ignore[assignment]
+        changed["a"] = object()
         for d, version in versions:
             assert hooktest.dict_unchanged(version) is (d is not changed)
             hooktest.dict_refresh(version)
@@ -166,7 +176,15 @@ def test_dict_versions_leak_nothing() -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [range(0), range(5), range(3, 20, 4), range(10, -10, -3), range(5, 5), range(2**62, 2**62 + 9, 4), range(-(2**63), 0, 2**62)],
+    [
+        range(0),
+        range(5),
+        range(3, 20, 4),
+        range(10, -10, -3),
+        range(5, 5),
+        range(2**62, 2**62 + 9, 4),
+        range(-(2**63), 0, 2**62),
+    ],
 )
 def test_range_next(values: range) -> None:
     iterator = iter(values)
@@ -187,11 +205,13 @@ def test_range_next_mixes_with_next() -> None:
             break
         found += [value, next(iterator, None)]
         if len(found) == 8:
-            assert iterator.__length_hint__() == 34 - 8  # type: ignore[attr-defined]
+            assert iterator.__length_hint__() == 34 - 8
     assert found == list(range(0, 100, 3))
 
 
-@pytest.mark.parametrize("other", [iter([1]), iter(range(2**70)), range(3), reversed([1]), 5, None, iter({}.items())], ids=repr)
+@pytest.mark.parametrize(
+    "other", [iter([1]), iter(range(2**70)), range(3), reversed([1]), 5, None, iter({}.items())], ids=repr
+)
 def test_range_next_of_something_else(other: Any) -> None:
     assert hooktest.range_next(other)[0] == -1
 

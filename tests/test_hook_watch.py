@@ -83,7 +83,7 @@ def caught(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 @pytest.mark.parametrize("program", hook_programs.PROGRAMS, ids=lambda p: p[0].__name__)
 def test_every_instruction_is_announced(program: Any) -> None:
     function, arguments = program
-    codes = list(hook_places.all_places(function, *hook_programs.CALLED))  # type: ignore[arg-type]
+    codes = list(hook_places.all_places(function, *hook_programs.CALLED))
     expected = reference(codes, caught, function, arguments)
     for _ in range(2):
         status, events, _ = watch(codes, caught, function, arguments)
