@@ -277,7 +277,8 @@ void without_gil(Work work) {
 }
 
 PyObject* stop_at_exit(PyObject*, PyObject*) {
-  without_gil([] { compile_thread().stop(); });
+  CompileThread& thread = compile_thread();  // made with the GIL
+  without_gil([&] { thread.stop(); });
   Py_RETURN_NONE;
 }
 
@@ -296,7 +297,8 @@ void compile_later(Kernel* kernel) {
 }
 
 void wait_for_compilers() {
-  without_gil([] { compile_thread().wait(); });
+  CompileThread& thread = compile_thread();  // made with the GIL
+  without_gil([&] { thread.wait(); });
 }
 
 void set_kernel_cache(KernelCache* new_cache) {
