@@ -188,14 +188,17 @@ int run_tiled(const Chunk& c) {
   char* memory = scratch_memory.get(slots_rounded + states);
   if (memory == nullptr) return kFailed;
   Tiles tiles(c, memory, reinterpret_cast<StageState*>(memory + slots_rounded));
-  return tiles.run() != 0 ? kFailed : tiles.seen();
+  const int failed = tiles.run();
+  return failed != 0 ? kFailed : tiles.seen();
 }
 
 // What is in MXCSR at the end is the caller's business; overflow of an inner loop may be in the x87 word only.
 int run_chunk(const Chunk& c) {
   if (c.kernel->tile == 0) return run_whole(c) != 0 ? kFailed : 0;
   if (c.kernel->has_loops) x87_clear();
-  return run_tiled(c) | (c.kernel->has_loops ? x87_raised() : 0);
+  int status = run_tiled(c);
+  if (c.kernel->has_loops) status |= x87_raised();
+  return status;
 }
 
 constexpr int64_t kLine = 512;  // chunks of the innermost axis are multiples of this many elements
@@ -251,9 +254,10 @@ extern "C" int dalsegno_launch(const LaunchKernel* kernel, const Launch* launch)
   }
   Chunk c{kernel, launch, {}, {}};
   std::copy(launch->extents, launch->extents + launch->rank, c.extents);
-  const int flags = run_chunk(c) | raised();
+  int status = run_chunk(c);
+  status |= raised();  // a statement of its own: the operands of | have no order
   set_control_word(control);
-  return flags;
+  return status;
 }
 
 }  // namespace dalsegno::rt
