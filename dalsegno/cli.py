@@ -172,7 +172,7 @@ def find_function(text: str) -> tuple[Any, str, Any]:
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "demo": _delegate("demo.main"),
-    "fuzz": _delegate("fuzz.cli"),
+    "fuzz": _delegate("fuzz"),
     "explain": _explain,
     "store": _delegate("store_cli"),
     "bench": _delegate("bench.main"),

@@ -120,16 +120,16 @@ def _store() -> Iterator[Finding]:
             "store", "none", "nothing is kept between processes: set DALSEGNO_STORE to a file that can be written"
         )
         return
-    yield Finding("store", path, _place(Path(path)))
     try:
-        counts = ", ".join(f"{key} {value}" for key, value in store.stats().items())
         version = store.query("PRAGMA user_version")[0][0]
         sqlite = store.query("SELECT sqlite_version()")[0][0]
-    except Exception as error:
-        reason = store.why() or str(error)
-        yield Finding("store contents", reason, "nothing is kept between processes: set DALSEGNO_STORE to another file")
+    except ValueError as error:
+        remedy = _place(Path(path)) or "nothing is kept between processes: set DALSEGNO_STORE to another file"
+        yield Finding("store", store.why() or f"{path}: {error}", remedy)
         return
+    yield Finding("store", path, _place(Path(path)))
     yield Finding("SQLite", sqlite)
+    counts = ", ".join(f"{key} {value}" for key, value in store.stats().items())
     yield Finding("store contents", f"{counts}; schema {version}")
 
 
