@@ -97,7 +97,8 @@ class LinkedFrames {
   LinkedFrames(FrameImage* frames, int n);
   ~LinkedFrames() { unlink(); }
   LinkedFrames(const LinkedFrames&) = delete;
-  // True if somebody still holds a frame object of one of them: the caller must then leave the trace, passing the images
+  // True if somebody still holds a frame object of one of them (as the traceback of an exception raised by a Python function does),
+  // has written to its variables, or set its trace function: the caller must then leave the trace at once, passing the images
   // (with frame_object set) to resume, so that the kept object becomes the frame of the resumed activation.
   bool unlink();
 
@@ -114,6 +115,7 @@ class LinkedFrames {
 // ---- versions of dicts -----------------------------------------------------------------------------------------------------
 
 // Tells cheaply whether a dict may have changed since the last refresh(): version tag (3.11) or dict watcher (3.12+).
+// (3.13: an instance's dict is given a table of its own first, as stores past it would not be seen. Contents and order stay.)
 // Holds a reference to the dict. unchanged() is one load and one compare.
 class DictVersion {
  public:

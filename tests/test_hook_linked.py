@@ -279,14 +279,16 @@ def test_a_frame_kept_by_a_traceback() -> None:
 
 
 @pytest.mark.skipif(not PY313, reason="f_locals writes through since 3.13")
+@pytest.mark.parametrize("extra", [False, True])
 @pytest.mark.parametrize("keeps", [False, True])
-def test_writing_through_f_locals(keeps: bool) -> None:
+def test_writing_through_f_locals(keeps: bool, extra: bool) -> None:
     kept_frames: list[types.FrameType] = []
 
     def step() -> None:
         frame = sys._getframe(1)
         frame.f_locals["k"] = "written"
-        frame.f_locals["extra"] = "new"
+        if extra:
+            frame.f_locals["extra"] = "new"
         if keeps:
             kept_frames.append(frame)
 
@@ -294,7 +296,7 @@ def test_writing_through_f_locals(keeps: bool) -> None:
     assert kept
     frame, _, k = hooktest.resume(report_images(5, step, objects, resumed=True), None)
     assert k == ("written", "later")
-    assert frame.f_locals["extra"] == "new"
+    assert frame.f_locals.get("extra") == ("new" if extra else None)
     assert not keeps or kept_frames == [frame]
 
 

@@ -1,4 +1,4 @@
-"""Resuming: chains of frames, what becomes of results, and what must not be left behind (rules 2 to 6, 12, 14)."""
+"""Resuming: chains of frames, what becomes of results, and what must not be left behind (rules 2 to 6, 9, 12, 14)."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ def test_code_assigned_while_the_frame_was_away() -> None:
     assert changing(5, 0, 0) == 4
 
 
-def test_values_are_released_when_eager_would() -> None:
+def test_rule_9_values_are_released_when_eager_would() -> None:
     class Value:
         pass
 
