@@ -26,10 +26,12 @@ struct Sample {
     options.page_size = 512;
     Store store;
     store.open(file, options);
-    for (const Trace& trace : tree) EXPECT_TRUE(store.save_trace("f", trace, "job")) << store.why();
+    for (const Trace& trace : tree) EXPECT_TRUE(save(store, trace)) << store.why();
     EXPECT_TRUE(store.put_kernel("kernel", kernel, "text"));
     EXPECT_TRUE(store.put_kernel("other", "small", "text"));
   }
+
+  bool save(Store& store, const Trace& trace) const { return store.save_trace("f", trace, "job", trace.number == 0 ? nullptr : &root); }
 
   // What comes back is right or not there.
   void expect_right_or_missing(Store& store) const {
@@ -47,7 +49,7 @@ struct Sample {
   }
   // What a process does that finds nothing: it makes it again.
   void make_again(Store& store) const {
-    for (const Trace& trace : tree) store.save_trace("f", trace, "job");
+    for (const Trace& trace : tree) save(store, trace);
     store.put_kernel("kernel", kernel, "text");
     store.put_kernel("other", "small", "text");
   }
@@ -211,7 +213,7 @@ TEST(Damage, AFaultAtEveryCall) {
       set_fault_hook(inject);
       store.open(sample.file, sample.options);
       sample.expect_right_or_missing(store);
-      const bool saved = store.save_trace("f", sample.all[2], "job");
+      const bool saved = sample.save(store, sample.all[2]);
       const bool put = store.put_kernel("new", "new object", "");
       const bool fired = countdown < 0;
       set_fault_hook(nullptr);

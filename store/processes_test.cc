@@ -110,11 +110,12 @@ TEST(Processes, ForkedChildGoesOn) {
   TempDir directory;
   Store store;
   ASSERT_TRUE(store.open(directory.file()));
-  ASSERT_TRUE(store.save_trace("f", root_trace()));
+  const Trace root = root_trace();
+  ASSERT_TRUE(store.save_trace("f", root));
   const pid_t child = in_child([&] {
     if (store.load_traces("f").size() != 1) return 1;
     if (!store.put_kernel("child", "object", "")) return 2;
-    if (!store.save_trace("f", side_trace(root_trace(), 1))) return 3;
+    if (!store.save_trace("f", side_trace(root_trace(), 1), "", &root)) return 3;
     return 0;
   });
   EXPECT_TRUE(store.put_kernel("parent", "object", "") || !store.why().empty());

@@ -117,7 +117,6 @@ void Store::Impl::touch(const char* table, const std::string& key) {
 
 bool Store::drop_function(const std::string& function_key) {
   return impl_->guarded(false, [&] {
-    impl_->known.erase(function_key);
     Transaction transaction(impl_->database);
     impl_->drop_function(function_key);
     transaction.commit();
@@ -128,7 +127,6 @@ bool Store::drop_function(const std::string& function_key) {
 bool Store::clear() {
   return impl_->guarded(false, [&] {
     Database& database = impl_->database;
-    impl_->known.clear();
     {
       Transaction transaction(database);
       for (const Table* table : all_tables()) database.run(std::string("DELETE FROM ") + table->name);

@@ -148,7 +148,6 @@ bool Store::open(const std::string& path, const Options& options) {
   {
     std::lock_guard lock(impl_->mutex);
     impl_->disconnect();
-    impl_->known.clear();
     impl_->reason.clear();
     impl_->configured = path;
     impl_->options = options;

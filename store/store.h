@@ -59,9 +59,9 @@ class Store {
   std::string why() const;
 
   // Keeps a verified trace under its number. True also if exactly this trace is there already. False if another one has the number, and for
-  // a side trace whose parent was neither saved nor loaded by this object, or is no longer in the file: facts a side trace relies on are
-  // those of its own parent. `name` (module.function) is for people.
-  bool save_trace(const std::string& function_key, const Trace& trace, const std::string& name = "");
+  // a side trace unless `parent`, the very trace it was recorded from, is what is kept under the parent's number: the facts it relies on
+  // are those of its own parent, and another process may have kept another trace there. `name` (module.function) is for people.
+  bool save_trace(const std::string& function_key, const Trace& trace, const std::string& name = "", const Trace* parent = nullptr);
   // All traces of a function's tree that are sound and fit each other, by number; numbers may have gaps. Each passed verify() and
   // verify_links().
   std::vector<Trace> load_traces(const std::string& function_key);

@@ -2,7 +2,6 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <map>
 #include <mutex>
 
 #include "store/place.h"
@@ -66,8 +65,6 @@ struct Store::Impl {
   Database database;
   pid_t pid;  // whose connection it is
   Counters counters{};
-  // Sums of the rows this object saved or loaded: what a side trace to be saved hangs on.
-  std::map<std::string, std::map<int32_t, Digest>> known;
 };
 
 int64_t now();  // seconds since 1970

@@ -55,20 +55,23 @@ std::optional<TraceRow> read_trace_row(Database& database, const std::string& ke
   return read_trace_row(statement, key);
 }
 
+// What a side trace hangs on: its parent's bytes. With the parent's own link, the whole way up to the root.
+std::string link_to(const std::string& data) { return std::string(bytes(sha256(data))); }
+
 struct Loaded {
   std::vector<Trace> traces;
-  std::vector<Digest> sums;
-  std::vector<std::string> links;
+  std::vector<std::string> own;    // link_to() it
+  std::vector<std::string> links;  // to its parent; "" for others
 
   void remove(size_t i) {
     const auto at = static_cast<ptrdiff_t>(i);
-    traces.erase(traces.begin() + at), sums.erase(sums.begin() + at), links.erase(links.begin() + at);
+    traces.erase(traces.begin() + at), own.erase(own.begin() + at), links.erase(links.begin() + at);
   }
   // The very parent it was recorded from is here.
   bool linked(size_t i) const {
     if (traces[i].anchor != AnchorKind::exit) return links[i].empty();
     for (size_t k = 0; k < traces.size(); k++) {
-      if (traces[k].number == traces[i].parent) return links[i] == bytes(sums[k]);
+      if (traces[k].number == traces[i].parent) return links[i] == own[k];
     }
     return false;
   }
@@ -101,7 +104,7 @@ Loaded decode_rows(const std::vector<TraceRow>& rows, std::vector<Value>* bad) {
     // A damaged index may show a row twice.
     if (!loaded.traces.empty() && loaded.traces.back().number >= trace->number) continue;
     loaded.traces.push_back(std::move(*trace));
-    loaded.sums.push_back(row.sum);
+    loaded.own.push_back(link_to(row.data));
     loaded.links.push_back(row.link);
   }
   return loaded;
@@ -115,7 +118,7 @@ void upsert_function(Database& database, const std::string& key, const std::stri
 
 }  // namespace
 
-bool Store::save_trace(const std::string& key, const Trace& trace, const std::string& name) {
+bool Store::save_trace(const std::string& key, const Trace& trace, const std::string& name, const Trace* parent) {
   Impl& s = *impl_;
   return s.guarded(false, [&] {
     if (key.size() > kMaxKey || trace.number >= kMaxTraces || !dalsegno::verify(trace).empty())
@@ -125,25 +128,19 @@ bool Store::save_trace(const std::string& key, const Trace& trace, const std::st
     Transaction transaction(s.database);
     std::string link;
     if (trace.anchor == AnchorKind::exit) {
-      const auto& mine = s.known[key];
-      const auto parent = mine.find(trace.parent);
       const auto row = read_trace_row(s.database, key, trace.parent);
-      if (parent == mine.end() || !row || !row->sound || row->sum != parent->second) return false;
-      link = bytes(row->sum);
+      if (parent == nullptr || !row || !row->sound || row->data != encode_trace(*parent)) return false;
+      link = link_to(row->data);
     }
     const Digest sum = trace_sum(key, trace.number, link, data);
     const auto there = read_trace_row(s.database, key, trace.number);
-    if (there && there->sound) {
-      if (there->sum == sum) s.known[key][trace.number] = sum;
-      return there->sum == sum;
-    }
+    if (there && there->sound) return there->sum == sum;
     s.make_room(data.size() + 300 * trace.ops.size());
     s.drop_trace(key, int64_t{trace.number});
     Inserter(s.database, tables::trace_data).add({key, int64_t{trace.number}, Blob{link}, Blob{data}});
     upsert_function(s.database, key, name);
     describe_trace(s.database, key, trace, static_cast<int64_t>(data.size()));
     transaction.commit();
-    s.known[key][trace.number] = sum;
     s.counters.saves++;
     return true;
   });
@@ -156,8 +153,6 @@ std::vector<Trace> Store::load_traces(const std::string& key) {
     Loaded loaded = decode_rows(read_trace_rows(s.database, key), &bad);
     prune(&loaded, &orphans);
     s.counters.damaged += bad.size();
-    auto& known = s.known[key];
-    for (size_t i = 0; i < loaded.traces.size(); i++) known[loaded.traces[i].number] = loaded.sums[i];
     bad.insert(bad.end(), orphans.begin(), orphans.end());
     try {
       if (!bad.empty()) {

@@ -44,13 +44,13 @@ TEST_F(StoreTest, RandomTracesComeBack) {
 TEST_F(StoreTest, WholeTree) {
   const Trace root = root_trace(), one = side_trace(root, 1), two = side_trace(one, 5);
   EXPECT_TRUE(store.save_trace("f", root));
-  EXPECT_TRUE(store.save_trace("f", one));
-  EXPECT_TRUE(store.save_trace("f", two));
-  EXPECT_TRUE(store.save_trace("f", two));  // the same again
+  EXPECT_TRUE(store.save_trace("f", one, "", &root));
+  EXPECT_TRUE(store.save_trace("f", two, "", &one));
+  EXPECT_TRUE(store.save_trace("f", two, "", &one));  // the same again
   Store other;
   ASSERT_TRUE(other.open(file));
   EXPECT_EQ(other.load_traces("f"), (std::vector<Trace>{root, one, two}));
-  EXPECT_TRUE(other.save_trace("f", side_trace(two, 6)));  // what was loaded can be built on
+  EXPECT_TRUE(other.save_trace("f", side_trace(two, 6), "", &two));  // what was loaded can be built on
 }
 
 // Two processes recorded the same function on different inputs: the first one's tree is kept, the other's side traces never get into it.
@@ -62,13 +62,15 @@ TEST_F(StoreTest, ASideTraceStaysWithItsOwnParent) {
   ASSERT_TRUE(other.open(file));
   EXPECT_TRUE(store.save_trace("f", root));
   EXPECT_FALSE(other.save_trace("f", other_root));
-  EXPECT_FALSE(other.save_trace("f", side_trace(other_root, 1)));
-  EXPECT_TRUE(store.save_trace("f", side_trace(root, 1)));
+  EXPECT_FALSE(other.save_trace("f", side_trace(other_root, 1), "", &other_root));
+  EXPECT_FALSE(store.save_trace("f", side_trace(root, 1)));
+  EXPECT_TRUE(store.save_trace("f", side_trace(root, 1), "", &root));
   EXPECT_EQ(other.load_traces("f").size(), 2u);
   // The parent goes away and another comes in its place.
   raw_sql(file, "DELETE FROM trace_data WHERE number = 0");
-  EXPECT_FALSE(store.save_trace("f", side_trace(root, 2)));
+  EXPECT_FALSE(store.save_trace("f", side_trace(root, 2), "", &root));
   EXPECT_TRUE(other.save_trace("f", other_root));
+  EXPECT_FALSE(store.save_trace("f", side_trace(root, 2), "", &root));
   EXPECT_EQ(store.load_traces("f"), std::vector<Trace>{other_root});
   EXPECT_EQ(store.stats().traces, 1u);  // the orphan was deleted
 }
@@ -163,7 +165,7 @@ TEST_F(StoreTest, QueryOnlyReads) {
 TEST_F(StoreTest, RowsForPeople) {
   const Trace root = root_trace();
   ASSERT_TRUE(store.save_trace("f", root, "module.job"));
-  ASSERT_TRUE(store.save_trace("f", side_trace(root, 1), "module.job"));
+  ASSERT_TRUE(store.save_trace("f", side_trace(root, 1), "module.job", &root));
   ASSERT_TRUE(store.save_segments("f", 0, {"v4 v6"}));
   auto one = [&](const char* sql) { return store.query(sql).rows.at(0).at(0); };
   EXPECT_EQ(one("SELECT name FROM functions"), Value(std::string("module.job")));
