@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from dalsegno import _hooktest as hooktest
-from tests import hook_places, hook_programs
+from tests import hook_block_programs, hook_places, hook_programs
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the programs' own
 
-_HERE = {__file__, hook_programs.__file__}
+_HERE = {__file__, hook_programs.__file__, hook_block_programs.__file__}
 _OWN_NAMES = {"run_program", "raise_there", "test_throw"}
 
 
