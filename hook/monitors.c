@@ -11,23 +11,26 @@
 
 unsigned char dalsegno_global_tools(PyThreadState* thread, int event) { return thread->interp->monitors.tools[event]; }
 
-static unsigned char any_of(const uint8_t* events, size_t count) {
-  unsigned char tools = 0;
-  for (size_t i = 0; i < count; ++i) tools |= events[i];
-  return tools;
-}
+_Static_assert(sizeof(_Py_GlobalMonitors) >= 8 && sizeof(_Py_GlobalMonitors) <= 16, "two overlapping words cover all events");
 
-unsigned char dalsegno_any_global_tools(PyThreadState* thread) {
-  return any_of(thread->interp->monitors.tools, sizeof thread->interp->monitors.tools);
+/* Replay asks this on every call. */
+int dalsegno_any_global_event(PyThreadState* thread, unsigned char tools) {
+  const uint8_t* events = thread->interp->monitors.tools;
+  uint64_t first, last;
+  memcpy(&first, events, 8);
+  memcpy(&last, events + sizeof(_Py_GlobalMonitors) - 8, 8);
+  return ((first | last) & tools * UINT64_C(0x0101010101010101)) != 0;
 }
 
 unsigned char dalsegno_local_tools(PyCodeObject* code, int event) {
   return code->_co_monitoring == NULL ? 0 : code->_co_monitoring->local_monitors.tools[event];
 }
 
-unsigned char dalsegno_any_local_tools(PyCodeObject* code) {
+int dalsegno_any_local_event(PyCodeObject* code, unsigned char tools) {
   if (code->_co_monitoring == NULL) return 0;
-  return any_of(code->_co_monitoring->local_monitors.tools, _PY_MONITORING_LOCAL_EVENTS);
+  unsigned char found = 0;
+  for (int i = 0; i < _PY_MONITORING_LOCAL_EVENTS; ++i) found |= code->_co_monitoring->local_monitors.tools[i];
+  return (found & tools) != 0;
 }
 #else
 typedef int dalsegno_no_monitors; /* a translation unit may not be empty */

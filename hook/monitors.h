@@ -7,12 +7,12 @@ extern "C" {
 
 /* The tools (bit set) that have the event on for all code. */
 unsigned char dalsegno_global_tools(PyThreadState* thread, int event);
-/* The tools (bit set) that have any event on for all code. */
-unsigned char dalsegno_any_global_tools(PyThreadState* thread);
+/* Whether one of these tools (bit set) has any event on for all code. */
+int dalsegno_any_global_event(PyThreadState* thread, unsigned char tools);
 /* The tools (bit set) that have the event on for this code object. */
 unsigned char dalsegno_local_tools(PyCodeObject* code, int event);
-/* The tools (bit set) that have any event on for this code object. */
-unsigned char dalsegno_any_local_tools(PyCodeObject* code);
+/* Whether one of these tools (bit set) has any event on for this code object. */
+int dalsegno_any_local_event(PyCodeObject* code, unsigned char tools);
 
 #ifdef __cplusplus
 }

@@ -134,10 +134,10 @@ bool init_observe() {
 bool thread_observed() {
   PyThreadState* thread = PyThreadState_Get();
   if (thread->c_tracefunc != nullptr || thread->c_profilefunc != nullptr) return true;
-  return (dalsegno_any_global_tools(thread) & kUserTools & ~tool_bit(g_tool)) != 0;
+  return dalsegno_any_global_event(thread, kUserTools & ~tool_bit(g_tool)) != 0;
 }
 
-bool code_observed(PyCodeObject* code) { return (dalsegno_any_local_tools(code) & kUserTools & ~tool_bit(g_tool)) != 0; }
+bool code_observed(PyCodeObject* code) { return dalsegno_any_local_event(code, kUserTools & ~tool_bit(g_tool)) != 0; }
 
 }  // namespace dalsegno::hook
 #endif
