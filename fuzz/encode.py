@@ -54,10 +54,21 @@ class Encoder:
             return encoder(self, value)
         if isinstance(value, np.generic):
             return self._numpy_scalar(value)
+        if isinstance(value, np.ndarray):
+            return (
+                "array of a subclass",
+                type(value).__qualname__,
+                *self._mutable(
+                    value, lambda: (self._array_facts(value), self.encode(getattr(value, "__dict__", None)))
+                ),
+            )
+        if isinstance(value, tuple):
+            return (type(value).__qualname__, *self._tuple(value))
         if isinstance(value, BaseException):
             return ("exception", *self._mutable(value, lambda: (type(value).__qualname__, self.encode(value.args))))
-        if callable(value):
-            return ("callable", getattr(value, "__qualname__", type(value).__qualname__))
+        name = getattr(value, "__qualname__", None)
+        if name is not None:
+            return ("callable", name)
         return self._instance(value)
 
     # ---- numbers
@@ -146,9 +157,14 @@ class Encoder:
         return self._number(root, self._memories), offset
 
     def _instance(self, value: Any) -> Encoded:
-        if hasattr(value, "__dict__"):
-            return ("object", type(value).__qualname__, *self._mutable(value, lambda: (self._dict(vars(value)),)))
+        if hasattr(value, "__dict__") or hasattr(type(value), "__slots__"):
+            return ("object", type(value).__qualname__, *self._mutable(value, lambda: self._attributes(value)))
         return ("other", type(value).__qualname__, plain_text(repr(value)))
+
+    def _attributes(self, value: Any) -> Encoded:
+        slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ()) if hasattr(value, name)]
+        named = {name: getattr(value, name) for name in slots} | getattr(value, "__dict__", {})
+        return tuple((name, self.encode(item)) for name, item in named.items())
 
 
 def _bits(value: np.ndarray[Any, Any]) -> bytes:

@@ -8,58 +8,11 @@ from hypothesis import strategies as st
 
 from .chooser import Chooser, Weighted
 from .expressions import Expressions
+from .module_parts import PARTS, PRELUDE, REBINDINGS
 from .program import ERRSTATES, WARNING_MODES, Program
 from .scope import Helper, Parameter, Scope
 from .statements import write_function
 from .values import Arguments, ArgumentWriter
-
-_PRELUDE = """\
-import contextlib
-import functools
-import warnings
-import numpy as np
-
-SCALE = {scale}
-LIMIT = {limit}
-TABLE = {{'a': 1}}
-LOG = []
-"""
-
-_BOX = """
-
-class Box:
-    def __init__(self, value):
-        self.value = value
-        self.items = []
-    def total(self, extra=0):
-        self.items.append(extra)
-        return self.value + extra
-    @property
-    def double(self):
-        return self.value * 2
-    def __enter__(self):
-        return self
-    def __exit__(self, *_):
-        LOG.append('left')
-        return False
-"""
-
-_NUMBERS = """
-
-def numbers(n):
-    for i in range(n):
-        yield i * SCALE
-"""
-
-_RECURSIVE = """
-
-def recursive(n, x):
-    if n <= 0:
-        return x
-    return recursive(n - 1, x + LIMIT)
-"""
-
-_PARTS = (("Box", _BOX), ("numbers", _NUMBERS), ("recursive", _RECURSIVE))  # written only where they are used
 
 _ENTRY_KINDS: Weighted[str] = Weighted(
     [(10, "num"), (10, "arr"), (5, "int"), (3, "bool"), (5, "list"), (3, "dict"), (2, "str"), (2, "tuple"), (1, "mask")]
@@ -67,16 +20,6 @@ _ENTRY_KINDS: Weighted[str] = Weighted(
 _HELPER_KINDS: Weighted[str] = Weighted([(10, "arr"), (8, "num"), (3, "int"), (2, "list"), (1, "bool"), (1, "dict")])
 _RETURN_KINDS: Weighted[str] = Weighted([(10, "arr"), (8, "num"), (2, "list"), (1, "bool"), (2, "int"), (1, "mask")])
 _DEFAULTS = {"num": ("0.5", "2"), "int": ("2", "1"), "bool": ("False", "True"), "list": ("()",)}
-_REBINDINGS = (
-    "SCALE = 3",
-    "SCALE = 0.5",
-    "LIMIT = -1",
-    "LIMIT = 2",
-    "TABLE['a'] = 5",
-    "SCALE = np.float64(2)",
-    "LOG.clear()",
-    "TABLE = {'a': 0.5}",
-)
 
 
 class _ProgramWriter:
@@ -92,11 +35,11 @@ class _ProgramWriter:
         parameters = self._parameters(_ENTRY_KINDS, chooser.integer(1, 4))
         functions += ["", "", *self._entry(parameters)]
         body = "\n".join(functions) + "\n"
-        prelude = _PRELUDE.format(scale=chooser.pick(("2", "0.5", "1")), limit=chooser.pick(("1.5", "0", "3")))
-        source = prelude + "".join(text for word, text in _PARTS if word in body) + body
+        prelude = PRELUDE.format(scale=chooser.pick(("2", "0.5", "1")), limit=chooser.pick(("1.5", "0", "3")))
+        source = prelude + "".join(text for word, text in PARTS.items() if word in body) + body
         return Program(
             source,
-            self._calls(parameters),
+            self._calls(parameters, source),
             warnings=chooser.pick(WARNING_MODES) if chooser.chance(15) else WARNING_MODES[0],
             errstate=chooser.pick(ERRSTATES) if chooser.chance(20) else ERRSTATES[0],
             keep_results=not chooser.chance(25),
@@ -125,7 +68,10 @@ class _ProgramWriter:
         scope = self._scope(max_loops=1)
         if index:  # calls of helpers in loops of helpers would multiply
             scope.helpers = scope.helpers[-1:]
-        lines = write_function(chooser, helper, scope, chooser.integer(0, 4), lambda made: made.expression(kind, 3))
+        decorator = "@jit" if chooser.chance(12) else ""
+        lines = write_function(
+            chooser, helper, scope, chooser.integer(0, 4), lambda made: made.expression(kind, 3), decorator
+        )
         self._helpers.append(helper)
         return lines
 
@@ -157,7 +103,7 @@ class _ProgramWriter:
 
     # ---- calls
 
-    def _calls(self, parameters: tuple[Parameter, ...]) -> str:
+    def _calls(self, parameters: tuple[Parameter, ...], source: str) -> str:
         chooser = self._chooser
         writer = ArgumentWriter(chooser)
         kinds = [(p.name, p.kind) for p in parameters]
@@ -166,7 +112,7 @@ class _ProgramWriter:
         lines = ["def calls():"]
         for number in range(chooser.integer(2, 7)):
             if chooser.chance(12):
-                lines.append(f"    yield {self._rebinding()!r}")
+                lines.append(f"    yield {self._rebinding(source)!r}")
             if seen and chooser.chance(40):
                 arguments = chooser.pick(seen)
             else:
@@ -199,12 +145,15 @@ class _ProgramWriter:
         inner = ", ".join(positional) + ","
         return f"(({inner}), {{{', '.join(f'{k!r}: {v}' for k, v in keyword.items())}}})"
 
-    def _rebinding(self) -> str:
+    def _rebinding(self, source: str) -> str:
         if self._helpers and self._chooser.chance(30):
             helper = self._chooser.pick(self._helpers)
             names = ", ".join(p.name + (f"={p.default}" if p.default else "") for p in helper.parameters)
+            if helper.parameters[-1].default and self._chooser.chance(30):
+                return f"{helper.name}.__defaults__ = ({helper.parameters[-1].default},)"
             return f"def {helper.name}({names}): return a"
-        return self._chooser.pick(_REBINDINGS)
+        sensible = [statement for statement, needed in REBINDINGS if needed in source]
+        return self._chooser.pick(sensible) if sensible else "SCALE = 3"
 
 
 @st.composite

@@ -5,9 +5,8 @@ from __future__ import annotations
 from .chooser import Weighted
 
 ASSIGNED_KINDS: Weighted[str] = Weighted(
-    [(10, "num"), (16, "arr"), (5, "int"), (3, "mask"), (5, "odd"), (3, "bool"), (3, "str"), (5, "list"), (2,
-     "tuple"), (3, "dict"),
-     (2, "set"), (2, "arrs"), (3, "box"), (2, "fn")]
+    [(10, "num"), (16, "arr"), (5, "int"), (3, "mask"), (5, "odd"), (3, "bool"), (3, "str"), (5, "list"),
+     (2, "tuple"), (3, "dict"), (2, "set"), (2, "arrs"), (3, "box"), (2, "fn")]
 )  # fmt: skip
 
 # One-line statements on what is bound already.
@@ -73,6 +72,17 @@ SIMPLE: Weighted[str] = Weighted(
         (2, "<boolvar> = <bool>"),
         (1, "<arrvar:1>.shape = <arrvar:1>.shape"),
         (1, "import math"),
+        (2, "SETTINGS.rate = <num>"),
+        (1, "SETTINGS.rate += <num>"),
+        (1, "setattr(SETTINGS, <key>, <num>)"),
+        (1, "Derived.scale = <num>"),
+        (1, "raising(<num>)"),
+        (1, "LOG.append(raising)"),
+        (1, "del TABLE[<key>]"),
+        (1, "from math import floor as fl"),
+        (1, "print(Money(<num>) == <num>, f'{Money(2):x}')"),
+        (1, "LOG.append(<listvar>)"),
+        (1, "LOG[-1:] = [<num>]"),
     ]
 )
 

@@ -179,11 +179,7 @@ class Body:
             if self._chooser.chance(40):
                 self.bind("str", self._chooser.pick((f"str({name})", f"type({name}).__name__", f"repr({name})")), 50)
             if self._chooser.chance(15):
-                self.line(
-                    self._chooser.pick(
-                        ("raise", f"raise ValueError('again') from {name}", "raise RuntimeError('other')")
-                    )
-                )
+                self.line(self._chooser.pick(_RAISE_AGAIN).replace("$e", name))
             self._statement()
         self._depth -= 1
 
@@ -191,20 +187,15 @@ class Body:
         self.line(f"if {self.expression('bool', 2)}:")
         self.line(_INDENT + self.fill("raise <error>(<str>)", 1))
 
-    def _return(self) -> None:
+    def _leave(self) -> None:
         self.line(f"if {self.expression('bool', 2)}:")
-        self.line(_INDENT + "return " + self.expression(self._chooser.pick(("num", "arr", "list"))))
+        if self._scope.loop_depth and self._chooser.chance(60):
+            self.line(_INDENT + self._chooser.pick(("continue", "break")))
+        else:
+            self.line(_INDENT + "return " + self.expression(self._chooser.pick(("num", "arr", "list"))))
 
     def _with(self) -> None:
-        manager = self._chooser.pick(
-            (
-                "np.errstate(all='<errmode>')",
-                "contextlib.suppress(<error>)",
-                "Box(<num>)",
-                "np.errstate(divide='<errmode>', invalid='<errmode>')",
-            )
-        )
-        self.line(f"with {self.fill(manager)}:")
+        self.line(f"with {self.fill(self._chooser.pick(_MANAGERS))}:")
         self.block()
 
     def _closure(self) -> None:
@@ -258,6 +249,24 @@ class Body:
         self._depth -= 1
 
 
+_MANAGERS = (
+    "np.errstate(all='<errmode>')",
+    "contextlib.suppress(<error>)",
+    "Box(<num>)",
+    "np.errstate(divide='<errmode>', invalid='<errmode>')",
+    "Swallow()",
+    "section(<num>)",
+    "Swallow(), section(<num>)",
+)
+_RAISE_AGAIN = (
+    "raise",
+    "raise ValueError('again') from $e",
+    "raise RuntimeError('other')",
+    "raise KeyError('none') from None",
+    "$e.add_note('noted')",
+    "raise $e",
+)
+
 _Writer = Callable[[Body], None]
 _DEEP: Weighted[_Writer] = Weighted([(3, Body._assign), (5, Body._simple)])
 _STATEMENTS: Weighted[_Writer] = Weighted(
@@ -272,7 +281,7 @@ _STATEMENTS: Weighted[_Writer] = Weighted(
         (4, Body._while),
         (6, Body._try),
         (2, Body._raise),
-        (2, Body._return),
+        (2, Body._leave),
         (3, Body._with),
         (3, Body._closure),
         (4, Body._view),

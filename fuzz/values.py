@@ -16,7 +16,9 @@ SHAPES: Weighted[Shape] = Weighted(
      1)), (2, (1, 4)),
      (3, (17,)), (2, (130,)), (2, (5, 7)), (1, (0, 3)), (1, (2, 3, 4)), (2, (1000,)), (1, (33, 9)), (1, (1, 1))]
 )  # fmt: skip
-DTYPES: Weighted[str] = Weighted([(16, "float64"), (4, "int64"), (4, "float32"), (4, "int32"), (3, "bool")])
+DTYPES: Weighted[str] = Weighted(
+    [(16, "float64"), (4, "int64"), (4, "float32"), (4, "int32"), (3, "bool"), (1, "other")]
+)
 _FLOATS = ("1.0", "2.5", "-1.5", "0.5", "3.0", "0.1", "-0.25", "100.0")
 _SPECIAL_FLOATS = (
     "0.0",
@@ -35,6 +37,16 @@ _SPECIAL_FLOATS = (
 _INTS = ("1", "2", "3", "0", "-1", "7", "100", "-13")
 _SPECIAL_INTS = {"int32": ("2**31-1", "-2**31", "0", "65536"), "int64": ("2**63-1", "-2**63", "2**53+1", "0")}
 _FLOAT32_SPECIAL = ("0.0", "-0.0", "np.nan", "np.inf", "-np.inf", "3e38", "1e-45", "1e-39", "16777217.0")
+_OTHER_DTYPES: dict[str, tuple[str, ...]] = {
+    "uint8": ("1", "2", "200", "0"),
+    "int16": ("1", "-2", "300", "0"),
+    "uint64": ("1", "2", "2**64-1", "0"),
+    "float16": ("1.0", "0.1", "-0.0", "60000.0"),
+    "complex128": ("1.0", "1j", "-2.5", "1+2j"),
+    "object": ("1", "2.5", "-3", "True"),
+    ">f8": ("1.0", "0.5", "-3.0", "np.nan"),
+    "M8[s]": ("0", "1000"),
+}
 SCALARS = {
     "num": (
         "2",
@@ -147,6 +159,7 @@ class ArgumentWriter:
     def _array(self, shape: Shape, dtype: str) -> str:
         chooser = self._chooser
         if not shape:
+            dtype = "float32" if dtype == "other" else dtype
             return f"np.array({self._items(dtype, 1)[1:-1]}, '{dtype}')"
         layout = chooser.weighted(_LAYOUTS)
         if layout == "transposed":
@@ -161,10 +174,14 @@ class ArgumentWriter:
             return self._plain((shape[0] + 1, *shape[1:]), dtype) + "[1:]"
         if layout == "broadcast":
             return f"np.broadcast_to({self._array((), dtype)}, {shape})"
+        if layout == "subclass":
+            return f"{self._plain(shape, dtype)}.view(np.recarray)"
         return self._plain(shape, dtype)
 
     def _plain(self, shape: Shape, dtype: str) -> str:
         size = int(np.prod(shape))
+        if dtype == "other":
+            dtype = self._chooser.pick(tuple(_OTHER_DTYPES))
         if len(shape) == 1 and 1 <= size <= 3:
             return f"np.array({self._items(dtype, size)}, '{dtype}')"
         return f"np.resize(np.array({self._items(dtype, self._chooser.integer(1, 4))}, '{dtype}'), {shape})"
@@ -172,8 +189,10 @@ class ArgumentWriter:
     def _items(self, dtype: str, count: int) -> str:
         chooser = self._chooser
         special = chooser.chance(25)
-        if dtype == "bool":
-            pool: tuple[str, ...] = ("True", "False")
+        if dtype in _OTHER_DTYPES:
+            pool: tuple[str, ...] = _OTHER_DTYPES[dtype]
+        elif dtype == "bool":
+            pool = ("True", "False")
         elif dtype.startswith("float"):
             pool = _FLOATS + ((_SPECIAL_FLOATS if dtype == "float64" else _FLOAT32_SPECIAL) if special else ())
         else:
@@ -182,5 +201,14 @@ class ArgumentWriter:
 
 
 _LAYOUTS: Weighted[str] = Weighted(
-    [(30, "plain"), (4, "fortran"), (4, "transposed"), (5, "strided"), (4, "negative"), (3, "offset"), (1, "broadcast")]
+    [
+        (30, "plain"),
+        (4, "fortran"),
+        (4, "transposed"),
+        (5, "strided"),
+        (4, "negative"),
+        (3, "offset"),
+        (1, "broadcast"),
+        (1, "subclass"),
+    ]
 )

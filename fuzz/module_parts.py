@@ -1,0 +1,211 @@
+"""What modules are made of besides generated functions: a head, and classes and functions where they are used."""
+
+from __future__ import annotations
+
+PRELUDE = """\
+import collections
+import contextlib
+import functools
+import types
+import warnings
+import numpy as np
+
+SCALE = {scale}
+LIMIT = {limit}
+TABLE = {{'a': 1}}
+LOG = []
+SETTINGS = types.SimpleNamespace(rate=1.5)
+"""
+
+_BOX = """
+
+class Box:
+    def __init__(self, value):
+        self.value = value
+        self.items = []
+    def total(self, extra=0):
+        self.items.append(extra)
+        return self.value + extra
+    @property
+    def double(self):
+        return self.value * 2
+    def __enter__(self):
+        return self
+    def __exit__(self, *_):
+        LOG.append('left')
+        return False
+"""
+
+_SWALLOW = """
+
+class Swallow:
+    def __enter__(self):
+        return 1
+    def __exit__(self, kind, value, traceback):
+        LOG.append(kind and kind.__name__)
+        return kind is not None and issubclass(kind, ArithmeticError)
+"""
+
+_MONEY = """
+
+class Money:
+    __slots__ = ('amount',)
+    def __init__(self, amount):
+        self.amount = amount
+    def __add__(self, other):
+        return Money(self.amount + getattr(other, 'amount', other))
+    def __radd__(self, other):
+        return Money(other + self.amount)
+    def __neg__(self):
+        return Money(-self.amount)
+    def __lt__(self, other):
+        return self.amount < other
+    def __eq__(self, other):
+        return self.amount == other
+    def __bool__(self):
+        return bool(self.amount)
+    def __len__(self):
+        return 2
+    def __getitem__(self, index):
+        if index > 3:
+            raise IndexError(index)
+        return self.amount + index
+    def __setitem__(self, index, value):
+        self.amount = value
+    def __contains__(self, item):
+        return item == self.amount
+    def __iter__(self):
+        yield self.amount
+        yield 1
+    def __call__(self, x, *more):
+        return x * self.amount
+    def __getattr__(self, name):
+        if name == 'other':
+            return 7
+        raise AttributeError(name)
+    def __format__(self, spec):
+        return 'money' + spec
+"""
+
+_DERIVED = """
+
+class Base:
+    scale = 2
+    def of(self, x):
+        return x * self.scale
+    @classmethod
+    def make(cls, x):
+        made = cls()
+        made.scale = x
+        return made
+    @staticmethod
+    def plain(x):
+        return x + 1
+
+
+class Derived(Base):
+    def of(self, x):
+        return super().of(x) + 1
+    @jit
+    def jitted(self, x):
+        return x + self.scale
+"""
+
+_NUMBERS = """
+
+def numbers(n):
+    for i in range(n):
+        yield i * SCALE
+"""
+
+_RECURSIVE = """
+
+def recursive(n, x):
+    if n <= 0:
+        return x
+    return recursive(n - 1, x + LIMIT)
+"""
+
+_DEEP = """
+
+@jit
+def deep(n, x):
+    if n <= 0:
+        return x
+    return deep(n - 1, x + LIMIT) - 1
+"""
+
+_ADDER = """
+
+def make_adder(n):
+    def add(x):
+        nonlocal n
+        n += 1
+        return x + n
+    return add
+
+
+ADDER = make_adder(2)
+"""
+
+_SECTION = """
+
+@contextlib.contextmanager
+def section(x):
+    LOG.append('in')
+    try:
+        yield x
+    finally:
+        LOG.append('out')
+"""
+
+_SMALL_FUNCTIONS = {
+    "cached": "@functools.lru_cache\ndef cached(x):\n    LOG.append(x)\n    return x + 1\n",
+    "variadic": "def variadic(*args, scale=1, **more):\n    return sum(args) * scale + len(more)\n",
+    "only": "def only(x, /, y=1, *, k=2):\n    return x - k * y\n",
+    "raising": "def raising(x):\n    if x > 1:\n        raise ValueError('too much')\n    return x + 1\n",
+    "stepped": "def stepped(x, seen=[]):\n    seen.append(x)\n    return len(seen)\n",
+    "Point": "Point = collections.namedtuple('Point', 'x y')\n",
+}
+
+# Name that stands for the part in a source -> the part.
+PARTS: dict[str, str] = {
+    "Box": _BOX,
+    "Swallow": _SWALLOW,
+    "Money": _MONEY,
+    "Derived": _DERIVED,
+    "numbers": _NUMBERS,
+    "recursive": _RECURSIVE,
+    "deep": _DEEP,
+    "ADDER": _ADDER,
+    "section": _SECTION,
+    **{name: "\n\n" + text for name, text in _SMALL_FUNCTIONS.items()},
+}
+
+# Statements between two calls; the second column: what must be in the source for it to make sense.
+REBINDINGS: tuple[tuple[str, str], ...] = (
+    ("SCALE = 3", "SCALE"),
+    ("SCALE = 0.5", "SCALE"),
+    ("LIMIT = -1", "LIMIT"),
+    ("LIMIT = 2", "LIMIT"),
+    ("SCALE = np.float64(2)", "SCALE"),
+    ("TABLE['a'] = 5", "TABLE"),
+    ("TABLE = {'a': 0.5}", "TABLE"),
+    ("LOG.clear()", "LOG"),
+    ("LOG = [1]", "LOG"),
+    ("SETTINGS.rate = 4", "SETTINGS"),
+    ("SETTINGS = types.SimpleNamespace(rate=-2)", "SETTINGS"),
+    ("Base.scale = 5", "Derived"),
+    ("Derived.of = lambda self, x: x", "Derived"),
+    ("Box.total = lambda self, extra=0: 7", "class Box"),
+    ("Box.double = 3", "class Box"),
+    ("ADDER = make_adder(7)", "ADDER"),
+    ("def numbers(n): return [1] * n", "def numbers"),
+    ("def raising(x): return -x", "def raising"),
+    ("only.__kwdefaults__ = {'k': 5}", "def only"),
+    ("variadic.__code__ = (lambda *args, scale=1, **more: scale).__code__", "def variadic"),
+    ("def len(x): return 2", "len("),
+    ("def abs(x): return x", "abs("),
+    ("del SCALE", "SCALE"),
+    ("def sum(x, start=0): return 4", "sum("),
+)
