@@ -201,6 +201,19 @@ class CompileThread {
     idle_.notify_all();
   }
 
+  // Between a fork's two calls no kernel is in work: a module imported by half would stay so in the child.
+  void pause() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++paused_;
+    idle_.wait(lock, [&] { return current_ == nullptr; });
+  }
+  void resume() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    --paused_;
+    wake_.notify_one();
+  }
+
+  // For forks that Python does not know of.
   void before_fork() {
     work_mutex.lock();
     mutex_.lock();
@@ -227,7 +240,7 @@ class CompileThread {
   void serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [&] { return !queue_.empty() && !stopped_; });
+      wake_.wait(lock, [&] { return !queue_.empty() && !stopped_ && paused_ == 0; });
       current_ = queue_.front();
       queue_.pop_front();
       lock.unlock();
@@ -243,19 +256,33 @@ class CompileThread {
   std::deque<Kernel*> queue_;
   Kernel* current_ = nullptr;
   bool running_ = false, stopped_ = false;
+  int paused_ = 0;
 };
 
 PyObject* stop_at_exit(PyObject*, PyObject*);
+PyObject* pause_for_fork(PyObject*, PyObject*);
+PyObject* resume_after_fork(PyObject*, PyObject*);
 PyMethodDef stop_method = {"stop_compiling", stop_at_exit, METH_NOARGS, nullptr};
+PyMethodDef pause_method = {"pause_compiling", pause_for_fork, METH_NOARGS, nullptr};
+PyMethodDef resume_method = {"resume_compiling", resume_after_fork, METH_NOARGS, nullptr};
 
-void register_exit() {
-  PyObject* atexit = PyImport_ImportModule("atexit");
-  PyObject* function = PyCFunction_New(&stop_method, nullptr);
-  PyObject* result = atexit && function ? PyObject_CallMethod(atexit, "register", "O", function) : nullptr;
-  Py_XDECREF(result);
+// module.name(*arguments, **keywords); all references are stolen, errors dropped.
+void call(const char* module_name, const char* name, PyObject* arguments, PyObject* keywords) {
+  PyObject* module = PyImport_ImportModule(module_name);
+  PyObject* function = module ? PyObject_GetAttrString(module, name) : nullptr;
+  Py_XDECREF(function && arguments ? PyObject_Call(function, arguments, keywords) : nullptr);
   Py_XDECREF(function);
-  Py_XDECREF(atexit);
+  Py_XDECREF(module);
+  Py_XDECREF(arguments);
+  Py_XDECREF(keywords);
   PyErr_Clear();
+}
+
+void register_hooks() {
+  call("atexit", "register", Py_BuildValue("(N)", PyCFunction_New(&stop_method, nullptr)), nullptr);
+  PyObject* resume = PyCFunction_New(&resume_method, nullptr);
+  call("os", "register_at_fork", PyTuple_New(0),
+       Py_BuildValue("{sNsOsN}", "before", PyCFunction_New(&pause_method, nullptr), "after_in_parent", resume, "after_in_child", resume));
 }
 
 // Never destroyed: its thread may outlive static destructors.
@@ -263,7 +290,7 @@ CompileThread& compile_thread() {
   static CompileThread* made = [] {
     static auto* t = new CompileThread;
     pthread_atfork([] { t->before_fork(); }, [] { t->after_fork_parent(); }, [] { t->after_fork_child(); });
-    register_exit();
+    register_hooks();
     return t;
   }();
   return *made;
@@ -279,6 +306,17 @@ void without_gil(Work work) {
 PyObject* stop_at_exit(PyObject*, PyObject*) {
   CompileThread& thread = compile_thread();  // made with the GIL
   without_gil([&] { thread.stop(); });
+  Py_RETURN_NONE;
+}
+
+PyObject* pause_for_fork(PyObject*, PyObject*) {
+  CompileThread& thread = compile_thread();
+  without_gil([&] { thread.pause(); });
+  Py_RETURN_NONE;
+}
+
+PyObject* resume_after_fork(PyObject*, PyObject*) {
+  compile_thread().resume();
   Py_RETURN_NONE;
 }
 

@@ -16,7 +16,7 @@ HUGE = np.full(40, 1e300)
 ONE_ZERO = np.where(np.arange(40) == 33, 0.0, 1.0)
 
 
-@pytest.fixture(autouse=True, scope="module", params=[1, 3], ids=["one thread", "threads"])
+@pytest.fixture(autouse=True, params=[1, 3], ids=["one thread", "threads"])
 def synchronous(request):
     segments.configure(kernels=True, background=False, threads=request.param)
     yield

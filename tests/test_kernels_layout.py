@@ -14,7 +14,7 @@ CHAIN = [("multiply", [~0, ~1]), ("add", [0, ~0]), ("maximum", [1, ~1])]
 LOOPS = [("exp", [~0]), ("multiply", [0, ~1]), ("sin", [1])]
 
 
-@pytest.fixture(autouse=True, scope="module", params=[1, 3])
+@pytest.fixture(autouse=True, params=[1, 3])
 def synchronous(request):
     """Compile on the caller's thread; launch on one, and on several."""
     segments.configure(kernels=True, background=False, threads=request.param)

@@ -11,7 +11,7 @@ from dalsegno._core import segments
 from tests import kernel_kit as kit
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True)
 def synchronous():
     """Compile on the caller's thread, launch on one."""
     segments.configure(kernels=True, background=False, threads=1)
