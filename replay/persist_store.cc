@@ -1,5 +1,7 @@
 #include "replay/persist_store.h"
 
+#include <pthread.h>
+
 #include <mutex>
 
 #include "store/place.h"
@@ -16,9 +18,18 @@ struct Process {
   bool opened = false;
 };
 
+Process* g_process = nullptr;
+void lock() { g_process->mutex.lock(); }
+void unlock() { g_process->mutex.unlock(); }
+
 Process& process() {
-  static Process* process = new Process;
-  return *process;
+  static Process* made = [] {
+    g_process = new Process;
+    // After the store's own handlers, so that they run inside: nobody holds this lock, either, while the process forks.
+    pthread_atfork(lock, unlock, unlock);
+    return g_process;
+  }();
+  return *made;
 }
 
 // The key is a kernel's whole text with its environment: rows are found by its digest, and people read it as the description.

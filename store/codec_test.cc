@@ -55,6 +55,31 @@ TEST(Codec, HostileLengths) {
   }
 }
 
+// The worked example of docs/store.md.
+TEST(Codec, WorkedExample) {
+  Trace t;
+  Op constant, end;
+  constant.kind = OpKind::constant;
+  constant.object = 1, constant.flags = kQuiet | kPure, constant.line = 1;
+  end.kind = OpKind::return_;
+  end.n_inputs = 1, end.line = 1;
+  t.ops = {constant, end};
+  t.inputs = {0};
+  t.objects = {{"self", "function:.."}, {"self.code.const[1]", "const:int:0x1"}};
+  ASSERT_EQ(verify(t), "");
+  const std::string header = "DSTR" + format_id() + "\n";
+  std::string expected("\x00\x00\x01\x01\x00\x00\x02", 7);
+  expected += std::string("\x01\x00\x03\x00\x02\x01\x01\x00\x00\x01\x01\x01\x02\x00", 14);
+  expected += static_cast<char>(OpKind::return_) + std::string("\x00\x00\x00\x01\x01\x01\x00\x02\x01\x01\x01\x02\x00", 13);
+  expected += std::string("\x00\x01\x00\x00\x02", 5);
+  expected +=
+      "\x04self\x0b"
+      "function:..\x12self.code.const[1]\x0d"
+      "const:int:0x1";
+  expected += std::string(5, '\0');
+  EXPECT_EQ(encode_trace(t), header + expected);
+}
+
 TEST(Codec, OtherTablesAreRefused) {
   std::string bytes = encode_trace(testing::small_trace());
   bytes[6] = bytes[6] == 'a' ? 'b' : 'a';
