@@ -56,14 +56,14 @@ bool list_append(const Step& s, Reg* r) { return PyList_Append(A, B) == 0; }
 // The interpreter words the message for what is not iterable.
 bool list_extend(const Step& s, Reg* r) {
   if (!Py_TYPE(B)->tp_iter && !PySequence_Check(B)) return false;
-  PyObject* none = PyObject_CallMethod(A, "extend", "O", B);
+  PyObject* none = PyObject_CallMethod(A, "extend", "(O)", B);
   Py_XDECREF(none);
   return none != nullptr;
 }
 bool list_to_tuple(const Step& s, Reg* r) { return give(s, r, PyList_AsTuple(A)); }
 bool set_add(const Step& s, Reg* r) { return PySet_Add(A, B) == 0; }
 bool set_update(const Step& s, Reg* r) {
-  PyObject* none = PyObject_CallMethod(A, "update", "O", B);
+  PyObject* none = PyObject_CallMethod(A, "update", "(O)", B);
   Py_XDECREF(none);
   return none != nullptr;
 }
