@@ -80,16 +80,30 @@ def test_module_and_options_are_in_the_key() -> None:
 
 
 # Constants that compare equal and are not.
-CONSTANTS = (
-    ["1", "True", "1.0", "1j", "'1'", "b'1'", "0.0", "-0.0", "(1,)", "(True,)", "(1.0,)", "((1,),)", "(1, 2)", "None", "..."]
-    + ["1e308 * 10", "'\\ud800'", "'a\\0b'", "2 ** 70", "-1", "(0.0,)", "(-0.0,)", "(1, (0.0, 'x'))", "(1, (-0.0, 'x'))"]
-)
+CONSTANTS = [
+    "1",
+    "True",
+    "1.0",
+    "1j",
+    "'1'",
+    "b'1'",
+    "0.0",
+    "-0.0",
+    "(1,)",
+    "(True,)",
+    "(1.0,)",
+    "((1,),)",
+    "(1, 2)",
+    "None",
+    "...",
+] + ["1e308 * 10", "'\\ud800'", "'a\\0b'", "2 ** 70", "-1", "(0.0,)", "(-0.0,)", "(1, (0.0, 'x'))", "(1, (-0.0, 'x'))"]
 
 
 def test_constants_count_by_type_and_bits() -> None:
     keys = {c: key(f"def f(x):\n    return {c}, x\n") for c in CONSTANTS}
     assert len(set(keys.values())) == len(CONSTANTS), keys
-    in_sets = {c: key(f"def f(x):\n    return x in {{{c}, 99}}\n") for c in CONSTANTS if "1e308" not in c and "**" not in c}
+    plain = [c for c in CONSTANTS if "1e308" not in c and "**" not in c]
+    in_sets = {c: key(f"def f(x):\n    return x in {{{c}, 99}}\n") for c in plain}
     assert len(set(in_sets.values())) == len(in_sets)
 
 
@@ -130,7 +144,8 @@ SOURCE += "class C:\\n    __slots__ = ('p', 'q')\\n    def m(self): return 1\\n"
 m = types.ModuleType("other")
 exec(compile(SOURCE, "x.py", "exec"), m.__dict__)
 import numpy as np
-for o in (m.f, m.f.__code__, m.C, m.f.__defaults__, np, np.add, np.sum, np.ndarray, len, np.ndarray.sum, int, np.__dict__, np.float64):
+c_objects = [np.add, np.sum, np.ndarray, len, np.ndarray.sum, int, np.__dict__, np.float64]
+for o in [m.f, m.f.__code__, m.C, m.f.__defaults__, np, *c_objects]:
     print(_core.persist.fingerprint(o))
 print(_core.persist.function_key(m.f))
 """
@@ -138,8 +153,10 @@ print(_core.persist.function_key(m.f))
 
 def test_other_processes_give_the_same_names() -> None:
     def names(seed: str) -> list[str]:
-        environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(p for p in sys.path if p), "DALSEGNO_STORE": "off"}
-        done = subprocess.run([sys.executable, "-c", OTHER_PROCESS], capture_output=True, text=True, env=environment, check=True)
+        path = ":".join(p for p in sys.path if p)
+        environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": path, "DALSEGNO_STORE": "off"}
+        command = [sys.executable, "-c", OTHER_PROCESS]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
         return done.stdout.splitlines()
 
     first = names("1")
@@ -148,10 +165,16 @@ def test_other_processes_give_the_same_names() -> None:
     assert first[5] == f"c:numpy.add:{np.__version__}"
 
 
-# ---- literals ------------------------------------------------------------------------------------------------------------------
+# ---- literals ----------------------------------------------------------------------------------------------
 
 LEAVES = (
-    st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.binary(max_size=20) | st.just(...)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.complex_numbers()
+    | st.binary(max_size=20)
+    | st.just(...)
     | st.text(alphabet=st.characters(exclude_categories=()), max_size=20)
 )
 LITERALS = st.recursive(
@@ -179,7 +202,10 @@ def test_literals_come_back(value: Any) -> None:
     assert persist.encode_literal(back) == persist.encode_literal(value)
 
 
-@given(st.binary(max_size=40) | st.builds(lambda p, r: p + r, st.sampled_from([b"int:", b"tuple:3:", b"float:", b"bytes:", b"frozenset:7:"]), st.binary(max_size=20)))
+PREFIXES = st.sampled_from([b"int:", b"tuple:3:", b"float:", b"bytes:", b"frozenset:7:"])
+
+
+@given(st.binary(max_size=40) | st.builds(lambda prefix, rest: prefix + rest, PREFIXES, st.binary(max_size=20)))
 def test_hostile_literals_are_refused_or_sound(text: bytes) -> None:
     try:
         value = persist.decode_literal(text)
@@ -203,9 +229,20 @@ def test_what_is_no_literal() -> None:
     assert persist.encode_literal(math.nan) != persist.encode_literal(-math.nan)
 
 
-# ---- fingerprints --------------------------------------------------------------------------------------------------------------
+# ---- fingerprints ------------------------------------------------------------------------------------------
 
-CLASS = "class C:\n    limit = 1\n    def m(self):\n        return 1\n    @property\n    def p(self):\n        return 2\n    @staticmethod\n    def s():\n        return 3\n"
+CLASS = """
+class C:
+    limit = 1
+    def m(self):
+        return 1
+    @property
+    def p(self):
+        return 2
+    @staticmethod
+    def s():
+        return 3
+"""
 
 
 def fingerprint(source: str, name: str = "C") -> str:
@@ -214,8 +251,18 @@ def fingerprint(source: str, name: str = "C") -> str:
 
 @pytest.mark.parametrize(
     "old, new",
-    [("return 1", "return 5"), ("return 2", "return 5"), ("return 3", "return 5"), ("limit = 1", "limit = 1.0"), ("def m", "def n")]
-    + [("class C:", "class C(Exception):"), ("    limit", "    __slots__ = ('a',)\n    limit"), ("@staticmethod\n", "@classmethod\n")],
+    [
+        ("return 1", "return 5"),
+        ("return 2", "return 5"),
+        ("return 3", "return 5"),
+        ("limit = 1", "limit = 1.0"),
+        ("def m", "def n"),
+    ]
+    + [
+        ("class C:", "class C(Exception):"),
+        ("    limit", "    __slots__ = ('a',)\n    limit"),
+        ("@staticmethod\n", "@classmethod\n"),
+    ],
 )
 def test_a_class_is_its_content(old: str, new: str) -> None:
     assert fingerprint(CLASS) == fingerprint("# moved\n\n" + CLASS)
@@ -228,13 +275,23 @@ def test_a_class_is_its_bases_content() -> None:
 
 
 def test_functions_differ_by_simple_defaults() -> None:
-    names = [fingerprint(f"def f(x={d}, *, k={k}): return x\n", "f") for d, k in [("1", "1"), ("1.0", "1"), ("1", "2"), ("None", "1"), ("[]", "1")]]
+    defaults = [("1", "1"), ("1.0", "1"), ("1", "2"), ("None", "1"), ("[]", "1")]
+    names = [fingerprint(f"def f(x={d}, *, k={k}): return x\n", "f") for d, k in defaults]
     assert len(set(names)) == len(names) and all(n.startswith("function:") for n in names)
     assert fingerprint("def f(x=[]): return x\n", "f") == fingerprint("def f(x=[1]): return x\n", "f")
 
 
 def test_what_has_no_name_in_another_process() -> None:
-    for value in (object(), [], [].append, np.zeros(3), np.frompyfunc(abs, 1, 1), {}, np.random.default_rng(0), iter([])):
+    for value in (
+        object(),
+        [],
+        [].append,
+        np.zeros(3),
+        np.frompyfunc(abs, 1, 1),
+        {},
+        np.random.default_rng(0),
+        iter([]),
+    ):
         assert persist.fingerprint(value) == "", value
 
 
@@ -246,7 +303,7 @@ def test_metaclasses_own_code_does_not_run() -> None:
     assert persist.fingerprint(Meta("C", (), {})) == ""
 
 
-# ---- the way back --------------------------------------------------------------------------------------------------------------
+# ---- the way back ------------------------------------------------------------------------------------------
 
 PROGRAM = """
 import math
@@ -316,9 +373,36 @@ def test_paths_lead_back(program: Any) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["", "sel", "selfish", "self.", "self[", "self.code.const[99]", "self.code.const[-1]", "self.code.const[x]", "self.globals[nothing]"]
-    + ["self.closure[1]", "self.closure[0", "self.attr(", "module:no_such_module", "module:os.path2", "type:builtins.no", "type:int", "type:."]
-    + ["const:", "const:eval:1", "self.globals.globals", "self.code[0]", "self.defaults", "self.globals[np].attr(nothing)", "type:keys_program.f"],
+    [
+        "",
+        "sel",
+        "selfish",
+        "self.",
+        "self[",
+        "self.code.const[99]",
+        "self.code.const[-1]",
+        "self.code.const[x]",
+        "self.globals[nothing]",
+    ]
+    + [
+        "self.closure[1]",
+        "self.closure[0",
+        "self.attr(",
+        "module:no_such_module",
+        "module:os.path2",
+        "type:builtins.no",
+        "type:int",
+        "type:.",
+    ]
+    + [
+        "const:",
+        "const:eval:1",
+        "self.globals.globals",
+        "self.code[0]",
+        "self.defaults",
+        "self.globals[np].attr(nothing)",
+        "type:keys_program.f",
+    ],
 )
 def test_paths_that_lead_nowhere(source: str, program: Any) -> None:
     with pytest.raises(KeyError):
@@ -349,6 +433,10 @@ def test_looking_up_runs_nothing(program: Any) -> None:
     program.K.loud = Descriptor()
     program.__dict__["__getattr__"] = lambda name: sys.exit()
     program.module = Loud("loud")
-    for source in ("type:keys_program.K.attr(loud)", "module:keys_program.attr(absent)", "self.globals[module].attr(x)"):
+    for source in (
+        "type:keys_program.K.attr(loud)",
+        "module:keys_program.attr(absent)",
+        "self.globals[module].attr(x)",
+    ):
         with pytest.raises(KeyError):
             persist.fetch(source, "const:None", program.f)

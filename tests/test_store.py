@@ -49,12 +49,13 @@ def test_a_new_store(store: Path) -> None:
 
 
 def test_values_of_every_kind(store: Path) -> None:
-    rows = _core.store_query("SELECT NULL, 1, -9223372036854775808, 1.5, 'text ü', x'00ff', '', x'', CAST(x'ff41' AS TEXT)")
+    rows = _core.store_query(
+        "SELECT NULL, 1, -9223372036854775808, 1.5, 'text ü', x'00ff', '', x'', CAST(x'ff41' AS TEXT)"
+    )
     assert rows == [(None, 1, -(2**63), 1.5, "text ü", b"\x00\xff", "", b"", "\udcffA")]
     assert _core.store_query("SELECT 1 WHERE 0") == []
-    assert _core.store_query("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT i FROM n") == [
-        (1,), (2,), (3,), (4,), (5,)
-    ]  # fmt: skip
+    count = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT i FROM n"
+    assert _core.store_query(count) == [(1,), (2,), (3,), (4,), (5,)]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +185,9 @@ def test_the_default_place(tmp_path: Path, environment: dict[str, str], path: st
     tmp_path.chmod(0o700)
     variables = {name: value.format(tmp_path) for name, value in environment.items()}
     variables["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
-    done = subprocess.run([sys.executable, "-c", DEFAULT_PLACE], capture_output=True, text=True, env=variables, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", DEFAULT_PLACE], capture_output=True, text=True, env=variables, check=True
+    )
     assert done.stdout.splitlines()[0] == path.format(tmp_path)
     if path:
         assert done.stdout.splitlines()[1] == ""
