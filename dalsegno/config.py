@@ -151,11 +151,11 @@ class Config:
         return iter(SETTINGS)
 
     def __repr__(self) -> str:
-        rows = [f"{'setting':<12}{'value':<14}{'default':<10}{'environment':<22}meaning"]
+        rows = [("setting", "value", "default", "environment", "meaning")]
         for name, setting in SETTINGS.items():
-            value, default = repr(self._values[name]), repr(setting.default)
-            rows.append(f"{name:<12}{value:<13} {default:<9} {setting.variable:<21} {setting.doc}")
-        return "\n".join(rows)
+            rows.append((name, repr(self._values[name]), repr(setting.default), setting.variable, setting.doc))
+        widths = [max(len(row[i]) for row in rows) for i in range(4)] + [0]
+        return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows)
 
 
 class ConfigBlock(contextlib.ContextDecorator):

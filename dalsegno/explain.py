@@ -11,6 +11,8 @@ from ._backend import core
 
 _SOURCE_WIDTH = 46
 _OP_WIDTH = 58
+# Ops that only say how long values live: in to_dict(), but not shown.
+_HIDDEN = ("release",)
 _ANCHORS = {"entry": "starts at the function's entry", "loop": "starts at a loop's header", "exit": "side trace"}
 
 
@@ -140,6 +142,8 @@ def beside_source(trace: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, 
     """Each op with the source line it came from; "" where that is the line of the op before it."""
     before: tuple[str, int, int] | None = None
     for op, file in zip(trace["ops"], _files(trace["ops"]), strict=True):
+        if op["kind"] in _HIDDEN:
+            continue
         here = (file, op["line"], op["depth"])
         text = ""
         if here != before and op["line"] > 0:

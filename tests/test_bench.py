@@ -23,10 +23,10 @@ def spin(seconds):
 def test_compare_sees_which_side_is_slower_and_by_how_much():
     slow, fast = (lambda s: spin(4 * s)), (lambda s: spin(s))
     timing = compare(slow, fast, (1e-4,), rounds=3, budget=0.1)
-    assert 3.0 < timing.ratio < 5.0
+    assert 2.0 < timing.ratio < 8.0
     low, high = timing.spread
     assert 0 < low <= high
-    assert compare(fast, slow, (1e-4,), rounds=3, budget=0.1).ratio < 0.4
+    assert compare(fast, slow, (1e-4,), rounds=3, budget=0.1).ratio < 0.5
     assert len(timing.eager) == len(timing.replay) == 3
 
 
