@@ -48,9 +48,9 @@ struct Fixture {
 
   Fixture(int rows, int columns, int threads) : a(rows * columns), b(columns, 2.0), out(a.size()) {
     for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<double>(i);
-    in[0] = {reinterpret_cast<char*>(a.data()), {1, columns}};
-    in[1] = {reinterpret_cast<char*>(b.data()), {1, 0}};
-    result[0] = {reinterpret_cast<char*>(out.data()), {1, columns}};
+    in[0] = {reinterpret_cast<char*>(a.data()), 8, {1, columns}};
+    in[1] = {reinterpret_cast<char*>(b.data()), 8, {1, 0}};
+    result[0] = {reinterpret_cast<char*>(out.data()), 8, {1, columns}};
     launch = {2, threads, {columns, rows}, in, result};
   }
 };
@@ -91,6 +91,17 @@ TEST_P(Launches, FlagsFromBeforeDoNotMatterAndNoneAreLeftBehind) {
   add_raised(kOverflow | kInvalid);
   EXPECT_EQ(dalsegno_launch(&kWholeKernel, &f.launch), 0);
   EXPECT_EQ(raised(), 0);
+}
+
+TEST_P(Launches, ShortRowsArePacked) {
+  for (auto [rows, columns] : {std::pair{1000, 3}, {3, 1000}, {777, 7}, {5000, 2}}) {
+    Fixture f(rows, columns, GetParam());
+    for (int i = 0; i < columns; ++i) f.b[i] = i + 1;
+    f.launch.packing = {2, 2, {columns, rows}};
+    f.launch.rank = 1, f.launch.extents[0] = rows * columns;
+    EXPECT_EQ(dalsegno_launch(&kTiledKernel, &f.launch), 0);
+    for (size_t i = 0; i < f.a.size(); ++i) ASSERT_EQ(f.out[i], -f.a[i] / static_cast<double>(i % columns + 1));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Launches, testing::Values(1, 2, 5));

@@ -24,6 +24,7 @@ constexpr int64_t kParallelWork = 1 << 20;
 constexpr int64_t kReleaseWork = 1 << 20;
 constexpr int kMaxWholeRank = 4;            // loops of a kernel; more axes cost compile time
 constexpr int kMaxOutputs = 32;
+constexpr int64_t kShortRow = 256;          // tiles that are rows shorter than this are mostly overhead
 
 // A kernel specialised for one way of moving through the operands.
 struct Variant {
@@ -52,9 +53,10 @@ class Runner final : public SegmentRunner {
       if (result != LayoutResult::kOk) return RunResult::kMismatch;
     }
     if (!allowed(layout)) return RunResult::kMismatch;
-    Kernel* kernel = flat && flat_kernel_ ? flat_kernel_ : variant(layout, flat);
+    const bool pack = tiled_ && layout.loop_rank > 1 && layout.extents[0] < kShortRow && layout.size <= std::numeric_limits<int32_t>::max();
+    Kernel* kernel = (flat || pack) && flat_kernel_ ? flat_kernel_ : variant(layout, flat || pack);
     if (!kernel || !kernel->ready()) return RunResult::kNotReady;
-    return launch(*kernel, inputs, views, layout, outputs);
+    return launch(*kernel, inputs, views, layout, pack, outputs);
   }
 
   std::vector<std::pair<std::string, std::string>> kernels() const override {
@@ -139,8 +141,9 @@ class Runner final : public SegmentRunner {
     return key;
   }
 
+  // `flat`: one row of dense operands, as they are or as the launcher packs them.
   Kernel* variant(const Layout& layout, bool flat) {
-    const uint64_t key = variant_key(layout);
+    const uint64_t key = flat ? 1 : variant_key(layout);
     for (const Variant& v : variants_) {
       if (v.key == key) return v.kernel;
     }
@@ -170,7 +173,7 @@ class Runner final : public SegmentRunner {
     return out;
   }
 
-  RunResult launch(const Kernel& kernel, PyObject* const* inputs, const ArrayView* views, const Layout& layout, PyObject** outputs) {
+  RunResult launch(const Kernel& kernel, PyObject* const* inputs, const ArrayView* views, const Layout& layout, bool pack, PyObject** outputs) {
     ScalarValue scalars[rt::kMaxOperands];
     rt::LaunchOperand in[rt::kMaxOperands], out[kMaxOutputs];
     for (size_t k = 0; k < low_.sources.size(); ++k) {
@@ -179,12 +182,12 @@ class Runner final : public SegmentRunner {
         if (!convert_scalar(spec_.inputs[s.input], inputs[s.input], s.dtype, &scalars[k])) return RunResult::kMismatch;
         in[k].data = scalars[k].bytes;
       } else {
-        in[k].data = views[s.input].data;
+        in[k].data = views[s.input].data, in[k].size = views[s.input].itemsize;
         std::memcpy(in[k].strides, layout.inputs[s.input].at, sizeof(int64_t) * layout.loop_rank);
       }
     }
     if (!allocate(layout, out, outputs)) return RunResult::kMismatch;
-    const int status = run_kernel(kernel, layout, in, out);
+    const int status = run_kernel(kernel, layout, pack, in, out);
     if (status == 0 || accept(status)) return flag_streak_ = 0, count_launch(), RunResult::kDone;
     for (size_t i = 0; i < low_.outputs.size(); ++i) Py_CLEAR(outputs[i]);
     return status & rt::kFailed ? RunResult::kMismatch : flagged();
@@ -217,11 +220,13 @@ class Runner final : public SegmentRunner {
     return PyArray_NewFromDescr(&PyArray_Type, descr, layout.rank, layout.shape, layout.c_order ? nullptr : strides, nullptr, 0, nullptr);
   }
 
-  int run_kernel(const Kernel& kernel, const Layout& layout, rt::LaunchOperand* in, rt::LaunchOperand* out) const {
+  int run_kernel(const Kernel& kernel, const Layout& layout, bool pack, rt::LaunchOperand* in, rt::LaunchOperand* out) const {
     rt::Launch launch;
     launch.rank = layout.loop_rank;
     std::memcpy(launch.extents, layout.extents, sizeof(int64_t) * layout.loop_rank);
     launch.inputs = in, launch.outputs = out;
+    launch.packing.packed = 0;
+    if (pack) pack_inputs(layout, &launch);
     const int64_t work = layout.size * low_.weight;
     launch.threads = work >= kParallelWork ? launch_threads() : 1;
     if (work < kReleaseWork) return launcher()(&kernel.launch, &launch);
@@ -229,6 +234,20 @@ class Runner final : public SegmentRunner {
     const int status = launcher()(&kernel.launch, &launch);
     PyEval_RestoreThread(state);
     return status;
+  }
+
+  void pack_inputs(const Layout& layout, rt::Launch* launch) const {
+    rt::Packing& p = launch->packing;
+    p.rank = layout.loop_rank;
+    std::memcpy(p.extents, layout.extents, sizeof(int64_t) * layout.loop_rank);
+    for (size_t k = 0; k < low_.sources.size(); ++k) {
+      const KernelSource& s = low_.sources[k];
+      if (!s.scalar && std::memcmp(layout.inputs[s.input].at, layout.dense.at, sizeof(int64_t) * layout.loop_rank) != 0) {
+        p.packed |= uint64_t{1} << k;
+      }
+    }
+    launch->rank = 1;
+    launch->extents[0] = layout.size;
   }
 
   // Flags that eager would say nothing about. After a float-to-integer cast out of range the values are not NumPy's.

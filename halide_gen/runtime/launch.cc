@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
 #include <new>
 
 #include "halide_gen/runtime/flags.h"
+#include "halide_gen/runtime/pack.h"
 #include "halide_gen/runtime/pool.h"
 
 namespace dalsegno::rt {
@@ -101,11 +103,13 @@ struct StageState {
   void* arguments[kMaxStageOperands];
   char* row[kMaxStageOperands];     // start of the row, or of the scratch slot
   intptr_t step[kMaxStageOperands]; // bytes an element moves it along the row; scratch starts anew with each tile
+  bool fixed[kMaxStageOperands];    // lies in scratch
 };
 
 class Tiles {
  public:
-  Tiles(const Chunk& c, char* scratch, StageState* states) : c_(c), scratch_(scratch), states_(states) {
+  // `packs` follows the scratch slots: a tile for each packed input, in order.
+  Tiles(const Chunk& c, char* scratch, char* packs, StageState* states) : c_(c), scratch_(scratch), packs_(packs), states_(states) {
     for (int s = 0; s < c_.kernel->n_stages; ++s) prepare(c_.kernel->stages[s], states_[s]);
   }
 
@@ -118,6 +122,7 @@ class Tiles {
       for (int s = 0; s < c_.kernel->n_stages; ++s) set_row(c_.kernel->stages[s], states_[s], index);
       for (int64_t at = 0; at < c_.extents[0]; at += c_.kernel->tile) {
         const int64_t n = std::min<int64_t>(c_.kernel->tile, c_.extents[0] - at);
+        pack_inputs(at, n);
         for (int s = 0; s < c_.kernel->n_stages; ++s) {
           if (const int failed = run_tile(c_.kernel->stages[s], states_[s], at, n)) return failed;
         }
@@ -129,13 +134,29 @@ class Tiles {
   }
 
  private:
+  bool packed(const LaunchRef& ref) const { return ref.place == 0 && !ref.scalar && (c_.launch->packing.packed >> ref.index & 1) != 0; }
+
+  char* pack_slot(int input) const {
+    const int before = std::popcount(c_.launch->packing.packed & ((uint64_t{1} << input) - 1));
+    return packs_ + static_cast<size_t>(before) * c_.kernel->tile * kScratchElement;
+  }
+
+  void pack_inputs(int64_t at, int64_t n) {
+    for (uint64_t rest = c_.launch->packing.packed; rest != 0; rest &= rest - 1) {
+      const int input = std::countr_zero(rest);
+      pack(c_.launch->inputs[input], c_.launch->packing, c_.launch->inputs[input].size, c_.first[0] + at, n, pack_slot(input));
+    }
+  }
+
   void prepare(const LaunchStage& stage, StageState& s) {
     for (int i = 0; i < stage.reads + stage.writes; ++i) {
       const LaunchRef& ref = stage.refs[i];
-      const bool slot = ref.place == 2;
+      const bool slot = ref.place == 2 || packed(ref);
+      s.fixed[i] = slot;
       const int64_t stride = slot ? 1 : ref.scalar ? 0 : operand(*c_.launch, ref).strides[0];
       s.step[i] = static_cast<intptr_t>(stride) * ref.size;
-      if (slot) s.row[i] = scratch_ + static_cast<size_t>(ref.index) * c_.kernel->tile * kScratchElement;
+      if (packed(ref)) s.row[i] = pack_slot(ref.index);
+      if (ref.place == 2) s.row[i] = scratch_ + static_cast<size_t>(ref.index) * c_.kernel->tile * kScratchElement;
       if (ref.scalar) s.row[i] = operand(*c_.launch, ref).data;
       s.dims[i] = {0, 0, static_cast<int32_t>(stride), 0};
       s.buffers[i] = {};
@@ -148,7 +169,7 @@ class Tiles {
   void set_row(const LaunchStage& stage, StageState& s, const int64_t* index) {
     for (int i = 0; i < stage.reads + stage.writes; ++i) {
       const LaunchRef& ref = stage.refs[i];
-      if (ref.place == 2 || ref.scalar) continue;
+      if (s.fixed[i] || ref.scalar) continue;
       const LaunchOperand& o = operand(*c_.launch, ref);
       int64_t offset = 0;
       for (int d = 1; d < c_.launch->rank; ++d) offset += index[d] * o.strides[d];
@@ -158,7 +179,7 @@ class Tiles {
 
   int run_tile(const LaunchStage& stage, StageState& s, int64_t at, int64_t n) {
     const int count = stage.reads + stage.writes;
-    const auto place = [&](int i) { return s.row[i] + (stage.refs[i].place == 2 ? 0 : at * s.step[i]); };
+    const auto place = [&](int i) { return s.row[i] + (s.fixed[i] ? 0 : at * s.step[i]); };
     if (stage.code == nullptr) {
       char* args[kMaxStageOperands];
       for (int i = 0; i < count; ++i) args[i] = place(i);
@@ -176,18 +197,20 @@ class Tiles {
 
   const Chunk& c_;
   char* scratch_;
+  char* packs_;
   StageState* states_;
   int seen_ = 0;
 };
 
 // Flags seen on the way, or kFailed.
 int run_tiled(const Chunk& c) {
-  const size_t slots = static_cast<size_t>(c.kernel->scratch_slots) * c.kernel->tile * kScratchElement;
+  const size_t packs = static_cast<size_t>(std::popcount(c.launch->packing.packed));
+  const size_t slot = static_cast<size_t>(c.kernel->tile) * kScratchElement, slots = (c.kernel->scratch_slots + packs) * slot;
   const size_t states = sizeof(StageState) * static_cast<size_t>(c.kernel->n_stages);
   const size_t slots_rounded = (slots + kAlign - 1) / kAlign * kAlign;
   char* memory = scratch_memory.get(slots_rounded + states);
   if (memory == nullptr) return kFailed;
-  Tiles tiles(c, memory, reinterpret_cast<StageState*>(memory + slots_rounded));
+  Tiles tiles(c, memory, memory + c.kernel->scratch_slots * slot, reinterpret_cast<StageState*>(memory + slots_rounded));
   const int failed = tiles.run();
   return failed != 0 ? kFailed : tiles.seen();
 }

@@ -38,7 +38,16 @@ struct LaunchKernel {
 
 struct LaunchOperand {
   char* data;
+  int32_t size;               // bytes of an element
   int64_t strides[kMaxRank];  // in elements, innermost axis first; 0 = broadcast. Not looked at for scalars
+};
+
+// Rows shorter than a tile's worth of work are run through together: outputs are dense, so the iteration is one long row, and inputs
+// that are not (bit i of `packed`) are copied into scratch, tile by tile. Their strides are then along the packing's axes.
+struct Packing {
+  uint64_t packed;  // 0: none
+  int32_t rank;
+  int64_t extents[kMaxRank];
 };
 
 struct Launch {
@@ -47,6 +56,7 @@ struct Launch {
   int64_t extents[kMaxRank];  // innermost axis first; none is 0
   LaunchOperand* inputs;
   LaunchOperand* outputs;
+  Packing packing;  // tiled kernels of rank 1 only
 };
 
 // Floating-point flags raised by the launch, in any of its threads.
