@@ -34,7 +34,14 @@ class TraceBuilder:
         parent: tuple[int, int, int] | None = None,
     ) -> None:
         self.function = function
-        self.data: dict[str, Any] = {"self": function, "number": number, "anchor": anchor, "ops": [], "snapshots": [], "folded": []}
+        self.data: dict[str, Any] = {
+            "self": function,
+            "number": number,
+            "anchor": anchor,
+            "ops": [],
+            "snapshots": [],
+            "folded": [],
+        }
         if parent is not None:
             self.data["parent"], self.data["parent_op"], self.data["parent_exit"] = parent
         self.params = [self.op("param", imm=i) for i in range(params)]
@@ -48,12 +55,24 @@ class TraceBuilder:
         return self.op("constant", object=value, flags=QP)
 
     def frame(
-        self, locals_: Sequence[int | None], stack: Sequence[int | None] = (), offset: int = 0, function: int | None = None, **fields: Any
+        self,
+        locals_: Sequence[int | None],
+        stack: Sequence[int | None] = (),
+        offset: int = 0,
+        function: int | None = None,
+        **fields: Any,
     ) -> Frame:
         value = self.self if function is None else function
         live = self.data["ops"][value].get("object", self.function)
         code = live.__code__ if isinstance(live, FunctionType) else template.__code__
-        return {"function": value, "code": code, "offset": offset, "locals": list(locals_), "stack": list(stack), **fields}
+        return {
+            "function": value,
+            "code": code,
+            "offset": offset,
+            "locals": list(locals_),
+            "stack": list(stack),
+            **fields,
+        }
 
     def snap(self, locals_: Sequence[int | None], stack: Sequence[int | None] = (), offset: int = 0) -> int:
         return self.snap_frames(self.frame(locals_, stack, offset))
@@ -74,7 +93,9 @@ class TraceBuilder:
     def binary(self, imm: int, a: int, b: int, snapshot: int, **fields: Any) -> int:
         return self.op("binary", a, b, imm=imm, snapshot=snapshot, **{"flags": QP, **fields})
 
-    def array_binary(self, imm: int, fn: str, a: int, b: int, snapshot: int, dtype: int = FLOAT64, rank: int = 1) -> int:
+    def array_binary(
+        self, imm: int, fn: str, a: int, b: int, snapshot: int, dtype: int = FLOAT64, rank: int = 1
+    ) -> int:
         return self.op("binary", a, b, imm=imm, fn=fn, facts=(dtype, rank), flags=PURE, snapshot=snapshot)
 
     def compare(self, imm: int, a: int, b: int, snapshot: int, **fields: Any) -> int:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from machine_traces import ADD, EQ, EXIT, LOOP, LT, MOD, MUL, QP, QUIET, TraceBuilder, machine, tree
+
+from tests.machine_traces import ADD, EQ, EXIT, LOOP, LT, MOD, MUL, QP, QUIET, TraceBuilder, machine, tree
 
 RangeIterator = type(iter(range(0)))
 

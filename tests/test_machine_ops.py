@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from machine_traces import ADD, QP, TraceBuilder, tree
+
+from tests.machine_traces import ADD, QP, TraceBuilder, tree
 
 
 class Odd:
@@ -41,7 +42,17 @@ class Odd:
 
 
 NO_RESULT = {
-    *("set_item", "del_item", "list_append", "list_extend", "set_add", "set_update", "map_add", "dict_update", "dict_merge"),
+    *(
+        "set_item",
+        "del_item",
+        "list_append",
+        "list_extend",
+        "set_add",
+        "set_update",
+        "map_add",
+        "dict_update",
+        "dict_merge",
+    ),
     *("cell_set", "cell_delete", "store_global", "delete_global"),
 }
 
@@ -107,7 +118,9 @@ VALUES: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "operands", "fields", "wanted"), VALUES, ids=[f"{i}-{row[0]}" for i, row in enumerate(VALUES)])
+@pytest.mark.parametrize(
+    ("kind", "operands", "fields", "wanted"), VALUES, ids=[f"{i}-{row[0]}" for i, row in enumerate(VALUES)]
+)
 def test_values(kind: str, operands: tuple[Any, ...], fields: dict[str, Any], wanted: Any) -> None:
     got = run(kind, *operands, **fields)
     assert got == wanted
@@ -155,7 +168,9 @@ RAISING: list[tuple[str, tuple[Any, ...], dict[str, Any], Callable[[], Any]]] = 
 ]
 
 
-@pytest.mark.parametrize(("kind", "operands", "fields", "eager"), RAISING, ids=[f"{i}-{row[0]}" for i, row in enumerate(RAISING)])
+@pytest.mark.parametrize(
+    ("kind", "operands", "fields", "eager"), RAISING, ids=[f"{i}-{row[0]}" for i, row in enumerate(RAISING)]
+)
 def test_raising(kind: str, operands: tuple[Any, ...], fields: dict[str, Any], eager: Callable[[], Any]) -> None:
     what, raised = run(kind, *operands, **fields)
     wanted = raises(eager)
@@ -183,8 +198,12 @@ LEAVING: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "operands", "fields"), LEAVING, ids=[f"{i}-{row[0]}" for i, row in enumerate(LEAVING)])
-def test_what_the_interpreter_words_itself_leaves_before_the_instruction(kind: str, operands: tuple[Any, ...], fields: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "operands", "fields"), LEAVING, ids=[f"{i}-{row[0]}" for i, row in enumerate(LEAVING)]
+)
+def test_what_the_interpreter_words_itself_leaves_before_the_instruction(
+    kind: str, operands: tuple[Any, ...], fields: dict[str, Any]
+) -> None:
     assert run(kind, *operands, **fields) == ("left",)
 
 
@@ -247,7 +266,15 @@ def test_function_guard() -> None:
     def guard(function: Any) -> Any:
         b = TraceBuilder(params=1)
         snapshot = b.snap(b.params)
-        b.op("guard_function", b.params[0], object=f.__code__, object2=f.__defaults__, imm_object=globals(), flags=QP, snapshot=snapshot)
+        b.op(
+            "guard_function",
+            b.params[0],
+            object=f.__code__,
+            object2=f.__defaults__,
+            imm_object=globals(),
+            flags=QP,
+            snapshot=snapshot,
+        )
         b.ret(b.params[0])
         return tree(b).run(0, (function,))["outcome"]
 

@@ -9,7 +9,30 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from machine_traces import ADD, AND, DIV, EQ, FLOORDIV, GE, GT, LE, LSHIFT, LT, MOD, MUL, NE, OR, POW, QP, RSHIFT, SUB, XOR, TraceBuilder, tree
+
+from tests.machine_traces import (
+    ADD,
+    AND,
+    DIV,
+    EQ,
+    FLOORDIV,
+    GE,
+    GT,
+    LE,
+    LSHIFT,
+    LT,
+    MOD,
+    MUL,
+    NE,
+    OR,
+    POW,
+    QP,
+    RSHIFT,
+    SUB,
+    XOR,
+    TraceBuilder,
+    tree,
+)
 
 BINARY: dict[int, Callable[[Any, Any], Any]] = {
     ADD: operator.add,
@@ -33,8 +56,46 @@ COMPARE: dict[int, Callable[[Any, Any], Any]] = {
     GT: operator.gt,
     GE: operator.ge,
 }
-INTS = [0, 1, -1, 2, 3, -7, 62, 63, 64, 2**30, 2**31 - 1, -(2**31), 2**53, 2**53 + 1, -(2**53) - 1, 2**62, 2**63 - 1, -(2**63), 2**63, 10**30]
-FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e308, -1e308, 5e-324, 2.0**53, 2.0**53 + 2, math.inf, -math.inf, math.nan, 7.1]
+INTS = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    -7,
+    62,
+    63,
+    64,
+    2**30,
+    2**31 - 1,
+    -(2**31),
+    2**53,
+    2**53 + 1,
+    -(2**53) - 1,
+    2**62,
+    2**63 - 1,
+    -(2**63),
+    2**63,
+    10**30,
+]
+FLOATS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -2.5,
+    3.0,
+    1e308,
+    -1e308,
+    5e-324,
+    2.0**53,
+    2.0**53 + 2,
+    math.inf,
+    -math.inf,
+    math.nan,
+    7.1,
+]
 VALUES: list[Any] = [*INTS, *FLOATS, True, False]
 
 
