@@ -36,11 +36,11 @@ class Mismatch:
 
     def signature(self) -> tuple[str, str]:
         """Mismatches with equal signatures are likely to have one cause: the place of the difference, without numbers
-        and names."""
+        and names; and the message, if there is an exception where eager has none."""
         first = self.differences[0]
-        return self.engine.label, first.aspect + re.sub(
-            r"[\d\[\]]+|\.\w*(?:Error|Exception|Interrupt)|<program>", "", first.where
-        )
+        place = re.sub(r"[\d\[\]]+|\.\w*(?:Error|Exception|Interrupt)|<program>", "", first.where)
+        message = re.sub(r"\d+", "", first.actual[:90]) if first.actual.startswith("('raised'") else ""
+        return self.engine.label, first.aspect + place + message
 
 
 def run_session(loaded: LoadedProgram, engine: Engine, backend: Backend | None, store: bool = False) -> Session:

@@ -186,9 +186,19 @@ class _Worker:
         self._counts.add(dataclasses.asdict(Counts(stats={f"cold {k}": v for k, v in result.stats.items()})))
         for index, mismatch in result.mismatches.items():
             self._counts.mismatches += 1
+            mismatch = self._same_without_process(batch[index][0]) or mismatch
             if mismatch.signature() not in self._known:
                 self._known.add(mismatch.signature())
                 self._report(batch[index][0], mismatch)
+
+    def _same_without_process(self, program: Program) -> Mismatch | None:
+        """What fails in this process too is much faster to reduce here."""
+        self._note(program, Engine.COMPILED)
+        try:
+            _, mismatches = check(load(program, self._order.directory), [Engine.COMPILED], self._backend)
+        except (Flaky, InvalidProgram, TooSlow):
+            return None
+        return mismatches[0] if mismatches else None
 
     # ---- reports
 
@@ -200,7 +210,8 @@ class _Worker:
                 self._note(candidate, engine)
                 return still_fails(candidate, engine, backend, mismatch.signature())
 
-            program = reduce_program(program, fails, _REDUCE_SECONDS)
+            seconds = _REDUCE_SECONDS * (4 if engine.value.fresh_process else 1)
+            program = reduce_program(program, fails, seconds)
         self._send(
             kind="mismatch",
             program=program.to_json(),
