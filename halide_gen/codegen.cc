@@ -148,8 +148,8 @@ bool compile(const std::string& text, std::string* object, std::string* error) {
 }
 
 std::string target_text() {
-  return kernel_target().to_string() + "-halide-" + std::to_string(HALIDE_VERSION_MAJOR) + "." + std::to_string(HALIDE_VERSION_MINOR) + "." +
-         std::to_string(HALIDE_VERSION_PATCH);
+  return kernel_target().to_string() + "-halide-" + std::to_string(HALIDE_VERSION_MAJOR) + "." + std::to_string(HALIDE_VERSION_MINOR) +
+         "." + std::to_string(HALIDE_VERSION_PATCH);
 }
 
 }  // namespace dalsegno::halide_gen

@@ -43,7 +43,8 @@ std::string chain(int length, int rank) {
   KernelSpec s;
   s.rank = rank;
   s.inputs = {{false, DType::kFloat64, Inner::kDense}, {true, DType::kFloat64}};
-  for (int i = 0; i < length; ++i) s.ops.push_back({i % 2 ? ArrayFn::add : ArrayFn::multiply, DType::kFloat64, DType::kFloat64, {i ? i - 1 : ~0, i ? i - 1 : ~1}});
+  for (int i = 0; i < length; ++i)
+    s.ops.push_back({i % 2 ? ArrayFn::add : ArrayFn::multiply, DType::kFloat64, DType::kFloat64, {i ? i - 1 : ~0, i ? i - 1 : ~1}});
   s.ops.back().output = true;
   return to_text(s);
 }

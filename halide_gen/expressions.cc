@@ -44,14 +44,14 @@ Expr safe_shift(const Operands& v) { return select(shift_in_range(v), v[1], zero
 
 Expr sign(const Operands& v) {
   const Expr& a = v[0];
-  const Expr negative_or_rest = a.type().is_float() ? select(a < zero(a), -one(a), a == zero(a), zero(a), a) : select(a < zero(a), -one(a), zero(a));
+  const Expr negative_or_rest =
+      a.type().is_float() ? select(a < zero(a), -one(a), a == zero(a), zero(a), a) : select(a < zero(a), -one(a), zero(a));
   return select(a > zero(a), one(a), negative_or_rest);
 }
 
-Expr copysign(const Operands& v) {
-  return from_bits(v[0].type(), magnitude(v[0]) | (bits(v[1]) & sign_mask(v[1])));
-}
+Expr copysign(const Operands& v) { return from_bits(v[0].type(), magnitude(v[0]) | (bits(v[1]) & sign_mask(v[1]))); }
 
+// clang-format off
 #define RULE(expression) +[](const Operands& v) -> Expr { return expression; }
 const std::map<F, Builder> kFloatRules = {
     {F::add, RULE(v[0] + v[1])},
@@ -148,6 +148,7 @@ const std::map<F, Builder> kBoolRules = {
     {F::isfinite, RULE(const_true())},
 };
 #undef RULE
+// clang-format on
 
 // The C rules; a float out of the integer's range raises "invalid", and the kernel is left.
 Expr convert(const Expr& x, DType from, DType to) {

@@ -11,7 +11,8 @@ constexpr DType kF64 = DType::kFloat64;
 KernelSpec sample() {
   KernelSpec s;
   s.rank = 2;
-  s.inputs = {{false, kF64, Inner::kDense}, {false, DType::kInt32, Inner::kBroadcast}, {true, DType::kBool}, {false, kF64, Inner::kStrided}};
+  s.inputs = {
+      {false, kF64, Inner::kDense}, {false, DType::kInt32, Inner::kBroadcast}, {true, DType::kBool}, {false, kF64, Inner::kStrided}};
   s.ops = {{ArrayFn::astype, DType::kInt32, kF64, {~1}, false},
            {ArrayFn::multiply, kF64, kF64, {~0, 0}, true},
            {ArrayFn::where, kF64, kF64, {~2, 1, ~3}, true}};
@@ -46,8 +47,8 @@ TEST(KernelText, DamageIsNoticed) {
   const std::string text = to_text(sample());
   KernelSpec out;
   std::string error;
-  for (const std::string& bad : {std::string(), std::string("x"), text + "op add", text + "op nosuch float64 float64 v0\n", text + "input float64\n",
-                                 text + "op add float64 float64 v0 v9\n", text + "op add float64 float64 v0\n",
+  for (const std::string& bad : {std::string(), std::string("x"), text + "op add", text + "op nosuch float64 float64 v0\n",
+                                 text + "input float64\n", text + "op add float64 float64 v0 v9\n", text + "op add float64 float64 v0\n",
                                  text + "op add float64 float64 v0 q1\n", text + "rank 77\n"}) {
     EXPECT_FALSE(from_text(bad, &out, &error)) << bad;
     EXPECT_FALSE(error.empty());

@@ -25,7 +25,8 @@ int divide(void** arguments) {
   const auto* b = static_cast<halide_buffer_t*>(arguments[1]);
   const auto* o = static_cast<halide_buffer_t*>(arguments[2]);
   const auto at = [](const halide_buffer_t* x, int i, int j) {
-    return reinterpret_cast<double*>(x->host) + static_cast<ptrdiff_t>(i) * x->dim[0].stride + (x->dimensions > 1 ? static_cast<ptrdiff_t>(j) * x->dim[1].stride : 0);
+    return reinterpret_cast<double*>(x->host) + static_cast<ptrdiff_t>(i) * x->dim[0].stride +
+           (x->dimensions > 1 ? static_cast<ptrdiff_t>(j) * x->dim[1].stride : 0);
   };
   for (int j = 0; j < (o->dimensions > 1 ? o->dim[1].extent : 1); ++j) {
     for (int i = 0; i < o->dim[0].extent; ++i) *at(o, i, j) = *at(a, i, j) / *at(b, i, j);
@@ -35,7 +36,8 @@ int divide(void** arguments) {
 
 // An inner loop in NumPy's form that clears the flags when it is done, as some of NumPy's do.
 void negate_and_clear(char** args, const intptr_t* n, const intptr_t* steps, void*) {
-  for (intptr_t i = 0; i < *n; ++i) *reinterpret_cast<double*>(args[1] + i * steps[1]) = -*reinterpret_cast<double*>(args[0] + i * steps[0]);
+  for (intptr_t i = 0; i < *n; ++i)
+    *reinterpret_cast<double*>(args[1] + i * steps[1]) = -*reinterpret_cast<double*>(args[0] + i * steps[0]);
   set_control_word(control_word());
 }
 
@@ -155,7 +157,8 @@ TEST(Pool, RoundingModeGoesWithTheTask) {
   const unsigned before = _mm_getcsr();
   _MM_SET_ROUNDING_MODE(_MM_ROUND_UP);
   std::vector<unsigned> modes(32);
-  parallel(32, 4, [](void* m, int i) { static_cast<unsigned*>(m)[i] = _MM_GET_ROUNDING_MODE(); }, modes.data());
+  parallel(
+      32, 4, [](void* m, int i) { static_cast<unsigned*>(m)[i] = _MM_GET_ROUNDING_MODE(); }, modes.data());
   _mm_setcsr(before);
   for (unsigned m : modes) EXPECT_EQ(m, static_cast<unsigned>(_MM_ROUND_UP));
 #endif

@@ -31,7 +31,8 @@ TEST(Plan, ArithmeticIsOneStageWithoutTiles) {
 
 TEST(Plan, WhatIsOnlySelectedFromIsStored) {
   const DType b = DType::kBool;
-  const Plan p = make_plan(with_ops({{F::divide, kF, kF, {~0, ~1}}, {F::not_equal, kF, b, {~1, ~2}}, {F::where, kF, kF, {1, 0, ~0}, true}}));
+  const Plan p =
+      make_plan(with_ops({{F::divide, kF, kF, {~0, ~1}}, {F::not_equal, kF, b, {~1, ~2}}, {F::where, kF, kF, {1, 0, ~0}, true}}));
   EXPECT_EQ(p.stages[0].results, (std::vector<int>{0, 2}));
   EXPECT_EQ(p.scratch_slots, 1);
   EXPECT_GT(p.tile, 0);

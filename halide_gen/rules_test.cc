@@ -17,6 +17,7 @@ struct Promotion {
 };
 
 TEST(Promotion, FollowsNep50) {
+  // clang-format off
   const Promotion table[] = {
       {strong(D::kBool), strong(D::kInt32), D::kInt32},       {strong(D::kInt32), strong(D::kInt64), D::kInt64},
       {strong(D::kInt32), strong(D::kFloat32), D::kFloat64},  {strong(D::kBool), strong(D::kFloat32), D::kFloat32},
@@ -25,6 +26,7 @@ TEST(Promotion, FollowsNep50) {
       {strong(D::kInt32), kInt, D::kInt32},                   {strong(D::kInt32), kFloat, D::kFloat64},
       {strong(D::kBool), kInt, D::kInt64},                    {strong(D::kBool), kFloat, D::kFloat64},
   };
+  // clang-format on
   for (const Promotion& p : table) {
     for (const auto& operands : {std::vector<OperandType>{p.a, p.b}, std::vector<OperandType>{p.b, p.a}}) {
       const LoopTypes t = resolve(F::multiply, operands);
@@ -36,12 +38,12 @@ TEST(Promotion, FollowsNep50) {
 }
 
 TEST(Promotion, LoopsThatNumPyDoesNotHave) {
-  EXPECT_FALSE(resolve(F::subtract, {strong(D::kBool), strong(D::kBool)}).known);     // raises
-  EXPECT_FALSE(resolve(F::negative, {strong(D::kBool)}).known);                       // raises
-  EXPECT_FALSE(resolve(F::sqrt, {strong(D::kBool)}).known);                           // float16
+  EXPECT_FALSE(resolve(F::subtract, {strong(D::kBool), strong(D::kBool)}).known);  // raises
+  EXPECT_FALSE(resolve(F::negative, {strong(D::kBool)}).known);                    // raises
+  EXPECT_FALSE(resolve(F::sqrt, {strong(D::kBool)}).known);                        // float16
   EXPECT_FALSE(resolve(F::bitwise_and, {strong(D::kFloat64), strong(D::kInt64)}).known);
-  EXPECT_FALSE(resolve(F::power, {strong(D::kInt64), kInt}).known);                   // takes the GIL
-  EXPECT_FALSE(resolve(F::power, {strong(D::kInt64), kFloat}).known);                 // a cast base
+  EXPECT_FALSE(resolve(F::power, {strong(D::kInt64), kInt}).known);    // takes the GIL
+  EXPECT_FALSE(resolve(F::power, {strong(D::kInt64), kFloat}).known);  // a cast base
   EXPECT_EQ(resolve(F::sqrt, {strong(D::kInt32)}).loop, D::kFloat64);
   EXPECT_EQ(resolve(F::divide, {strong(D::kBool), strong(D::kBool)}).loop, D::kFloat64);
   EXPECT_EQ(resolve(F::less, {strong(D::kInt32), kFloat}).loop, D::kFloat64);

@@ -14,7 +14,8 @@ namespace {
 
 #define DALSEGNO_TEXT_(x) #x
 #define DALSEGNO_TEXT(x) DALSEGNO_TEXT_(x)
-constexpr const char* kHalide = DALSEGNO_TEXT(HALIDE_VERSION_MAJOR) "." DALSEGNO_TEXT(HALIDE_VERSION_MINOR) "." DALSEGNO_TEXT(HALIDE_VERSION_PATCH);
+constexpr const char* kHalide =
+    DALSEGNO_TEXT(HALIDE_VERSION_MAJOR) "." DALSEGNO_TEXT(HALIDE_VERSION_MINOR) "." DALSEGNO_TEXT(HALIDE_VERSION_PATCH);
 
 // Model and feature words; not names of features, so that none can be forgotten.
 std::string cpu() {
@@ -24,7 +25,7 @@ std::string cpu() {
   for (const auto& leaf : leaves) {
     unsigned a = 0, b = 0, c = 0, d = 0;
     __get_cpuid_count(leaf[0], leaf[1], &a, &b, &c, &d);
-    if (leaf[0] == 1) b = 0;          // holds the number of the CPU this runs on
+    if (leaf[0] == 1) b = 0;            // holds the number of the CPU this runs on
     if (leaf[0] == 0xd) b = c = d = 0;  // sizes of save areas
     char text[48];
     std::snprintf(text, sizeof text, " %08x%08x%08x%08x", a, b, c, d);

@@ -26,9 +26,7 @@ Table& table() {
   return *t;
 }
 
-rt::LaunchRef launch_ref(const halide_gen::Ref& r) {
-  return {static_cast<uint8_t>(r.kind), r.dtype, r.size, r.scalar, r.index};
-}
+rt::LaunchRef launch_ref(const halide_gen::Ref& r) { return {static_cast<uint8_t>(r.kind), r.dtype, r.size, r.scalar, r.index}; }
 
 // Fills in everything but the code. False if NumPy lacks a loop.
 bool prepare(const halide_gen::KernelSpec& spec, Kernel* k) {

@@ -244,7 +244,8 @@ std::vector<int> shape_numbers(const SegmentSpec& spec, const ArrayView* arrays)
   std::sort(distinct.begin(), distinct.end());
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   std::vector<int> numbers;
-  for (const auto& s : shapes) numbers.push_back(static_cast<int>(std::lower_bound(distinct.begin(), distinct.end(), s) - distinct.begin()));
+  for (const auto& s : shapes)
+    numbers.push_back(static_cast<int>(std::lower_bound(distinct.begin(), distinct.end(), s) - distinct.begin()));
   return numbers;
 }
 

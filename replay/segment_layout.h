@@ -25,15 +25,15 @@ struct Axes {
 
 // The iteration, and the results' shape.
 struct Layout {
-  int rank;                  // of the results
+  int rank;  // of the results
   intptr_t shape[kMaxLayoutRank];
-  bool c_order;              // results are C-contiguous; else `order` lists their axes, innermost first
+  bool c_order;  // results are C-contiguous; else `order` lists their axes, innermost first
   int order[kMaxLayoutRank];
   int64_t size;
-  int loop_rank;             // axes of the iteration after coalescing, innermost first
+  int loop_rank;  // axes of the iteration after coalescing, innermost first
   int64_t extents[kMaxLayoutRank];
-  Axes inputs[64];           // strides in elements, per array input, along the iteration's axes
-  Axes dense;                // of the results
+  Axes inputs[64];  // strides in elements, per array input, along the iteration's axes
+  Axes dense;       // of the results
 };
 
 enum class LayoutResult : uint8_t {

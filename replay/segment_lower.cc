@@ -19,8 +19,8 @@ using halide_gen::Weak;
 constexpr size_t kMaxInputs = 24;  // arrays: two bits each in a variant's key
 constexpr size_t kMaxOps = 400;
 // Cost of an element, measured: a vector addition in the cache is the unit (0.03 ns).
-constexpr int kLoopWeight = 100;   // an elementary function
-constexpr int kMemoryWeight = 4;   // an operand's way through memory
+constexpr int kLoopWeight = 100;  // an elementary function
+constexpr int kMemoryWeight = 4;  // an operand's way through memory
 
 class Lowering {
  public:
@@ -41,18 +41,20 @@ class Lowering {
  private:
   bool is_array(int v) const { return v >= 0 || spec_.inputs[~v].kind == InputKind::kArray; }
 
-  bool valid(int v) const {
-    return v >= 0 ? v < static_cast<int>(values_.size()) : ~v < static_cast<int>(spec_.inputs.size());
-  }
+  bool valid(int v) const { return v >= 0 ? v < static_cast<int>(values_.size()) : ~v < static_cast<int>(spec_.inputs.size()); }
 
   OperandType type_of(int v) const {
     if (v >= 0) return {spec_.ops[v].result, Weak::kNo};
     const SegmentInput& input = spec_.inputs[~v];
     switch (input.kind) {
-      case InputKind::kWeakInt: return {DType::kInt64, Weak::kInt};
-      case InputKind::kWeakFloat: return {DType::kFloat64, Weak::kFloat};
-      case InputKind::kWeakBool: return {DType::kBool, Weak::kNo};  // Python's bool is NumPy's
-      default: return {input.dtype, Weak::kNo};
+      case InputKind::kWeakInt:
+        return {DType::kInt64, Weak::kInt};
+      case InputKind::kWeakFloat:
+        return {DType::kFloat64, Weak::kFloat};
+      case InputKind::kWeakBool:
+        return {DType::kBool, Weak::kNo};  // Python's bool is NumPy's
+      default:
+        return {input.dtype, Weak::kNo};
     }
   }
 

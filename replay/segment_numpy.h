@@ -24,8 +24,8 @@ namespace dalsegno::replay {
 // False, without an exception, if NumPy cannot be used.
 bool numpy_ready();
 int type_number(DType dtype);
-PyArray_Descr* descriptor(DType dtype);     // borrowed
-PyTypeObject* scalar_type(DType dtype);     // type of NumPy's scalars of the dtype; borrowed
+PyArray_Descr* descriptor(DType dtype);  // borrowed
+PyTypeObject* scalar_type(DType dtype);  // type of NumPy's scalars of the dtype; borrowed
 
 struct InnerLoop {
   rt::LoopFunction function = nullptr;  // null: NumPy has no such loop

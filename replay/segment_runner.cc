@@ -22,9 +22,9 @@ using halide_gen::Inner;
 // before another thread would have had the GIL.
 constexpr int64_t kParallelWork = 1 << 20;
 constexpr int64_t kReleaseWork = 1 << 20;
-constexpr int kMaxWholeRank = 4;            // loops of a kernel; more axes cost compile time
+constexpr int kMaxWholeRank = 4;  // loops of a kernel; more axes cost compile time
 constexpr int kMaxOutputs = 32;
-constexpr int64_t kShortRow = 256;          // tiles that are rows shorter than this are mostly overhead
+constexpr int64_t kShortRow = 256;  // tiles that are rows shorter than this are mostly overhead
 
 // A kernel specialised for one way of moving through the operands.
 struct Variant {
@@ -173,7 +173,8 @@ class Runner final : public SegmentRunner {
     return out;
   }
 
-  RunResult launch(const Kernel& kernel, PyObject* const* inputs, const ArrayView* views, const Layout& layout, bool pack, PyObject** outputs) {
+  RunResult launch(const Kernel& kernel, PyObject* const* inputs, const ArrayView* views, const Layout& layout, bool pack,
+                   PyObject** outputs) {
     ScalarValue scalars[rt::kMaxOperands];
     rt::LaunchOperand in[rt::kMaxOperands], out[kMaxOutputs];
     for (size_t k = 0; k < low_.sources.size(); ++k) {

@@ -11,11 +11,11 @@
 namespace dalsegno::replay {
 
 enum class InputKind : uint8_t {
-  kArray,    // exact, aligned, native ndarray of `dtype` and `rank` >= 1 (guarded before; extents and strides are looked at on launch)
-  kWeakInt,  // exact Python int (NEP 50: weak): converted to the op's dtype; out of range -> kMismatch
-  kWeakFloat,// exact Python float (weak)
-  kWeakBool, // exact Python bool
-  kScalar,   // NumPy scalar of `dtype` (strong)
+  kArray,      // exact, aligned, native ndarray of `dtype` and `rank` >= 1 (guarded before; extents and strides are looked at on launch)
+  kWeakInt,    // exact Python int (NEP 50: weak): converted to the op's dtype; out of range -> kMismatch
+  kWeakFloat,  // exact Python float (weak)
+  kWeakBool,   // exact Python bool
+  kScalar,     // NumPy scalar of `dtype` (strong)
 };
 struct SegmentInput {
   InputKind kind = InputKind::kArray;
@@ -28,7 +28,7 @@ struct SegmentOp {
   std::vector<int> operands;       // i >= 0: result of ops[i]; i < 0: inputs[~i]
   DType result = DType::kFloat64;  // dtype eager gave; NEP 50 decides the dtype the loop computes in
   int rank = 1;
-  bool output = false;             // must exist in memory after the segment
+  bool output = false;  // must exist in memory after the segment
   bool operator==(const SegmentOp&) const = default;
 };
 struct SegmentSpec {
@@ -57,8 +57,10 @@ class SegmentRunner {
 };
 
 // Process-wide.
-void wait_for_compilers();                 // until background compilation has finished (GIL released while waiting)
-struct KernelCounters { uint64_t launches, compiled, loaded; };
+void wait_for_compilers();  // until background compilation has finished (GIL released while waiting)
+struct KernelCounters {
+  uint64_t launches, compiled, loaded;
+};
 KernelCounters kernel_counters();
 
 }  // namespace dalsegno::replay

@@ -17,19 +17,27 @@ bool narrow(double value, float* out) {
 
 bool store_double(double value, DType dtype, ScalarValue* out) {
   switch (dtype) {
-    case DType::kBool: return out->boolean = value != 0, true;
-    case DType::kFloat32: return narrow(value, &out->float32);
-    case DType::kFloat64: return out->float64 = value, true;
-    default: return false;
+    case DType::kBool:
+      return out->boolean = value != 0, true;
+    case DType::kFloat32:
+      return narrow(value, &out->float32);
+    case DType::kFloat64:
+      return out->float64 = value, true;
+    default:
+      return false;
   }
 }
 
 bool store_integer(int64_t value, DType dtype, ScalarValue* out) {
   switch (dtype) {
-    case DType::kBool: return out->boolean = value != 0, true;
-    case DType::kInt32: return out->int32 = static_cast<int32_t>(value), value == out->int32;
-    case DType::kInt64: return out->int64 = value, true;
-    default: return store_double(static_cast<double>(value), dtype, out);
+    case DType::kBool:
+      return out->boolean = value != 0, true;
+    case DType::kInt32:
+      return out->int32 = static_cast<int32_t>(value), value == out->int32;
+    case DType::kInt64:
+      return out->int64 = value, true;
+    default:
+      return store_double(static_cast<double>(value), dtype, out);
   }
 }
 
@@ -45,12 +53,18 @@ bool numpy_scalar(DType have, PyObject* object, DType dtype, ScalarValue* out) {
   ScalarValue value{};
   PyArray_ScalarAsCtype(object, value.bytes);
   switch (have) {
-    case DType::kBool: return store_integer(value.boolean != 0, dtype, out);
-    case DType::kInt32: return store_integer(value.int32, dtype, out);
-    case DType::kInt64: return store_integer(value.int64, dtype, out);
-    case DType::kFloat32: return dtype == DType::kFloat32 ? (out->float32 = value.float32, true) : store_double(value.float32, dtype, out);
-    case DType::kFloat64: return store_double(value.float64, dtype, out);
-    default: return false;
+    case DType::kBool:
+      return store_integer(value.boolean != 0, dtype, out);
+    case DType::kInt32:
+      return store_integer(value.int32, dtype, out);
+    case DType::kInt64:
+      return store_integer(value.int64, dtype, out);
+    case DType::kFloat32:
+      return dtype == DType::kFloat32 ? (out->float32 = value.float32, true) : store_double(value.float32, dtype, out);
+    case DType::kFloat64:
+      return store_double(value.float64, dtype, out);
+    default:
+      return false;
   }
 }
 
@@ -58,11 +72,16 @@ bool numpy_scalar(DType have, PyObject* object, DType dtype, ScalarValue* out) {
 
 bool convert_scalar(const SegmentInput& input, PyObject* object, DType dtype, ScalarValue* out) {
   switch (input.kind) {
-    case InputKind::kWeakInt: return weak_int(object, dtype, out);
-    case InputKind::kWeakFloat: return PyFloat_CheckExact(object) && store_double(PyFloat_AS_DOUBLE(object), dtype, out);
-    case InputKind::kWeakBool: return PyBool_Check(object) && store_integer(object == Py_True, dtype, out);
-    case InputKind::kScalar: return numpy_scalar(input.dtype, object, dtype, out);
-    default: return false;
+    case InputKind::kWeakInt:
+      return weak_int(object, dtype, out);
+    case InputKind::kWeakFloat:
+      return PyFloat_CheckExact(object) && store_double(PyFloat_AS_DOUBLE(object), dtype, out);
+    case InputKind::kWeakBool:
+      return PyBool_Check(object) && store_integer(object == Py_True, dtype, out);
+    case InputKind::kScalar:
+      return numpy_scalar(input.dtype, object, dtype, out);
+    default:
+      return false;
   }
 }
 

@@ -18,14 +18,15 @@ INTS = ("int32", "int64")
 Op = tuple[Any, ...]
 
 UNARY = (
-    "negative positive absolute square reciprocal sqrt floor ceil trunc rint sign logical_not invert isnan isinf isfinite signbit fabs "
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh cbrt spacing deg2rad "
-    "rad2deg"
+    "negative positive absolute square reciprocal sqrt floor ceil trunc rint sign logical_not invert isnan isinf "
+    "isfinite signbit fabs exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh "
+    "arcsinh arccosh arctanh cbrt spacing deg2rad rad2deg"
 ).split()
 BINARY = (
-    "add subtract multiply divide floor_divide remainder maximum minimum fmax fmin less less_equal greater greater_equal equal not_equal "
-    "logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift copysign power float_power arctan2 hypot "
-    "fmod logaddexp logaddexp2 nextafter heaviside gcd lcm"
+    "add subtract multiply divide floor_divide remainder maximum minimum fmax fmin less less_equal greater "
+    "greater_equal equal not_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor "
+    "left_shift right_shift copysign power float_power arctan2 hypot fmod logaddexp logaddexp2 nextafter "
+    "heaviside gcd lcm"
 ).split()
 
 
@@ -36,9 +37,11 @@ def special_values(dtype: str) -> np.ndarray:
         return np.array([False, True])
     if d.kind == "i":
         i = np.iinfo(d)
-        return np.array([0, 1, -1, 2, 3, -3, 7, 31, 32, 33, 63, 64, -64, i.min, i.max, i.min + 1, i.max - 1, 1 << 20], d)
+        edges = [i.min, i.max, i.min + 1, i.max - 1]
+        return np.array([0, 1, -1, 2, 3, -3, 7, 31, 32, 33, 63, 64, -64, 1 << 20, *edges], d)
     f = np.finfo(d)
-    finite = [0.0, 1.0, 0.5, 1.5, 2.5, 3.0, 1e-3, 7.25, 1e6, float(f.max), float(f.tiny), float(f.smallest_subnormal), 1e-320, 710.0, 88.8]
+    limits = [float(v) for v in (f.max, f.tiny, f.smallest_subnormal)]
+    finite = [0.0, 1.0, 0.5, 1.5, 2.5, 3.0, 1e-3, 7.25, 1e6, 1e-320, 710.0, 88.8, *limits]
     with np.errstate(all="ignore"):
         return np.array([*finite, *(-v for v in finite), np.inf, -np.inf, np.nan], d)
 
@@ -89,14 +92,16 @@ def make(ops: Sequence[Op], inputs: Sequence[Any], outputs: Sequence[int] | None
     if any(not isinstance(v, np.ndarray) or v.dtype.name not in DTYPES for v in values):
         return None
     wanted = [len(ops) - 1] if outputs is None else outputs
-    spec = [(op[0], list(op[1]), v.dtype.name, v.ndim, i in wanted) for i, (op, v) in enumerate(zip(ops, values, strict=True))]
+    pairs_of_both = enumerate(zip(ops, values, strict=True))
+    spec = [(op[0], list(op[1]), v.dtype.name, v.ndim, i in wanted) for i, (op, v) in pairs_of_both]
     return segments.Segment([describe(v) for v in inputs], spec)
 
 
 def eager(ops: Sequence[Op], inputs: Sequence[Any], outputs: Sequence[int]) -> tuple[list[np.ndarray], set[str]]:
     """Results and the kinds of floating-point trouble that NumPy reports by default."""
     seen: set[str] = set()
-    with np.errstate(divide="call", over="call", invalid="call", under="ignore", call=lambda kind, _flags: seen.add(kind)):
+    modes = {"divide": "call", "over": "call", "invalid": "call", "under": "ignore"}
+    with np.errstate(**modes, call=lambda kind, _flags: seen.add(kind)):
         values = evaluate(ops, inputs)
     return [values[i] for i in outputs], seen
 
@@ -108,13 +113,19 @@ def same(a: np.ndarray, b: np.ndarray) -> str:
     if a.flags.writeable != b.flags.writeable or a.flags.owndata != b.flags.owndata:
         return "flags differ"
     x, y = a.ravel("K"), b.ravel("K")
-    equal = x == y if x.dtype.kind != "f" else (x.view(f"u{x.itemsize}") == y.view(f"u{y.itemsize}")) | (np.isnan(x) & np.isnan(y))
+    if x.dtype.kind == "f":
+        bits = f"u{x.itemsize}"
+        equal = (x.view(bits) == y.view(bits)) | (np.isnan(x) & np.isnan(y))
+    else:
+        equal = x == y
     bad = np.flatnonzero(~equal)
-    return "" if not bad.size else f"{bad.size} of {x.size} values differ, first at {bad[0]}: {x[bad[0]]!r} against {y[bad[0]]!r}"
+    if not bad.size:
+        return ""
+    return f"{bad.size} of {x.size} values differ, first at {bad[0]}: {x[bad[0]]!r} against {y[bad[0]]!r}"
 
 
 def check(ops: Sequence[Op], inputs: Sequence[Any], outputs: Sequence[int] | None = None, expect: str = "done") -> str:
-    """Runs both and asserts that they agree: bits where the kernel ran; where NumPy reports something, it must have refused.
+    """Runs both and asserts that they agree: bits where the kernel ran; flags where NumPy reports something.
 
     Returns the kernel's outcome; `expect` "" accepts any.
     """

@@ -1,4 +1,4 @@
-"""Floating-point flags as guards: what eager would report is never missed; what eager would not report does not cost the kernel."""
+"""Floating-point flags as guards: what eager would report is never missed; nothing else costs the kernel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ def synchronous(request):
 HIDDEN = {
     "selected away": [("divide", [~0, ~1]), ("not_equal", [~1, ~2]), ("where", [1, 0, ~0])],
     "selected away, sqrt": [("subtract", [~1, ~0]), ("sqrt", [0]), ("less", [~1, ~2]), ("where", [2, ~0, 1])],
-    "selected through a negation": [("divide", [~0, ~1]), ("negative", [0]), ("not_equal", [~1, ~2]), ("where", [2, 1, ~0])],
+    "selected through a negation": [
+        ("divide", [~0, ~1]),
+        ("negative", [0]),
+        ("not_equal", [~1, ~2]),
+        ("where", [2, 1, ~0]),
+    ],
     "dead": [("divide", [~0, ~1]), ("add", [~0, ~0])],
     "dead after a comparison": [("divide", [~0, ~1]), ("less", [0, ~0]), ("add", [~0, ~0])],
     "maximum": [("divide", [~0, ~1]), ("minimum", [0, ~0])],
@@ -36,7 +41,13 @@ HIDDEN = {
     "as a bool": [("divide", [~0, ~1]), ("astype", [0], "bool")],
     "sign only": [("divide", [~0, ~1]), ("copysign", [~0, 0])],
     "before a loop that clears the flags": [("divide", [~0, ~1]), ("fmax", [~0, ~2]), ("add", [0, 1])],
-    "before two loops": [("divide", [~0, ~1]), ("fmin", [~0, ~2]), ("remainder", [~0, ~0]), ("add", [0, 1]), ("add", [2, 3])],
+    "before two loops": [
+        ("divide", [~0, ~1]),
+        ("fmin", [~0, ~2]),
+        ("remainder", [~0, ~0]),
+        ("add", [0, 1]),
+        ("add", [2, 3]),
+    ],
     "in a loop": [("log", [~1]), ("less", [0, ~0]), ("where", [1, ~0, 0])],
     "in a dead loop": [("log", [~1]), ("add", [~0, ~0])],
     "times zero": [("divide", [~0, ~1]), ("minimum", [0, ~0]), ("multiply", [1, ~2])],
@@ -62,7 +73,14 @@ def test_no_flags_from_padding(size: int):
     views = [p[32 : 32 + size] for p in padded]
     for v in views:
         v[:] = 1.5
-    ops = [("divide", [~0, ~1]), ("sqrt", [0]), ("multiply", [1, ~3]), ("multiply", [2, 2]), ("where", [~4, 3, ~2]), ("exp", [4])]
+    ops = [
+        ("divide", [~0, ~1]),
+        ("sqrt", [0]),
+        ("multiply", [1, ~3]),
+        ("multiply", [2, 2]),
+        ("where", [~4, 3, ~2]),
+        ("exp", [4]),
+    ]
     kit.check(ops, [*views, np.ones(size, bool)], outputs=[3, 5])
 
 

@@ -1,4 +1,4 @@
-"""Kernels and the process: compiled in the background, forks, exit, threads, memory. Each in an interpreter of its own."""
+"""Kernels and the process: background, forks, exit, threads, memory. Each in an interpreter of its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,12 @@ def run(code: str, timeout: float = 60) -> str:
     """What a script prints; it must end well."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, str(ROOT)])}
     done = subprocess.run(
-        [sys.executable, "-c", PRELUDE + textwrap.dedent(code)], capture_output=True, text=True, timeout=timeout, env=environment, check=False
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env=environment,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr
@@ -48,16 +53,22 @@ def test_compiled_in_the_background():
 
 
 def test_switched_off():
-    assert run("""
+    assert (
+        run("""
         segments.configure(kernels=False, background=False, threads=0)
         print(kit.make(OPS, [x, y]).run(x, y))
-    """) == "not ready"
+    """)
+        == "not ready"
+    )
 
 
 def test_the_compiler_is_loaded_only_when_needed():
-    assert run("""
+    assert (
+        run("""
         print("libHalide" in open("/proc/self/maps").read())
-    """) == "False"
+    """)
+        == "False"
+    )
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.02, 0.1, 1.0])
@@ -74,7 +85,8 @@ def test_exit_while_compiling(pause: float):
 @pytest.mark.parametrize("pause", [0.0, 0.05, 0.5])
 def test_fork_while_compiling(pause: float):
     """Parent and child both get their kernels, and their worker threads."""
-    assert run(f"""
+    assert (
+        run(f"""
         segments.configure(kernels=True, background=True, threads=3)
         big = kit.random_values("float64", 400_000, 1)
         s, t = kit.make(OPS, [x, y]), kit.make([("add", [~0, ~0]), ("sqrt", [0])], [big])
@@ -86,11 +98,14 @@ def test_fork_while_compiling(pause: float):
         if child == 0:
             os._exit(0 if ok else 1)
         print(ok, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    """) == "True 0"
+    """)
+        == "True 0"
+    )
 
 
 def test_many_threads_run_one_segment():
-    assert run("""
+    assert (
+        run("""
         segments.configure(kernels=True, background=True, threads=0)
         s = kit.make(OPS, [x, y])
         bad = []
@@ -103,7 +118,9 @@ def test_many_threads_run_one_segment():
         for t in threads: t.join()
         segments.wait()
         print(len(bad), right(s.run(x, y)))
-    """) == "0 True"
+    """)
+        == "0 True"
+    )
 
 
 def test_nothing_grows():

@@ -26,10 +26,10 @@ struct KernelInput {
 
 struct KernelOp {
   ArrayFn fn = ArrayFn::none;
-  DType loop = DType::kFloat64;    // dtype of every operand (where: of the last two; its first is bool)
+  DType loop = DType::kFloat64;  // dtype of every operand (where: of the last two; its first is bool)
   DType result = DType::kFloat64;
-  std::vector<int> operands;       // i >= 0: result of ops[i]; i < 0: inputs[~i]
-  bool output = false;             // leaves the kernel, as a dense array of the iteration's shape
+  std::vector<int> operands;  // i >= 0: result of ops[i]; i < 0: inputs[~i]
+  bool output = false;        // leaves the kernel, as a dense array of the iteration's shape
   bool operator==(const KernelOp&) const = default;
 };
 

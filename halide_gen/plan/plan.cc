@@ -112,8 +112,9 @@ class Planner {
         stage.reads.push_back(v >= 0 ? place[v] : ref(Ref::kInput, spec_.inputs[~v].dtype, ~v, spec_.inputs[~v].scalar));
       }
       for (int r : stage.results) {
-        place[r] = output_index[r] >= 0 ? ref(Ref::kOutput, op(r).result, output_index[r], false)
-                                        : ref(Ref::kScratch, op(r).result, take_slot(busy_until, static_cast<int>(s), last_reader(r)), false);
+        place[r] = output_index[r] >= 0
+                       ? ref(Ref::kOutput, op(r).result, output_index[r], false)
+                       : ref(Ref::kScratch, op(r).result, take_slot(busy_until, static_cast<int>(s), last_reader(r)), false);
         stage.writes.push_back(place[r]);
       }
     }

@@ -18,19 +18,19 @@ struct Ref {
 };
 
 struct Stage {
-  int loop_op = -1;           // the op whose inner loop it is; -1: an expression stage
-  std::vector<int> ops;       // expression stage: ops computed here, in order
-  std::vector<int> sources;   // values read: op index, or ~input; same order as `reads`
+  int loop_op = -1;          // the op whose inner loop it is; -1: an expression stage
+  std::vector<int> ops;      // expression stage: ops computed here, in order
+  std::vector<int> sources;  // values read: op index, or ~input; same order as `reads`
   std::vector<Ref> reads;
-  std::vector<int> results;   // ops stored; same order as `writes`
+  std::vector<int> results;  // ops stored; same order as `writes`
   std::vector<Ref> writes;
 };
 
 struct Plan {
   std::vector<Stage> stages;
   int scratch_slots = 0;
-  int tile = 0;        // elements of a scratch tile; 0: no tiles, one expression stage over the whole iteration
-  bool loops = false;  // has NumPy loops
+  int tile = 0;                 // elements of a scratch tile; 0: no tiles, one expression stage over the whole iteration
+  bool loops = false;           // has NumPy loops
   bool guards_invalid = false;  // an "invalid" flag must leave even where errstate ignores it
 };
 

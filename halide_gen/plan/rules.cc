@@ -12,20 +12,21 @@ using D = DType;
 // Which dtypes a function has loops for, what it makes of the others, and what comes out.
 enum class Family : uint8_t {
   kNone,
-  kArithmetic,  // bool, integer and float loops; the result has the loop's dtype
-  kNumber,      // as arithmetic, without bool
-  kFloatOnly,   // float loops; integers go to float64; bool would be float16, which kernels do not know
-  kDivide,      // float loops; bool and integers go to float64
-  kIntOnly,     // integer loops
-  kBits,        // bool and integer loops
-  kCompare,     // any loop; the result is bool
-  kFloatTest,   // float loops, integers go to float64; the result is bool
-  kAnyTest,     // any loop; the result is bool
-  kFloatNoCast, // float loops; other operands are left to NumPy
+  kArithmetic,   // bool, integer and float loops; the result has the loop's dtype
+  kNumber,       // as arithmetic, without bool
+  kFloatOnly,    // float loops; integers go to float64; bool would be float16, which kernels do not know
+  kDivide,       // float loops; bool and integers go to float64
+  kIntOnly,      // integer loops
+  kBits,         // bool and integer loops
+  kCompare,      // any loop; the result is bool
+  kFloatTest,    // float loops, integers go to float64; the result is bool
+  kAnyTest,      // any loop; the result is bool
+  kFloatNoCast,  // float loops; other operands are left to NumPy
   kWhere,
   kAstype,
 };
 
+// clang-format off
 Family family(ArrayFn fn) {
   switch (fn) {
     case F::add: case F::multiply: case F::maximum: case F::minimum: case F::fmax: case F::fmin: case F::absolute:
@@ -59,6 +60,7 @@ Family family(ArrayFn fn) {
       return Family::kFloatOnly;
   }
 }
+// clang-format on
 
 // Promotion of two strong dtypes.
 D promote(D a, D b) {
@@ -93,6 +95,7 @@ Common common_dtype(const std::vector<OperandType>& operands, size_t first) {
   return c;
 }
 
+// clang-format off
 LoopTypes loop_types(Family f, D common) {
   const LoopTypes same{true, common, common}, to_double{true, D::kFloat64, D::kFloat64}, test{true, common, D::kBool};
   switch (f) {
@@ -108,6 +111,7 @@ LoopTypes loop_types(Family f, D common) {
     default: return LoopTypes{};
   }
 }
+// clang-format on
 
 bool in(ArrayFn fn, std::initializer_list<ArrayFn> list) {
   for (ArrayFn f : list) {
@@ -163,8 +167,7 @@ bool raises_flags(ArrayFn fn, DType loop, DType result) {
 bool anchors(ArrayFn fn, DType loop, DType result, int k) {
   if (!is_float(loop) || !is_float(result)) return false;
   if (fn == F::copysign) return k == 0;
-  return float_arithmetic(fn) ||
-         in(fn, {F::negative, F::positive, F::absolute, F::fabs, F::floor, F::ceil, F::trunc, F::rint, F::astype});
+  return float_arithmetic(fn) || in(fn, {F::negative, F::positive, F::absolute, F::fabs, F::floor, F::ceil, F::trunc, F::rint, F::astype});
 }
 
 bool looks_at_position(ArrayFn fn, DType loop) { return is_float(loop) && in(fn, {F::fmax, F::fmin}); }

@@ -35,7 +35,8 @@ inline int raised() {
   return (f & FE_INVALID ? 1 : 0) | (f & FE_DIVBYZERO ? 4 : 0) | (f & FE_OVERFLOW ? 8 : 0) | (f & FE_UNDERFLOW ? 16 : 0);
 }
 inline void add_raised(int flags) {
-  std::feraiseexcept((flags & 1 ? FE_INVALID : 0) | (flags & 4 ? FE_DIVBYZERO : 0) | (flags & 8 ? FE_OVERFLOW : 0) | (flags & 16 ? FE_UNDERFLOW : 0));
+  std::feraiseexcept((flags & 1 ? FE_INVALID : 0) | (flags & 4 ? FE_DIVBYZERO : 0) | (flags & 8 ? FE_OVERFLOW : 0) |
+                     (flags & 16 ? FE_UNDERFLOW : 0));
 }
 inline int x87_raised() { return 0; }
 inline void x87_clear() {}

@@ -16,14 +16,17 @@
 namespace dalsegno::rt {
 namespace {
 
-constexpr int kScratchElement = 8;   // a slot holds elements of any dtype
+constexpr int kScratchElement = 8;  // a slot holds elements of any dtype
 constexpr size_t kAlign = 64;
 
 struct HalideType {
   uint8_t code, bits;
 };
-constexpr HalideType kHalideTypes[] = {{halide_type_uint, 8}, {halide_type_int, 32}, {halide_type_int, 64},  // in order of DType
-                                       {halide_type_float, 32}, {halide_type_float, 64}};
+constexpr HalideType kHalideTypes[] = {{halide_type_uint, 8},
+                                       {halide_type_int, 32},
+                                       {halide_type_int, 64},  // in order of DType
+                                       {halide_type_float, 32},
+                                       {halide_type_float, 64}};
 
 // Scratch of the calling thread; grows, and is freed with the thread.
 class Scratch {
@@ -101,9 +104,9 @@ struct StageState {
   halide_buffer_t buffers[kMaxStageOperands];
   halide_dimension_t dims[kMaxStageOperands];
   void* arguments[kMaxStageOperands];
-  char* row[kMaxStageOperands];     // start of the row, or of the scratch slot
-  intptr_t step[kMaxStageOperands]; // bytes an element moves it along the row; scratch starts anew with each tile
-  bool fixed[kMaxStageOperands];    // lies in scratch
+  char* row[kMaxStageOperands];      // start of the row, or of the scratch slot
+  intptr_t step[kMaxStageOperands];  // bytes an element moves it along the row; scratch starts anew with each tile
+  bool fixed[kMaxStageOperands];     // lies in scratch
 };
 
 class Tiles {

@@ -31,7 +31,7 @@ struct LaunchStage {
 struct LaunchKernel {
   const LaunchStage* stages;
   int32_t n_stages;
-  int32_t tile;           // 0: the one stage takes the whole iteration
+  int32_t tile;  // 0: the one stage takes the whole iteration
   int32_t scratch_slots;
   int32_t has_loops;
 };

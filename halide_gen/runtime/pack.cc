@@ -41,9 +41,12 @@ void pack_as(const LaunchOperand& operand, const Packing& p, int64_t start, int6
 
 void pack(const LaunchOperand& operand, const Packing& packing, int size, int64_t start, int64_t n, char* out) {
   switch (size) {
-    case 1: return pack_as(operand, packing, start, n, reinterpret_cast<uint8_t*>(out));
-    case 4: return pack_as(operand, packing, start, n, reinterpret_cast<uint32_t*>(out));
-    default: return pack_as(operand, packing, start, n, reinterpret_cast<uint64_t*>(out));
+    case 1:
+      return pack_as(operand, packing, start, n, reinterpret_cast<uint8_t*>(out));
+    case 4:
+      return pack_as(operand, packing, start, n, reinterpret_cast<uint32_t*>(out));
+    default:
+      return pack_as(operand, packing, start, n, reinterpret_cast<uint64_t*>(out));
   }
 }
 

@@ -17,7 +17,7 @@
 namespace dalsegno::rt {
 namespace {
 
-constexpr int kPatience = 1000;  // pauses before the core is offered to others
+constexpr int kPatience = 1000;                         // pauses before the core is offered to others
 constexpr auto kSpin = std::chrono::microseconds(200);  // longer costs other processes more than it gains
 
 inline void relax() {
