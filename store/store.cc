@@ -158,6 +158,8 @@ bool Store::open(const std::string& path, const Options& options) {
 
 void Store::close() { open(""); }
 
+uint64_t Store::errors() const { return impl_->counters.errors; }
+
 std::string Store::path() const {
   std::lock_guard lock(impl_->mutex);
   return impl_->state == Impl::State::kReady ? impl_->place.path : impl_->configured;

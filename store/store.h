@@ -80,6 +80,7 @@ class Store {
   // Drops what was used longest ago until the cap is respected, and gives free space back to the file system.
   bool gc();
   Stats stats();
+  uint64_t errors() const;  // Stats::errors without looking into the file
   // One statement that only reads, on a connection of its own that can do nothing else.
   QueryResult query(const std::string& sql);
 

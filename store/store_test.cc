@@ -94,6 +94,7 @@ TEST_F(StoreTest, RefusesWhatVerifyRefuses) {
   EXPECT_FALSE(store.save_trace("f", bad));
   EXPECT_FALSE(store.save_trace(std::string(5000, 'k'), root_trace()));
   EXPECT_EQ(store.stats().traces, 0u);
+  EXPECT_EQ(store.errors(), 2u);
 }
 
 TEST_F(StoreTest, Kernels) {
