@@ -7,7 +7,6 @@ Settings belong to the process, not to a thread. Reading is by attribute; changi
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -190,6 +189,8 @@ def _setting(name: str, error: type[Exception] = AttributeError) -> Setting:
 
 def suggest(name: str, known: Mapping[str, object] | list[str]) -> str:
     """The end of an error message about an unknown name."""
+    import difflib  # only for mistakes
+
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
 
