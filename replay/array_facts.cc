@@ -1,9 +1,9 @@
 // What guards check of arrays. The only file of the machine that includes NumPy's headers.
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL dalsegno_machine_array_api
-#include "replay/program.h"
-
 #include <numpy/arrayobject.h>
+
+#include "replay/program.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -19,8 +19,8 @@ bool array_has_facts(PyObject* object, const ArrayFacts& facts) {
   if (Py_TYPE(object) != &PyArray_Type) return false;
   auto* array = reinterpret_cast<PyArrayObject*>(object);
   PyArray_Descr* descr = PyArray_DESCR(array);
-  return PyArray_NDIM(array) == facts.rank && descr->type_num == kTypeNumbers[static_cast<int>(facts.dtype)] &&
-         PyArray_ISALIGNED(array) && PyArray_ISNBO(descr->byteorder);
+  return PyArray_NDIM(array) == facts.rank && descr->type_num == kTypeNumbers[static_cast<int>(facts.dtype)] && PyArray_ISALIGNED(array) &&
+         PyArray_ISNBO(descr->byteorder);
 }
 
 bool numpy_scalar_dtype(PyObject* type, DType* dtype) {

@@ -1,7 +1,6 @@
 // Leaving a program: on to the side trace attached there, or back to the interpreter with its frames rebuilt.
 #include <algorithm>
 #include <utility>
-#include <utility>
 
 #include "replay/fault.h"
 #include "replay/program.h"
@@ -260,8 +259,11 @@ Shows::Shows(Machine& m, int32_t snapshot) : m_(m), snapshot_(snapshot) {
   const std::vector<SnapshotFrame>& frames = p.data().snapshots[snapshot].frames;
   size_t total = 0;
   for (const SnapshotFrame& f : frames) total += f.locals.size();
-  slots_.reserve(total);
-  images_.resize(frames.size());
+  if (total > kFewSlots) many_slots_.resize(total);
+  if (frames.size() > kFewFrames) many_images_.resize(frames.size());
+  PyObject** slots = total > kFewSlots ? many_slots_.data() : few_slots_;
+  images_ = frames.size() > kFewFrames ? many_images_.data() : few_images_;
+  n_images_ = frames.size();
   auto object = [&](ValueId v) -> PyObject* {
     if (v == kNull) return nullptr;
     const Loc& loc = p.locs[v];
@@ -276,18 +278,18 @@ Shows::Shows(Machine& m, int32_t snapshot) : m_(m), snapshot_(snapshot) {
     image.function = reinterpret_cast<PyFunctionObject*>(object(frames[i].function));
     image.offset = frames[i].offset;
     image.after = frames[i].after;
-    image.locals = slots_.data() + slots_.size();
-    for (ValueId v : frames[i].locals) slots_.push_back(object(v));
+    image.locals = slots;
+    for (ValueId v : frames[i].locals) *slots++ = object(v);
     image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frames[i].code]);
     attach_shown(m, i, snapshot, &image);
   }
-  linked_.emplace(images_.data(), static_cast<int>(images_.size()));
+  linked_.emplace(images_, static_cast<int>(n_images_));
 }
 
 Shows::~Shows() {
   if (!linked_) return;
   linked_->unlink();
-  for (size_t i = 0; i < images_.size(); ++i) {
+  for (size_t i = 0; i < n_images_; ++i) {
     if (!images_[i].f_locals && !images_[i].frame_object && i >= m_.shown.size()) continue;
     if (m_.shown.size() <= i) m_.shown.resize(i + 1);
     m_.shown[i] = {images_[i].f_locals, images_[i].frame_object, &m_.program->data(), snapshot_};

@@ -58,7 +58,8 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   ProgramImpl& p = *m.program;
   const Group& group = p.groups[s->imm];
   if (m.dirty && !facts_hold(group, r)) return leave(m, s->exit);
-  if (group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]] return s + 1;
+  if (group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
+    return s + 1;
   const Step* next;
   if (!run_one_by_one(m, group.ops, p.plans[s->exit].live, &next, &group.dead_after)) return next;
   if (group.after >= 0 && !p.world_holds()) return leave(m, group.after);

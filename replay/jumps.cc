@@ -120,7 +120,8 @@ const Step* carry(const Step* s, JumpPlan& plan, Machine& m) {
   Carried* carried = many.empty() ? few : many.data();
   Reg* r = m.r;
   for (size_t i = 0; i < plan.moves.size(); ++i) {
-    if (pick(plan.moves[i], r, &carried[i])) [[likely]] continue;
+    if (pick(plan.moves[i], r, &carried[i])) [[likely]]
+      continue;
     for (size_t k = 0; k < i; ++k) Py_XDECREF(carried[k].object);
     PyErr_Clear();
     return leave(m, s->exit);
@@ -145,9 +146,7 @@ bool tick(const Step* s, Machine& m) {
   m.until_tick = kTick;
   m.dirty = true;
   Shows frames(m, s->link);
-  Py_BEGIN_ALLOW_THREADS
-  Py_END_ALLOW_THREADS
-  return Py_MakePendingCalls() == 0 && PyErr_CheckSignals() == 0;
+  Py_BEGIN_ALLOW_THREADS Py_END_ALLOW_THREADS return Py_MakePendingCalls() == 0 && PyErr_CheckSignals() == 0;
 }
 
 }  // namespace
@@ -188,7 +187,8 @@ const Step* step_jump(const Step* s, Reg* r, Machine& m) {
   if (!plan.target || plan.impossible) return leave(m, s->exit);
   if (--m.until_tick == 0 && !tick(s, m)) return fail(m, s->exit, false);
   if (!plan.target->world_holds()) return leave(m, s->exit);
-  if (plan.raw_only) [[likely]] return carry_raw(plan, m);
+  if (plan.raw_only) [[likely]]
+    return carry_raw(plan, m);
   for (auto& [loc, object] : plan.same)
     if (loc.obj < 0 || r[loc.obj].o != object) return leave(m, s->exit);
   return carry(s, plan, m);

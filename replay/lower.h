@@ -23,16 +23,16 @@ class Lowering {
   // What is known of a value.
   struct Value {
     Rep rep = Rep::kNone;
-    int32_t since = -1;         // op from which on rep is known; -1: always
-    bool born_raw = false;      // computed unboxed
+    int32_t since = -1;     // op from which on rep is known; -1: always
+    bool born_raw = false;  // computed unboxed
     bool wants_raw = false;
     bool wants_obj = false;
-    bool hoisted = false;       // loop parameter whose guard_type is done at the jump
-    bool pending = false;       // an array op that waits
-    PyObject* type = nullptr;   // exact type proven so far (while emitting)
-    int32_t facts = -1;         // array facts proven so far (while emitting)
-    int32_t as_float = -1;      // register of the int converted to float
-    ValueId bound = kNull;      // side trace's parameter: the parent's value
+    bool hoisted = false;      // loop parameter whose guard_type is done at the jump
+    bool pending = false;      // an array op that waits
+    PyObject* type = nullptr;  // exact type proven so far (while emitting)
+    int32_t facts = -1;        // array facts proven so far (while emitting)
+    int32_t as_float = -1;     // register of the int converted to float
+    ValueId bound = kNull;     // side trace's parameter: the parent's value
   };
 
   // -- lower.cc
@@ -88,9 +88,9 @@ class Lowering {
   void emit_leave(const Op& op, ValueId i);
   Step python_step(const Op& op, ValueId i);
   Step& push(Step step);
-  Step base(const Op& op, ValueId i);                   // with exit plan, link and immediates
+  Step base(const Op& op, ValueId i);                        // with exit plan, link and immediates
   int32_t raw(ValueId v, Rep rep, const Op& op, ValueId i);  // raw register, converted if need be
-  int32_t boxed(ValueId v, const Op& op, ValueId i);    // object register, with a box step before if need be
+  int32_t boxed(ValueId v, const Op& op, ValueId i);         // object register, with a box step before if need be
   void defined(ValueId v);
   void forget_facts();
   bool appends_to_string(const Op& op, ValueId i) const;
@@ -102,7 +102,7 @@ class Lowering {
   bool pure(const Op& op) const { return (op.flags & kQuiet) && (op.flags & kPure); }
 
   // -- lower_groups.cc
-  bool waits(const Op& op, ValueId i);        // an array op that may wait: it is put with the others
+  bool waits(const Op& op, ValueId i);  // an array op that may wait: it is put with the others
   bool must_flush(const Op& op, ValueId i) const;
   void flush(ValueId because);
   bool array_operands(const Op& op, std::vector<ValueId>* operands) const;
@@ -115,11 +115,11 @@ class Lowering {
   Exit* parent_;
   std::vector<Value> values_;
   std::vector<OpPlan> op_plans_;
-  std::vector<int32_t> live_;        // object registers owned at this point
-  std::vector<ValueId> waiting_;     // array ops that wait
-  std::vector<ValueId> deferred_;    // released while array ops wait
+  std::vector<int32_t> live_;      // object registers owned at this point
+  std::vector<ValueId> waiting_;   // array ops that wait
+  std::vector<ValueId> deferred_;  // released while array ops wait
   std::unordered_map<int64_t, int32_t> exit_index_;
-  uint64_t version_ = 0;             // counts changes of live_ and waiting_
+  uint64_t version_ = 0;  // counts changes of live_ and waiting_
   struct {
     ValueId op = -1;
     int32_t which = 0;

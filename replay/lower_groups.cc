@@ -32,7 +32,9 @@ bool Lowering::input_of(ValueId v, SegmentInput* input) const {
   }
   PyObject* type = value.type;
   if (value.born_raw && op(v).kind != OpKind::iter_next)
-    type = value.rep == Rep::kFloat ? type_object(PyFloat_Type) : value.rep == Rep::kBool ? type_object(PyBool_Type) : type_object(PyLong_Type);
+    type = value.rep == Rep::kFloat  ? type_object(PyFloat_Type)
+           : value.rep == Rep::kBool ? type_object(PyBool_Type)
+                                     : type_object(PyLong_Type);
   if (!type) return false;
   input->rank = 0;
   if (type == type_object(PyFloat_Type)) return input->kind = InputKind::kWeakFloat, true;

@@ -93,9 +93,7 @@ void Lowering::forget_facts() {
 // ---- python ops ----------------------------------------------------------------------------------------------------------------
 
 // Kinds whose operands the Exec finds in a list, whatever their number.
-static bool takes_list(OpKind kind) {
-  return op_inputs(kind) < 0;
-}
+static bool takes_list(OpKind kind) { return op_inputs(kind) < 0; }
 
 Step Lowering::python_step(const Op& o, ValueId i) {
   std::vector<int32_t> regs;
@@ -125,7 +123,8 @@ void Lowering::emit_python(const Op& o, ValueId i) {
 bool Lowering::appends_to_string(const Op& o, ValueId i) const {
   auto* str = reinterpret_cast<PyObject*>(&PyUnicode_Type);
   ValueId left = in(o)[0];
-  if (!waiting_.empty() || static_cast<BinaryOp>(o.imm) != BinaryOp::add || values_[left].type != str || values_[in(o)[1]].type != str) return false;
+  if (!waiting_.empty() || static_cast<BinaryOp>(o.imm) != BinaryOp::add || values_[left].type != str || values_[in(o)[1]].type != str)
+    return false;
   if (!p_->locs[left].owned || left == in(o)[1] || static_cast<size_t>(i) + 1 >= t().ops.size()) return false;
   const Op& next = op(i + 1);
   return next.kind == OpKind::release && std::find(in(next), in(next) + next.n_inputs, left) != in(next) + next.n_inputs;

@@ -30,28 +30,28 @@ struct Loc {
 
 // One place to leave from, with what is live there. Several plans may belong to one Exit.
 struct ExitPlan {
-  int32_t exit = -1;              // index into exits()
+  int32_t exit = -1;  // index into exits()
   int32_t op = -1;
   int32_t snapshot = -1;
-  int32_t at = 0;                 // number of steps done by then
-  std::vector<int32_t> live;      // object registers that own a reference (or are null)
-  std::vector<int32_t> pending;   // array ops that wait here: done first, one after the other
+  int32_t at = 0;                // number of steps done by then
+  std::vector<int32_t> live;     // object registers that own a reference (or are null)
+  std::vector<int32_t> pending;  // array ops that wait here: done first, one after the other
   // for the side trace attached, made when it is first taken
   const Program* prepared = nullptr;
   std::vector<int32_t> drop;
-  std::vector<Loc> box;           // values of which the side trace does not know yet whether they are unboxed
+  std::vector<Loc> box;  // values of which the side trace does not know yet whether they are unboxed
 };
 
 // Array ops that are done together.
 struct Group {
   std::vector<int32_t> ops;
-  std::vector<int32_t> plans;                   // per op: where it leaves if it raises
-  std::vector<std::vector<int32_t>> dead_after; // per op: registers of this group that die after it when ops run one by one
-  std::vector<int32_t> inputs;                  // object registers
-  std::vector<ArrayFacts> facts;                // of array inputs; rank -1 for others
-  std::vector<int32_t> outputs;                 // object registers
-  int32_t runner = -1;                          // index into segments()
-  int32_t after = -1;                           // plan of the op that needed the values, or -1
+  std::vector<int32_t> plans;                    // per op: where it leaves if it raises
+  std::vector<std::vector<int32_t>> dead_after;  // per op: registers of this group that die after it when ops run one by one
+  std::vector<int32_t> inputs;                   // object registers
+  std::vector<ArrayFacts> facts;                 // of array inputs; rank -1 for others
+  std::vector<int32_t> outputs;                  // object registers
+  int32_t runner = -1;                           // index into segments()
+  int32_t after = -1;                            // plan of the op that needed the values, or -1
 };
 
 struct Move {
@@ -61,8 +61,8 @@ struct Move {
 struct JumpPlan {
   class ProgramImpl* target = nullptr;
   bool impossible = false;
-  bool raw_only = false;        // in place, and all that moves is unboxed
-  bool in_place = false;        // the target is the program itself or one it hangs on: its constants are there already
+  bool raw_only = false;  // in place, and all that moves is unboxed
+  bool in_place = false;  // the target is the program itself or one it hangs on: its constants are there already
   std::vector<Move> moves;
   std::vector<std::pair<Loc, PyObject*>> same;  // values that must be these objects
   std::vector<int32_t> drop;
@@ -71,7 +71,7 @@ struct JumpPlan {
 // Folded globals of one dict.
 struct World {
   hook::DictVersion version;
-  bool checked;  // since the trace was lowered: the globals may have changed after the recording
+  bool checked;                                        // since the trace was lowered: the globals may have changed after the recording
   std::vector<std::pair<PyObject*, PyObject*>> names;  // name, value (null: absent); borrowed
 };
 
@@ -93,13 +93,13 @@ class ProgramImpl final : public Program {
 
   std::unique_ptr<LiveTrace> live;
   const std::vector<std::unique_ptr<Program>>* tree = nullptr;
-  ProgramImpl* parent = nullptr;     // side traces
+  ProgramImpl* parent = nullptr;  // side traces
   std::vector<Step> steps;
-  std::vector<Step> array_steps;     // array ops done one by one; array_step[op] is its index
+  std::vector<Step> array_steps;  // array ops done one by one; array_step[op] is its index
   std::vector<int32_t> array_step;
-  std::vector<Loc> locs;             // per value
+  std::vector<Loc> locs;  // per value
   std::vector<Exit> exit_records;
-  std::vector<bool> exit_overflow;   // per exit: an int did not fit, so a side trace keeps ints boxed
+  std::vector<bool> exit_overflow;  // per exit: an int did not fit, so a side trace keeps ints boxed
   std::vector<ExitPlan> plans;
   std::vector<Group> groups;
   std::vector<std::unique_ptr<SegmentRunner>> runners;
@@ -107,17 +107,17 @@ class ProgramImpl final : public Program {
   std::vector<World> worlds;
   std::vector<ConstReg> consts;
   std::deque<std::vector<int32_t>> lists;  // what Step::list points into
-  int32_t first_reg = 0;             // own registers: [first_reg, n_regs)
+  int32_t first_reg = 0;                   // own registers: [first_reg, n_regs)
   int32_t n_regs = 0;
-  bool box_ints = false;             // ints are not unboxed here: one was too large
-  std::vector<int32_t> param_regs;   // root: object registers of the parameters
+  bool box_ints = false;            // ints are not unboxed here: one was too large
+  std::vector<int32_t> param_regs;  // root: object registers of the parameters
 };
 
 // What frames a run has shown to others: dicts of locals() and frame objects somebody kept, per frame of the activation.
 struct Shown {
   PyObject* f_locals = nullptr;
   PyFrameObject* frame = nullptr;
-  const Trace* trace = nullptr;     // `frame` holds the variables as they were at this snapshot
+  const Trace* trace = nullptr;  // `frame` holds the variables as they were at this snapshot
   int32_t snapshot = -1;
 };
 
@@ -148,9 +148,15 @@ class Shows {
  private:
   Machine& m_;
   int32_t snapshot_;
-  std::vector<PyObject*> slots_;
+  static constexpr size_t kFewSlots = 32;
+  static constexpr size_t kFewFrames = 4;
+  PyObject* few_slots_[kFewSlots];
+  hook::FrameImage few_images_[kFewFrames];
+  std::vector<PyObject*> many_slots_;
+  std::vector<hook::FrameImage> many_images_;
+  hook::FrameImage* images_ = few_images_;
+  size_t n_images_ = 0;
   std::vector<PyObject*> boxes_;
-  std::vector<hook::FrameImage> images_;
   std::optional<hook::LinkedFrames> linked_;
 };
 

@@ -28,18 +28,18 @@ using Exec = bool (*)(const Step& s, Reg* r);
 struct Step {
   StepFn fn = nullptr;
   Exec exec = nullptr;
-  int32_t dst = -1;   // register of the result
-  int32_t a = -1;     // registers of the operands
+  int32_t dst = -1;  // register of the result
+  int32_t a = -1;    // registers of the operands
   int32_t b = -1;
   int32_t c = -1;
   int32_t imm = 0;
-  int32_t exit = -1;  // index into Program's exit plans
-  int32_t other = -1; // iter_next: plan of its exit_snapshot; other steps: see there
-  int32_t link = -1;  // snapshot whose frames stand in the chain meanwhile, or -1
+  int32_t exit = -1;              // index into Program's exit plans
+  int32_t other = -1;             // iter_next: plan of its exit_snapshot; other steps: see there
+  int32_t link = -1;              // snapshot whose frames stand in the chain meanwhile, or -1
   const int32_t* list = nullptr;  // operand registers where their number varies
   int32_t n = 0;
-  bool pure = false;              // quiet and pure: if it fails, leave before the instruction and let the interpreter raise
-  PyObject* object = nullptr;     // borrowed from the trace
+  bool pure = false;           // quiet and pure: if it fails, leave before the instruction and let the interpreter raise
+  PyObject* object = nullptr;  // borrowed from the trace
   PyObject* object2 = nullptr;
   PyObject* name = nullptr;
 };
@@ -65,7 +65,7 @@ const Step* step_not(const Step* s, Reg* r, Machine& m);
 const Step* step_box_int(const Step* s, Reg* r, Machine& m);
 const Step* step_box_float(const Step* s, Reg* r, Machine& m);
 const Step* step_box_bool(const Step* s, Reg* r, Machine& m);
-PyObject* box(Rep rep, Reg value);  // new reference, or null with MemoryError
+PyObject* box(Rep rep, Reg value);                // new reference, or null with MemoryError
 bool unbox(Rep rep, PyObject* object, Reg* out);  // false: of another type, or an int that does not fit. No exception
 
 // -- guards (steps_guard.cc)

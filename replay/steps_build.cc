@@ -1,7 +1,7 @@
 // Python ops that make or fill containers, functions, modules: as the interpreter does them.
-#include "replay/exec.h"
-
 #include <utility>
+
+#include "replay/exec.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -148,7 +148,10 @@ bool import_from(const Step& s, Reg* r) {
 
 void set_part(PyObject* f, int flag, PyObject* v) {
   auto* func = reinterpret_cast<PyFunctionObject*>(f);
-  PyObject** part = flag == 1 ? &func->func_defaults : flag == 2 ? &func->func_kwdefaults : flag == 4 ? &func->func_annotations : &func->func_closure;
+  PyObject** part = flag == 1   ? &func->func_defaults
+                    : flag == 2 ? &func->func_kwdefaults
+                    : flag == 4 ? &func->func_annotations
+                                : &func->func_closure;
   Py_XSETREF(*part, Py_NewRef(v));
 }
 bool make_function(const Step& s, Reg* r) {
@@ -170,10 +173,27 @@ struct Row {
   Exec exec;
 };
 constexpr Row kRows[] = {
-#define ROW(name) {OpKind::name, name}
-    ROW(build_tuple), ROW(build_list),  ROW(build_set),   ROW(build_map),   ROW(build_string), ROW(build_slice), ROW(list_append),
-    ROW(list_extend), ROW(list_to_tuple), ROW(set_add),   ROW(set_update),  ROW(map_add),      ROW(dict_update), ROW(dict_merge),
-    ROW(unpack),      ROW(import_name), ROW(import_from), ROW(make_function), ROW(set_function_attribute),
+#define ROW(name) \
+  { OpKind::name, name }
+    ROW(build_tuple),
+    ROW(build_list),
+    ROW(build_set),
+    ROW(build_map),
+    ROW(build_string),
+    ROW(build_slice),
+    ROW(list_append),
+    ROW(list_extend),
+    ROW(list_to_tuple),
+    ROW(set_add),
+    ROW(set_update),
+    ROW(map_add),
+    ROW(dict_update),
+    ROW(dict_merge),
+    ROW(unpack),
+    ROW(import_name),
+    ROW(import_from),
+    ROW(make_function),
+    ROW(set_function_attribute),
 #undef ROW
 };
 

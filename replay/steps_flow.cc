@@ -4,7 +4,8 @@
 namespace dalsegno::replay {
 
 const Step* step_exec(const Step* s, Reg* r, Machine& m) {
-  if (s->exec(*s, r)) [[likely]] return s + 1;
+  if (s->exec(*s, r)) [[likely]]
+    return s + 1;
   return fail(m, s->exit, s->pure);
 }
 
@@ -123,7 +124,8 @@ const Step* step_iter_next(const Step* s, Reg* r, Machine& m) {
 // right behind.
 const Step* step_iter_next_int(const Step* s, Reg* r, Machine& m) {
   int got = hook::range_next(r[s->a].o, &r[s->c].i);
-  if (got == 1) [[likely]] return s + s->imm;
+  if (got == 1) [[likely]]
+    return s + s->imm;
   if (got == 0) return leave(m, s->other);
   return step_iter_next(s, r, m);
 }

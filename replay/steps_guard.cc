@@ -7,12 +7,15 @@ namespace dalsegno::replay {
 namespace {
 
 const Step* verdict(bool ok, const Step* s, Machine& m) {
-  if (ok) [[likely]] return s + 1;
+  if (ok) [[likely]]
+    return s + 1;
   count_guard_failure();
   return leave(m, s->exit);
 }
 
-const Step* guard_type(const Step* s, Reg* r, Machine& m) { return verdict(reinterpret_cast<PyObject*>(Py_TYPE(r[s->a].o)) == s->object, s, m); }
+const Step* guard_type(const Step* s, Reg* r, Machine& m) {
+  return verdict(reinterpret_cast<PyObject*>(Py_TYPE(r[s->a].o)) == s->object, s, m);
+}
 const Step* guard_true(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o == Py_True, s, m); }
 const Step* guard_false(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o == Py_False, s, m); }
 const Step* guard_is(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o == s->object, s, m); }
@@ -41,7 +44,8 @@ const Step* guard_length(const Step* s, Reg* r, Machine& m) {
 template <Rep rep>
 const Step* guard_unbox(const Step* s, Reg* r, Machine& m) {
   PyObject* o = r[s->a].o;
-  if (o == nullptr || unbox(rep, o, &r[s->dst])) [[likely]] return s + 1;
+  if (o == nullptr || unbox(rep, o, &r[s->dst])) [[likely]]
+    return s + 1;
   count_guard_failure();
   return rep == Rep::kInt && PyLong_CheckExact(o) ? overflow(m, s->exit) : leave(m, s->exit);
 }
@@ -72,7 +76,8 @@ const Step* step_guard_unbox_bool(const Step* s, Reg* r, Machine& m) { return gu
 
 bool ProgramImpl::world_holds() {
   for (World& world : worlds) {
-    if (world.checked && world.version.unchanged()) [[likely]] continue;
+    if (world.checked && world.version.unchanged()) [[likely]]
+      continue;
     for (auto [name, value] : world.names) {
       PyObject* now = PyDict_GetItemWithError(world.version.dict(), name);
       if (!now && PyErr_Occurred()) PyErr_Clear();

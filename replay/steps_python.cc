@@ -11,12 +11,21 @@ namespace {
 using BinaryFn = PyObject* (*)(PyObject*, PyObject*);
 PyObject* power(PyObject* a, PyObject* b) { return PyNumber_Power(a, b, Py_None); }
 PyObject* inplace_power(PyObject* a, PyObject* b) { return PyNumber_InPlacePower(a, b, Py_None); }
-constexpr BinaryFn kBinary[] = {PyNumber_Add,      PyNumber_And,       PyNumber_FloorDivide, PyNumber_Lshift,   PyNumber_MatrixMultiply,
-                                PyNumber_Multiply, PyNumber_Remainder, PyNumber_Or,          power,             PyNumber_Rshift,
+constexpr BinaryFn kBinary[] = {PyNumber_Add,      PyNumber_And,        PyNumber_FloorDivide, PyNumber_Lshift, PyNumber_MatrixMultiply,
+                                PyNumber_Multiply, PyNumber_Remainder,  PyNumber_Or,          power,           PyNumber_Rshift,
                                 PyNumber_Subtract, PyNumber_TrueDivide, PyNumber_Xor};
-constexpr BinaryFn kInplace[] = {PyNumber_InPlaceAdd,         PyNumber_InPlaceAnd,      PyNumber_InPlaceFloorDivide, PyNumber_InPlaceLshift,
-                                 PyNumber_InPlaceMatrixMultiply, PyNumber_InPlaceMultiply, PyNumber_InPlaceRemainder, PyNumber_InPlaceOr,
-                                 inplace_power,               PyNumber_InPlaceRshift,   PyNumber_InPlaceSubtract,    PyNumber_InPlaceTrueDivide,
+constexpr BinaryFn kInplace[] = {PyNumber_InPlaceAdd,
+                                 PyNumber_InPlaceAnd,
+                                 PyNumber_InPlaceFloorDivide,
+                                 PyNumber_InPlaceLshift,
+                                 PyNumber_InPlaceMatrixMultiply,
+                                 PyNumber_InPlaceMultiply,
+                                 PyNumber_InPlaceRemainder,
+                                 PyNumber_InPlaceOr,
+                                 inplace_power,
+                                 PyNumber_InPlaceRshift,
+                                 PyNumber_InPlaceSubtract,
+                                 PyNumber_InPlaceTrueDivide,
                                  PyNumber_InPlaceXor};
 using UnaryFn = PyObject* (*)(PyObject*);
 constexpr UnaryFn kUnary[] = {PyNumber_Negative, PyNumber_Positive, PyNumber_Invert};
@@ -121,13 +130,13 @@ struct Row {
   Exec exec;
 };
 constexpr Row kRows[] = {
-#define ROW(name) {OpKind::name, name}
-    ROW(load_global), ROW(store_global), ROW(delete_global), ROW(func_closure), ROW(func_default), ROW(func_kwdefault),
-    ROW(cell_new),    ROW(cell_get),     ROW(cell_set),      ROW(cell_delete),  ROW(get_attr),     ROW(set_attr),
-    ROW(del_attr),    ROW(get_item),     ROW(set_item),      ROW(del_item),     ROW(binary),       ROW(inplace),
-    ROW(unary),       ROW(compare),      ROW(contains),      ROW(is_),          ROW(truth),        ROW(not_),
-    ROW(get_len),     ROW(call),         ROW(call_ex),       ROW(method_func),  ROW(method_self),  ROW(convert),
-    ROW(format),      ROW(get_iter),     ROW(tuple_item),
+#define ROW(name) \
+  { OpKind::name, name }
+    ROW(load_global), ROW(store_global), ROW(delete_global), ROW(func_closure), ROW(func_default), ROW(func_kwdefault), ROW(cell_new),
+    ROW(cell_get),    ROW(cell_set),     ROW(cell_delete),   ROW(get_attr),     ROW(set_attr),     ROW(del_attr),       ROW(get_item),
+    ROW(set_item),    ROW(del_item),     ROW(binary),        ROW(inplace),      ROW(unary),        ROW(compare),        ROW(contains),
+    ROW(is_),         ROW(truth),        ROW(not_),          ROW(get_len),      ROW(call),         ROW(call_ex),        ROW(method_func),
+    ROW(method_self), ROW(convert),      ROW(format),        ROW(get_iter),     ROW(tuple_item),
 #undef ROW
 };
 

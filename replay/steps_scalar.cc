@@ -216,7 +216,8 @@ template <int op, class T, bool wanted>
 const Step* compare_guard(const Step* s, Reg* r, Machine& m) {
   bool truth = holds<op, T>(as<T>(r[s->a]), as<T>(r[s->b]));
   r[s->dst].i = truth;
-  if (truth == wanted) [[likely]] return s + 1;
+  if (truth == wanted) [[likely]]
+    return s + 1;
   count_guard_failure();
   return leave(m, s->exit);
 }
@@ -242,14 +243,18 @@ constexpr int kOps = static_cast<int>(BinaryOp::xor_) + 1;
 #define INT(F) binary<F, int64_t, int64_t>
 #define FLT(F) binary<F, double, double>
 // In the order of BinaryOp: add and floor_divide lshift matmul multiply remainder or power rshift subtract true_divide xor
-constexpr StepFn kIntOps[kOps] = {INT(IntAdd), INT(IntAnd), INT(IntFloorDiv), INT(IntLshift), nullptr, INT(IntMul), int_remainder, INT(IntOr),
-                                  nullptr, INT(IntRshift), INT(IntSub), binary<IntTrueDiv, int64_t, double>, INT(IntXor)};
-constexpr StepFn kFloatOps[kOps] = {FLT(FloatAdd), nullptr, FLT(FloatFloorDiv), nullptr, nullptr, FLT(FloatMul), FLT(FloatMod), nullptr,
-                                    FLT(FloatPow), nullptr, FLT(FloatSub), FLT(FloatTrueDiv), nullptr};
+constexpr StepFn kIntOps[kOps] = {INT(IntAdd), INT(IntAnd),    INT(IntFloorDiv), INT(IntLshift),
+                                  nullptr,     INT(IntMul),    int_remainder,    INT(IntOr),
+                                  nullptr,     INT(IntRshift), INT(IntSub),      binary<IntTrueDiv, int64_t, double>,
+                                  INT(IntXor)};
+constexpr StepFn kFloatOps[kOps] = {FLT(FloatAdd), nullptr, FLT(FloatFloorDiv), nullptr, nullptr,       FLT(FloatMul),
+                                    FLT(FloatMod), nullptr, FLT(FloatPow),      nullptr, FLT(FloatSub), FLT(FloatTrueDiv),
+                                    nullptr};
 #undef INT
 #undef FLT
 // In the order Py_LT Py_LE Py_EQ Py_NE Py_GT Py_GE.
-#define SIX(F, ...) {F<0, __VA_ARGS__>, F<1, __VA_ARGS__>, F<2, __VA_ARGS__>, F<3, __VA_ARGS__>, F<4, __VA_ARGS__>, F<5, __VA_ARGS__>}
+#define SIX(F, ...) \
+  { F<0, __VA_ARGS__>, F<1, __VA_ARGS__>, F<2, __VA_ARGS__>, F<3, __VA_ARGS__>, F<4, __VA_ARGS__>, F<5, __VA_ARGS__> }
 constexpr StepFn kIntCompare[] = SIX(compare, int64_t);
 constexpr StepFn kFloatCompare[] = SIX(compare, double);
 constexpr StepFn kIntGuard[2][6] = {SIX(compare_guard, int64_t, false), SIX(compare_guard, int64_t, true)};
