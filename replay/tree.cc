@@ -89,7 +89,7 @@ PyObject* Tree::call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   ++counters_.calls;
   if (!settings().enabled) return eager_because(Reason::disabled, args, nargsf, kwnames);
   if (hopeless_ || recording_) return eager(args, nargsf, kwnames);
-  if (hook::thread_observed()) return eager_because(Reason::traced_thread, args, nargsf, kwnames);
+  if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code))) return eager_because(Reason::traced_thread, args, nargsf, kwnames);
   if (!looked_up_) look_up();
   if (programs_->empty() || !programs_->front()) return record_entry(args, nargsf, kwnames);
   auto* code = reinterpret_cast<PyCodeObject*>(function_->func_code);

@@ -141,7 +141,10 @@ void Tree::save() {
   for (; saved_ < programs_->size(); ++saved_) {
     Program* program = (*programs_)[saved_].get();
     if (!program || !fingerprint_objects(const_cast<LiveTrace&>(program->trace()))) continue;
-    writer().add([key = key_, trace = program->trace().data, name = title(function_)] { process_store().save_trace(key, trace, name); });
+    const Trace& trace = program->trace().data;
+    std::shared_ptr<Trace> parent;  // a side trace is tied to the very trace it leaves
+    if (trace.parent >= 0) parent = std::make_shared<Trace>((*programs_)[trace.parent]->trace().data);
+    writer().add([key = key_, trace, parent, name = title(function_)] { process_store().save_trace(key, trace, name, parent.get()); });
   }
 }
 
@@ -150,7 +153,7 @@ void Tree::forget_stored() {
   if (!key_.empty()) writer().add([key = key_] { process_store().drop_function(key); });
 }
 
-uint64_t process_store_errors() { return process_store().stats().errors; }
+uint64_t process_store_errors() { return process_store().errors(); }
 
 void wait_for_store() {
   if (!g_writer) return;

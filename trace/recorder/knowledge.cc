@@ -25,7 +25,7 @@ bool Recorder::know(ValueId v, PyObject* live) {
   if (v == kNull || !live) return false;
   if (info_[v].type) return is_plain_type(info_[v].type);
   PyTypeObject* type = Py_TYPE(live);
-  if (!is_plain_type(type)) return false;
+  if (!is_plain_type(type) || info_[v].slots < 0) return false;  // released: no guard can look at it any more
   int object = object_index(reinterpret_cast<PyObject*>(type), type_path(type));
   emit(OpKind::guard_type, {v}, {.object = object, .flags = kQuiet | kPure});
   info_[v].type = type;
@@ -36,6 +36,7 @@ bool Recorder::know_array(ValueId v, PyObject* live) {
   ArrayFacts facts;
   if (v == kNull || !array_facts(live, &facts)) return false;
   if (info_[v].array_epoch == epoch_ && info_[v].type == &PyArray_Type) return true;
+  if (info_[v].slots < 0) return false;
   ValueId guard = emit(OpKind::guard_array, {v}, {.flags = kQuiet | kPure});
   trace_->data.ops[guard].facts = static_cast<int>(trace_->data.facts.size());
   trace_->data.facts.push_back(facts);

@@ -129,7 +129,7 @@ bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const std::v
     (*locals)[slot++] = tuple;
   }
   if (varkw) {
-    ValueId dict = emit(OpKind::build_map, extra_kw, {.flags = kQuiet | kPure, .snapshot = false});
+    ValueId dict = emit(OpKind::build_map, extra_kw, {.flags = kQuiet | kPure});
     set_type(dict, &PyDict_Type);
     (*locals)[slot] = dict;
   }

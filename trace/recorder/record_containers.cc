@@ -1,4 +1,6 @@
 // Containers, strings, unpacking.
+#include <algorithm>
+
 #include "trace/recorder/recorder.h"
 
 namespace dalsegno::recorder {
@@ -6,7 +8,8 @@ namespace dalsegno::recorder {
 // Pops `count` values into one new container.
 void Recorder::build(const Instr&, OpKind kind, int count, PyTypeObject* type, uint32_t flags) {
   std::vector<ValueId> items(frame().stack.end() - count, frame().stack.end());
-  ValueId v = emit(kind, items, {.flags = flags, .snapshot = !(flags & kPure)});
+  bool hashes = kind == OpKind::build_set || kind == OpKind::build_map;  // may raise
+  ValueId v = emit(kind, items, {.flags = flags, .snapshot = hashes || !(flags & kPure)});
   for (int i = 0; i < count; ++i) pop();
   push(v);
   set_type(v, type);
@@ -39,7 +42,7 @@ void Recorder::on_BUILD_CONST_KEY_MAP(const Instr& i) {
     items.push_back(constant(PyTuple_GET_ITEM(keys, j), path.empty() ? "" : path + "[" + std::to_string(j) + "]"));
     items.push_back(values[j]);
   }
-  ValueId v = emit(OpKind::build_map, items, {.flags = kQuiet | kPure, .snapshot = false});
+  ValueId v = emit(OpKind::build_map, items, {.flags = kQuiet | kPure});
   for (int j = 0; j < i.arg; ++j) pop();
   push(v);
   set_type(v, &PyDict_Type);
@@ -118,7 +121,8 @@ void Recorder::on_UNPACK_SEQUENCE(const Instr& i) {
   PyObject* live = live_top();
   bool plain = know(sequence, live) && (PyTuple_CheckExact(live) || PyList_CheckExact(live));
   const std::vector<ValueId> items = info_[sequence].items;
-  if (plain && PyTuple_CheckExact(live) && static_cast<int>(items.size()) == i.arg && info_[sequence].type == &PyTuple_Type) {
+  bool items_live = std::all_of(items.begin(), items.end(), [&](ValueId v) { return info_[v].slots > 0 || info_[v].object; });
+  if (plain && PyTuple_CheckExact(live) && static_cast<int>(items.size()) == i.arg && items_live) {
     pop();  // a tuple built in this trace: its items are known
     for (int j = i.arg - 1; j >= 0; --j) push(items[j]);
     return;

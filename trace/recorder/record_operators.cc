@@ -171,7 +171,7 @@ void Recorder::on_UNARY_NOT(const Instr&) {
   call_unknown_ = false;
   ValueId truth;
   truth_of(top(), live_top(), &truth);
-  ValueId v = emit(OpKind::not_, {truth}, {.flags = kQuiet | kPure, .snapshot = false});
+  ValueId v = emit(OpKind::not_, {truth}, {.flags = kQuiet | kPure});
   set_type(v, &PyBool_Type);
   pop();
   push(v);
