@@ -45,7 +45,13 @@ bool Lowering::bind_params() {
   for (size_t i = 0; i < inner.size(); ++i) {
     ValueId v = inner[i];
     if ((v == kNull) != (outer[i] == kNull)) return false;
-    if (v == kNull || v >= t().n_params) continue;
+    if (v == kNull) continue;
+    if (v >= t().n_params) {
+      // A constant: of the parent too, and the same.
+      const Op& there_op = up.data().ops[outer[i]];
+      if (there_op.kind != OpKind::constant || up.live->objects[there_op.object] != object(op(v).object)) return false;
+      continue;
+    }
     Value& param = values_[v];
     if (param.bound == outer[i]) continue;
     if (param.bound != kNull || std::find(used.begin(), used.end(), outer[i]) != used.end()) return false;

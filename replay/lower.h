@@ -117,6 +117,7 @@ class Lowering {
   std::vector<OpPlan> op_plans_;
   std::vector<int32_t> live_;      // object registers owned at this point
   std::vector<ValueId> waiting_;   // array ops that wait
+  std::vector<ValueId> learned_;   // values with facts that unknown code may change
   std::vector<ValueId> deferred_;  // released while array ops wait
   std::unordered_map<int64_t, int32_t> exit_index_;
   uint64_t version_ = 0;  // counts changes of live_ and waiting_

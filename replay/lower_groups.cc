@@ -78,6 +78,7 @@ bool Lowering::waits(const Op& o, ValueId i) {
   p_->array_steps.push_back(s);
   values_[i].pending = true;
   values_[i].facts = o.facts;
+  learned_.push_back(i);
   waiting_.push_back(i);
   version_++;
   return true;

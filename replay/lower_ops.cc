@@ -84,9 +84,15 @@ int32_t Lowering::raw(ValueId v, Rep rep, const Op&, ValueId) {
   return value.as_float;
 }
 
-// After code nothing is known of.
+// After code nothing is known of: arrays may have another shape, objects of the user's classes another class.
 void Lowering::forget_facts() {
-  for (Value& v : values_) v.facts = -1;
+  for (ValueId v : learned_) {
+    Value& value = values_[v];
+    value.facts = -1;
+    if (value.type && PyType_HasFeature(reinterpret_cast<PyTypeObject*>(value.type), Py_TPFLAGS_HEAPTYPE) && !is_constant(v))
+      value.type = nullptr;
+  }
+  learned_.clear();
   world_proven_ = false;
 }
 
@@ -266,6 +272,7 @@ void Lowering::emit_guard_type(const Op& o, ValueId i) {
   // The next item of a range is an int: its guard is skipped.
   if (!p_->steps.empty() && p_->steps.back().fn == step_iter_next_int && p_->steps.back().dst == loc(v).obj) p_->steps.back().imm = 2;
   push(s);
+  learned_.push_back(v);
   value.type = type;
 }
 
@@ -275,6 +282,7 @@ void Lowering::emit_guard_array(const Op& o, ValueId i) {
   emit_guard(o, i);
   p_->steps.back().imm = o.facts;
   value.facts = o.facts;
+  learned_.push_back(in(o)[0]);
 }
 
 void Lowering::emit_guard_truth(const Op& o, ValueId i) {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from dalsegno._core import machine
+from dalsegno._core import machine as machine
 
 QUIET, PURE, READS = 1, 2, 4
 QP = QUIET | PURE

@@ -1,4 +1,4 @@
-"""Array ops that wait in the replay machine: same values, exceptions and warnings as eager, whatever happens before they are done."""
+"""Array ops that wait in the replay machine: values, exceptions and warnings of eager, whatever happens meanwhile."""
 
 from __future__ import annotations
 

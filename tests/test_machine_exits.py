@@ -1,4 +1,4 @@
-"""Leaving the replay machine: frames as the snapshot has them, exceptions, side traces, folded globals, shown frames; nothing leaks."""
+"""Leaving the replay machine: frames, exceptions, side traces, folded globals, shown frames; nothing leaks."""
 
 from __future__ import annotations
 
@@ -67,8 +67,9 @@ def test_exception_keeps_its_traceback() -> None:
     out = tree(b).run(0, ())
     raised = out["raised"]
     assert isinstance(raised, LookupError)
-    assert raised.__traceback__.tb_frame.f_code is fails.__code__
-    assert raised.__traceback__.tb_next is None
+    traceback: Any = raised.__traceback__
+    assert traceback.tb_frame.f_code is fails.__code__
+    assert traceback.tb_next is None
     assert out["op"] == 2
 
 
@@ -166,7 +167,7 @@ def test_side_trace_with_a_stale_global_is_not_taken() -> None:
     assert made.run(0, (0.5,))["outcome"] == "returned"
 
 
-# ---- the interpreter goes on ---------------------------------------------------------------------------------------------------
+# ---- the interpreter goes on ---------------------------------------------------------------------------------------
 
 
 def offset_of(function: Any, opname: str, nth: int = 0) -> int:
@@ -275,7 +276,7 @@ def test_a_kept_frame_object_never_brings_back_old_variables() -> None:
     assert kept[0].f_locals["x"] == 3
 
 
-# ---- planted faults ------------------------------------------------------------------------------------------------------------
+# ---- planted faults ------------------------------------------------------------------------------------------------
 
 
 def test_planted_faults_are_felt() -> None:
@@ -295,7 +296,7 @@ def test_planted_faults_are_felt() -> None:
         assert tree(b).run(0, (5,))["frames"][0]["offset"] == 6
 
 
-# ---- references ----------------------------------------------------------------------------------------------------------------
+# ---- references ----------------------------------------------------------------------------------------------------
 
 
 class Thing:
@@ -441,3 +442,23 @@ def test_types_of_arrays_are_guarded() -> None:
         (numpy.float64(1), False),
     ]:
         assert (made.run(0, (array,))["outcome"] == "returned") == fits
+
+
+def test_the_class_of_an_object_is_guarded_again_after_unknown_code() -> None:
+    class One:
+        pass
+
+    class Two:
+        pass
+
+    b = TraceBuilder(params=2)
+    thing, change = b.params
+    b.type(thing, One, b.snap(b.params))
+    new = b.op("call", change, thing, imm=1, snapshot=b.snap(b.params))
+    b.release(new)
+    b.type(thing, One, b.snap(b.params, (), 7))
+    b.ret(thing)
+    made = tree(b)
+    assert made.run(0, (One(), id))["outcome"] == "returned"
+    out = made.run(0, (One(), lambda thing: setattr(thing, "__class__", Two)))
+    assert (out["outcome"], out["frames"][0]["offset"]) == ("left", 7)

@@ -37,7 +37,7 @@ def counting_loop(carry_type: type, operator: int = ADD) -> Any:
 
 
 def state(out: dict[str, Any]) -> list[Any]:
-    return out["frames"][-1]["locals"]
+    return list(out["frames"][-1]["locals"])
 
 
 def test_runs_to_the_end() -> None:
@@ -141,7 +141,8 @@ def test_exception_in_an_iterator() -> None:
     out = range_loop(items(), int).run(0, (items(), 0, -1))
     assert isinstance(out["raised"], KeyError)
     assert state(out) == [3, 2]
-    assert out["raised"].__traceback__.tb_frame.f_code is items.__code__
+    traceback: Any = out["raised"].__traceback__
+    assert traceback.tb_frame.f_code is items.__code__
 
 
 def branching() -> Any:
@@ -185,6 +186,11 @@ def test_side_trace_in_a_loop() -> None:
 def test_loop_that_calls() -> None:
     """A carried object, and a call that sees the loop's frame."""
     seen: list[Any] = []
+
+    def call(value: int, old: object) -> list[int]:
+        seen.append(old)
+        return [value]
+
     root = TraceBuilder(params=2)
     root.jump(1, root.snap(root.params, (), 9))
     loop = TraceBuilder(number=1, anchor=LOOP, params=2)
@@ -194,7 +200,7 @@ def test_loop_that_calls() -> None:
     loop.type(i, int, here)
     more = loop.compare(LT, i, loop.const(50), here)
     loop.op("guard_true", more, flags=QP, snapshot=here)
-    new = loop.op("call", loop.const(lambda value, old: seen.append(old) or [value]), i, last, imm=2, snapshot=here)
+    new = loop.op("call", loop.const(call), i, last, imm=2, snapshot=here)
     loop.release(last)
     following = loop.binary(ADD, i, loop.const(1), loop.snap([i, new], (), 12))
     loop.release(i)

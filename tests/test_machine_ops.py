@@ -227,7 +227,7 @@ def test_cells_and_functions() -> None:
     assert run("func_default", outer, imm=0) == 1
     assert run("func_kwdefault", outer, name="b") == 2
     assert run("func_kwdefault", outer, name="c") == ("left",)
-    method = Odd().__len__
+    method: Any = Odd().__len__
     assert run("method_func", method) is Odd.__len__
     assert run("method_self", method) is method.__self__
     made = run("make_function", outer.__code__, (7,), {"b": 8}, (types.CellType(1),), object=globals(), imm=1 | 2 | 8)

@@ -119,7 +119,7 @@ def operation(kind: str, imm: int, types: tuple[type, ...]) -> Any:
 
 
 def check(made: Any, function: Callable[..., Any], *operands: Any) -> bool:
-    """True if the trace came to its end; where the result does not fit it may be left, before the instruction and with nothing lost."""
+    """True if the trace came to its end. It may be left instead, before the instruction and with nothing lost."""
     out = made.run(0, operands)
     try:
         wanted = function(*operands)
