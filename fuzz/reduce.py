@@ -97,29 +97,49 @@ def _block_edits(tree: ast.AST) -> Iterator[Callable[[], _Undo]]:
     for node in list(ast.walk(tree)):
         for name in _BODIES:
             items = getattr(node, name, None)
-            if not isinstance(items, list):
-                continue
-            must_hold = name == "body"
-            for index in reversed(range(len(items))):
-                if index >= len(items):
-                    continue
-                item = items[index]
-                yield lambda items=items, index=index, must=must_hold: _replace(items, index, [], must)  # type: ignore[misc]
-                if index < len(items) and items[index] is item and isinstance(item, ast.stmt):
-                    for inner in ("body", "orelse", "finalbody"):
-                        block = getattr(item, inner, None)
-                        if block and not isinstance(item, (ast.FunctionDef, ast.ClassDef)):
-                            yield lambda items=items, index=index, block=block: _replace(
-                                items, index, list(block), True
-                            )  # type: ignore[misc]
+            if isinstance(items, list) and items:
+                must_hold = name == "body"
+                yield from _deletions(items, must_hold)
+                for item in list(items):
+                    yield from _unwrappings(items, item)
 
 
-def _replace(items: list[ast.AST], index: int, new: list[ast.AST], must_hold: bool) -> _Undo:
+def _deletions(items: list[ast.AST], must_hold: bool) -> Iterator[Callable[[], _Undo]]:
+    """Of halves, quarters, ... and single items, the last first."""
+    size = max(1, len(items) // 2)
+    while True:
+        start = len(items) - size
+        while start > -size and items:
+            chosen = items[max(start, 0) : start + size]
+            yield lambda chosen=chosen: _without(items, chosen, must_hold)  # type: ignore[misc]
+            start -= size
+        if size == 1:
+            return
+        size //= 2
+
+
+def _unwrappings(items: list[ast.AST], item: ast.AST) -> Iterator[Callable[[], _Undo]]:
+    """A compound statement replaced by one of its blocks."""
+    if not isinstance(item, ast.stmt) or isinstance(item, (ast.FunctionDef, ast.ClassDef)):
+        return
+    for inner in ("body", "orelse", "finalbody"):
+        block = getattr(item, inner, None)
+        if block and any(other is item for other in items):
+            yield lambda block=block: _instead(items, item, list(block))  # type: ignore[misc]
+
+
+def _without(items: list[ast.AST], chosen: list[ast.AST], must_hold: bool) -> _Undo:
+    left = [item for item in items if not any(item is other for other in chosen)]
+    return _put(items, left or ([ast.Pass()] if must_hold else []))
+
+
+def _instead(items: list[ast.AST], item: ast.AST, block: list[ast.AST]) -> _Undo:
+    return _put(items, [new for old in items for new in (block if old is item else [old])])
+
+
+def _put(items: list[ast.AST], new: list[ast.AST]) -> _Undo:
     before = list(items)
-    if index < len(items):
-        items[index : index + 1] = new
-    if not items and must_hold:
-        items.append(ast.Pass())
+    items[:] = new
 
     def undo() -> None:
         items[:] = before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import types
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -43,6 +44,9 @@ class _Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self.__wrapped__, self._memory, args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
 
     def clear(self) -> None:
         self._memory.clear()
