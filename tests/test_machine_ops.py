@@ -157,7 +157,7 @@ def raises(function: Callable[[], Any]) -> Exception:
 RAISING: list[tuple[str, tuple[Any, ...], dict[str, Any], Callable[[], Any]]] = [
     ("get_attr", (1,), {"name": "nope"}, lambda: operator.attrgetter("nope")(1)),
     ("get_item", ([1], 5), {}, lambda: [1][int("5")]),
-    ("get_item", ({}, "k"), {}, lambda: {}["k"]),
+    ("get_item", ({}, "k"), {}, lambda: dict[str, int]()["k"]),
     ("set_item", ([1], 5, 0), {}, lambda: operator.setitem([1], 5, 0)),
     ("binary", (1, "a"), {"imm": ADD}, lambda: operator.add(1, "a")),
     ("truth", (Odd(),), {}, lambda: bool(Odd())),
