@@ -1,12 +1,8 @@
 #include "replay/segment_compile.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 
-#include <condition_variable>
-#include <deque>
 #include <mutex>
-#include <thread>
 
 #include "halide_gen/compiler_api.h"
 
@@ -18,9 +14,7 @@ using halide_gen::CompilerApi;
 std::atomic<uint64_t> compiled_count{0}, loaded_count{0};
 std::atomic<LaunchFunction> launch_function{nullptr};
 
-// Held while Halide or the cache works, never while waiting for the GIL. A fork waits for it, so that the child finds both at rest.
-std::mutex work_mutex;
-KernelCache* cache = nullptr;  // guarded by work_mutex
+KernelCache* cache = nullptr;  // guarded by work_mutex()
 
 class WithGil {
  public:
@@ -87,14 +81,14 @@ const CompilerApi* compiler(std::string* error) {
 }
 
 bool cached(const std::string& key, std::string* object) {
-  std::lock_guard<std::mutex> lock(work_mutex);
+  std::lock_guard<std::mutex> lock(work_mutex());
   return cache && cache->get(key, object);
 }
 
 bool compile_text(const std::string& key, const std::string& text, std::string* object, std::string* error) {
   const CompilerApi* api = compiler(error);
   if (!api) return false;
-  std::lock_guard<std::mutex> lock(work_mutex);
+  std::lock_guard<std::mutex> lock(work_mutex());
   if (!api->compile(text, object, error)) return false;
   if (cache) cache->put(key, *object, text);
   return true;
@@ -158,7 +152,8 @@ void finish(Kernel* k, bool ok, const std::string& error) {
   k->state.store(ok ? Kernel::kReady : Kernel::kFailed, std::memory_order_release);
 }
 
-// Without the GIL.
+}  // namespace
+
 void compile_kernel(Kernel* k) {
   const std::string key = k->text + kernel_environment();
   std::string object, error;
@@ -173,154 +168,10 @@ void compile_kernel(Kernel* k) {
   finish(k, ok, error);
 }
 
-// ---- the thread --------------------------------------------------------------------------------------------------------------
-
-class CompileThread {
- public:
-  void add(Kernel* k) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    queue_.push_back(k);
-    if (stopped_) return;  // the interpreter is going down: nobody will ask for it
-    if (!running_) {
-      running_ = true;
-      std::thread([this] { serve(); }).detach();
-    }
-    wake_.notify_one();
-  }
-
-  void wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    idle_.wait(lock, [&] { return stopped_ || (queue_.empty() && current_ == nullptr); });
-  }
-
-  // No kernel is started any more; waits for the one in work.
-  void stop() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    stopped_ = true;
-    idle_.wait(lock, [&] { return current_ == nullptr; });
-    idle_.notify_all();
-  }
-
-  // Between a fork's two calls no kernel is in work: a module imported by half would stay so in the child.
-  void pause() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    ++paused_;
-    idle_.wait(lock, [&] { return current_ == nullptr; });
-  }
-  void resume() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    --paused_;
-    wake_.notify_one();
-  }
-
-  // For forks that Python does not know of.
-  void before_fork() {
-    work_mutex.lock();
-    mutex_.lock();
-  }
-  void after_fork_parent() {
-    mutex_.unlock();
-    work_mutex.unlock();
-  }
-  // The thread is gone; what it was doing is done again.
-  void after_fork_child() {
-    mutex_.unlock();
-    work_mutex.unlock();
-    new (&wake_) std::condition_variable();
-    new (&idle_) std::condition_variable();
-    if (current_) queue_.push_front(current_);
-    current_ = nullptr;
-    running_ = false;
-    std::deque<Kernel*> again;
-    again.swap(queue_);
-    for (Kernel* k : again) add(k);
-  }
-
- private:
-  void serve() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    for (;;) {
-      wake_.wait(lock, [&] { return !queue_.empty() && !stopped_ && paused_ == 0; });
-      current_ = queue_.front();
-      queue_.pop_front();
-      lock.unlock();
-      compile_kernel(current_);
-      lock.lock();
-      current_ = nullptr;
-      idle_.notify_all();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable wake_, idle_;
-  std::deque<Kernel*> queue_;
-  Kernel* current_ = nullptr;
-  bool running_ = false, stopped_ = false;
-  int paused_ = 0;
-};
-
-PyObject* stop_at_exit(PyObject*, PyObject*);
-PyObject* pause_for_fork(PyObject*, PyObject*);
-PyObject* resume_after_fork(PyObject*, PyObject*);
-PyMethodDef stop_method = {"stop_compiling", stop_at_exit, METH_NOARGS, nullptr};
-PyMethodDef pause_method = {"pause_compiling", pause_for_fork, METH_NOARGS, nullptr};
-PyMethodDef resume_method = {"resume_compiling", resume_after_fork, METH_NOARGS, nullptr};
-
-// module.name(*arguments, **keywords); all references are stolen, errors dropped.
-void call(const char* module_name, const char* name, PyObject* arguments, PyObject* keywords) {
-  PyObject* module = PyImport_ImportModule(module_name);
-  PyObject* function = module ? PyObject_GetAttrString(module, name) : nullptr;
-  Py_XDECREF(function && arguments ? PyObject_Call(function, arguments, keywords) : nullptr);
-  Py_XDECREF(function);
-  Py_XDECREF(module);
-  Py_XDECREF(arguments);
-  Py_XDECREF(keywords);
-  PyErr_Clear();
+std::mutex& work_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
 }
-
-void register_hooks() {
-  call("atexit", "register", Py_BuildValue("(N)", PyCFunction_New(&stop_method, nullptr)), nullptr);
-  PyObject* resume = PyCFunction_New(&resume_method, nullptr);
-  call("os", "register_at_fork", PyTuple_New(0),
-       Py_BuildValue("{sNsOsN}", "before", PyCFunction_New(&pause_method, nullptr), "after_in_parent", resume, "after_in_child", resume));
-}
-
-// Never destroyed: its thread may outlive static destructors.
-CompileThread& compile_thread() {
-  static CompileThread* made = [] {
-    static auto* t = new CompileThread;
-    pthread_atfork([] { t->before_fork(); }, [] { t->after_fork_parent(); }, [] { t->after_fork_child(); });
-    register_hooks();
-    return t;
-  }();
-  return *made;
-}
-
-template <typename Work>
-void without_gil(Work work) {
-  PyThreadState* state = PyEval_SaveThread();
-  work();
-  PyEval_RestoreThread(state);
-}
-
-PyObject* stop_at_exit(PyObject*, PyObject*) {
-  CompileThread& thread = compile_thread();  // made with the GIL
-  without_gil([&] { thread.stop(); });
-  Py_RETURN_NONE;
-}
-
-PyObject* pause_for_fork(PyObject*, PyObject*) {
-  CompileThread& thread = compile_thread();
-  without_gil([&] { thread.pause(); });
-  Py_RETURN_NONE;
-}
-
-PyObject* resume_after_fork(PyObject*, PyObject*) {
-  compile_thread().resume();
-  Py_RETURN_NONE;
-}
-
-}  // namespace
 
 LaunchFunction launcher() { return launch_function.load(std::memory_order_relaxed); }
 
@@ -329,19 +180,9 @@ void compile_now(Kernel* kernel) {
   without_gil([kernel] { compile_kernel(kernel); });
 }
 
-void compile_later(Kernel* kernel) {
-  kernel_environment();
-  compile_thread().add(kernel);
-}
-
-void wait_for_compilers() {
-  CompileThread& thread = compile_thread();  // made with the GIL
-  without_gil([&] { thread.wait(); });
-}
-
 void set_kernel_cache(KernelCache* new_cache) {
   without_gil([new_cache] {
-    std::lock_guard<std::mutex> lock(work_mutex);
+    std::lock_guard<std::mutex> lock(work_mutex());
     cache = new_cache;
   });
 }

@@ -2,6 +2,7 @@
 // dalsegno._loader. One thread of our own, started at need, stopped before the interpreter is finalised, made anew after a fork.
 #pragma once
 #include <cstdint>
+#include <mutex>
 
 #include "replay/segment_kernels.h"
 
@@ -11,6 +12,22 @@ namespace dalsegno::replay {
 void compile_now(Kernel* kernel);
 // The same, on the compile thread.
 void compile_later(Kernel* kernel);
+
+// Starts the thread again, if a fork has ended it while kernels were waiting.
+void nudge_compiler();
+// What both do, without the GIL.
+void compile_kernel(Kernel* kernel);
+
+// Held while Halide or the cache works, never while waiting for the GIL. A fork waits for it, so that the child finds both at rest.
+std::mutex& work_mutex();
+
+// Runs work() with the GIL released.
+template <typename Work>
+void without_gil(Work work) {
+  PyThreadState* state = PyEval_SaveThread();
+  work();
+  PyEval_RestoreThread(state);
+}
 
 struct CompileCounters {
   uint64_t compiled, loaded;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "replay/segment_compile.h"
 #include "replay/segment_kernels.h"
 #include "replay/segment_layout.h"
 #include "replay/segment_lower.h"
@@ -55,7 +56,7 @@ class Runner final : public SegmentRunner {
     if (!allowed(layout)) return RunResult::kMismatch;
     const bool pack = tiled_ && layout.loop_rank > 1 && layout.extents[0] < kShortRow && layout.size <= std::numeric_limits<int32_t>::max();
     Kernel* kernel = (flat || pack) && flat_kernel_ ? flat_kernel_ : variant(layout, flat || pack);
-    if (!kernel || !kernel->ready()) return RunResult::kNotReady;
+    if (!kernel || !kernel->ready()) return not_ready(kernel);
     return launch(*kernel, inputs, views, layout, pack, outputs);
   }
 
@@ -127,6 +128,11 @@ class Runner final : public SegmentRunner {
       }
     }
     return false;
+  }
+
+  static RunResult not_ready(const Kernel* kernel) {
+    if (kernel && kernel->state.load() == Kernel::kQueued) nudge_compiler();
+    return RunResult::kNotReady;
   }
 
   // Key of a variant: rank, then two bits for the innermost axis of each array input.

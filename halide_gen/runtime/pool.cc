@@ -7,7 +7,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <new>
 #include <thread>
 #include <vector>
 
@@ -64,15 +63,25 @@ class Pool {
     return job.flags.load();
   }
 
-  // In the child of a fork the worker threads are gone, and locks may have been held by them.
-  void forget() { new (this) Pool(); }
+  // Around forks: the workers are ended, so that nothing is lost in the child, and that Python, which warns of forks in processes with
+  // other threads, has nothing to say that it would not say in eager. They start again with the next job.
+  void before_fork() {
+    busy_.lock();
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      ending_ = true;
+      generation_.fetch_add(1, std::memory_order_release);
+    }
+    wake_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+    workers_.clear();
+    ending_ = false;
+  }
+  void after_fork() { busy_.unlock(); }
 
  private:
   void start(int wanted) {
-    while (static_cast<int>(started_) < wanted) {
-      std::thread([this] { serve(); }).detach();
-      ++started_;
-    }
+    while (static_cast<int>(workers_.size()) < wanted) workers_.emplace_back([this] { serve(); });
   }
 
   void publish(Job* job) {
@@ -99,6 +108,11 @@ class Pool {
     }
   }
 
+  bool ending() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return ending_;
+  }
+
   Job* join() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (job_ == nullptr || job_->helpers == 0) return nullptr;
@@ -111,6 +125,7 @@ class Pool {
     uint64_t seen = 0;
     for (;;) {
       seen = wait(seen);
+      if (ending()) return;
       if (Job* job = join()) {
         job->work();
         inside_.fetch_sub(1, std::memory_order_release);
@@ -134,20 +149,20 @@ class Pool {
   }
 
   std::mutex busy_;   // held by the thread whose job it is
-  std::mutex mutex_;  // guards job_, helpers
+  std::mutex mutex_;  // guards job_, helpers, ending_
   std::condition_variable wake_;
   Job* job_ = nullptr;
   std::atomic<uint64_t> generation_{0};
   std::atomic<int> inside_{0}, sleepers_{0};
-  int started_ = 0;
+  std::vector<std::thread> workers_;  // guarded by busy_
+  bool ending_ = false;
 };
 
 // Never destroyed: workers may outlive static destructors.
 Pool& pool() {
-  alignas(Pool) static unsigned char memory[sizeof(Pool)];
   static Pool* made = [] {
-    Pool* p = new (memory) Pool();
-    pthread_atfork(nullptr, nullptr, [] { reinterpret_cast<Pool*>(memory)->forget(); });
+    static auto* p = new Pool;
+    pthread_atfork([] { p->before_fork(); }, [] { p->after_fork(); }, [] { p->after_fork(); });
     return p;
   }();
   return *made;
