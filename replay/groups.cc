@@ -66,4 +66,16 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   return s + 1;
 }
 
+std::vector<SegmentInfo> ProgramImpl::segment_ops() const {
+  std::vector<SegmentInfo> segments;
+  for (const Group& g : groups) segments.push_back({g.ops, g.runner >= 0 ? runners[g.runner].get() : nullptr});
+  return segments;
+}
+
+int ProgramImpl::traverse(visitproc visit, void* arg) const {
+  for (PyObject* o : live->objects) Py_VISIT(o);
+  for (const World& w : worlds) Py_VISIT(w.version.dict());
+  return 0;
+}
+
 }  // namespace dalsegno::replay

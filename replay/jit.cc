@@ -29,7 +29,7 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   if (self->tree)
     for (const auto& program : self->tree->programs())
       if (program)
-        for (PyObject* o : program->trace().objects) Py_VISIT(o);
+        if (int stop = program->traverse(visit, arg)) return stop;
   return 0;
 }
 

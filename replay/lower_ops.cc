@@ -386,6 +386,7 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::guard_is_not, &Lowering::emit_guard},
       {OpKind::guard_function, &Lowering::emit_guard},
       {OpKind::guard_length, &Lowering::emit_guard},
+      {OpKind::guard_defaults, &Lowering::emit_guard},
       {OpKind::guard_world, &Lowering::emit_guard_world},
       {OpKind::get_item, &Lowering::emit_get_item},
       {OpKind::set_item, &Lowering::emit_set_item},

@@ -62,7 +62,9 @@ class Program {
   virtual const LiveTrace& trace() const = 0;
   virtual std::vector<Exit>& exits() = 0;
   virtual const std::vector<std::unique_ptr<SegmentRunner>>& segments() const = 0;
-  virtual std::vector<SegmentInfo> segment_ops() const { return {}; }
+  virtual std::vector<SegmentInfo> segment_ops() const = 0;
+  // For the garbage collector: every reference to an object that the program owns.
+  virtual int traverse(visitproc visit, void* arg) const = 0;
 };
 
 // Runs `root` (an entry trace) on `params` (borrowed; one object per parameter slot of the function, after argument binding).

@@ -86,6 +86,9 @@ class ProgramImpl final : public Program {
   std::vector<Exit>& exits() override { return exit_records; }
   const std::vector<std::unique_ptr<SegmentRunner>>& segments() const override { return runners; }
 
+  std::vector<SegmentInfo> segment_ops() const override;
+  int traverse(visitproc visit, void* arg) const override;
+
   const Trace& data() const { return live->data; }
   bool world_holds();
   // True if `other` is this program or one it hangs on.

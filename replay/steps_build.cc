@@ -112,6 +112,23 @@ PyObject* unpack_iterable(PyObject* v, int32_t n) {
   if (!ok) Py_CLEAR(tuple);
   return tuple;
 }
+bool unpack_ex(const Step& s, Reg* r) {
+  Py_ssize_t before = s.imm & 255, after = s.imm >> 8;
+  bool sequence = PyTuple_CheckExact(A) || PyList_CheckExact(A);
+  if (!sequence || Py_SIZE(A) < before + after) return false;  // the interpreter words the message
+  PyObject* all = PySequence_List(A);
+  PyObject* rest = all ? PyList_GetSlice(all, before, PyList_GET_SIZE(all) - after) : nullptr;
+  PyObject* items = rest ? PyTuple_New(before + 1 + after) : nullptr;
+  if (items) {
+    Py_ssize_t tail = PyList_GET_SIZE(all) - after;
+    for (Py_ssize_t i = 0; i < before; ++i) PyTuple_SET_ITEM(items, i, Py_NewRef(PyList_GET_ITEM(all, i)));
+    PyTuple_SET_ITEM(items, before, Py_NewRef(rest));
+    for (Py_ssize_t i = 0; i < after; ++i) PyTuple_SET_ITEM(items, before + 1 + i, Py_NewRef(PyList_GET_ITEM(all, tail + i)));
+  }
+  Py_XDECREF(rest);
+  Py_XDECREF(all);
+  return give(s, r, items);
+}
 bool unpack(const Step& s, Reg* r) {
   if (PyTuple_CheckExact(A)) return Py_SIZE(A) == s.imm && give(s, r, Py_NewRef(A));
   if (PyList_CheckExact(A)) return Py_SIZE(A) == s.imm && give(s, r, PyList_AsTuple(A));
@@ -189,7 +206,7 @@ constexpr Row kRows[] = {
     ROW(map_add),
     ROW(dict_update),
     ROW(dict_merge),
-    ROW(unpack),
+    ROW(unpack), ROW(unpack_ex),
     ROW(import_name),
     ROW(import_from),
     ROW(make_function),

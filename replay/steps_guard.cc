@@ -26,12 +26,15 @@ const Step* guard_array(const Step* s, Reg* r, Machine& m) {
   return verdict(array_has_facts(r[s->a].o, m.program->data().facts[s->imm]), s, m);
 }
 
-// object: code; object2: the tuple of defaults or null; name: the globals (an object here).
+// object: code; name: the globals (an object here).
 const Step* guard_function(const Step* s, Reg* r, Machine& m) {
   PyObject* f = r[s->a].o;
-  return verdict(PyFunction_Check(f) && PyFunction_GET_CODE(f) == s->object && PyFunction_GET_DEFAULTS(f) == s->object2 &&
-                     PyFunction_GET_GLOBALS(f) == s->name,
-                 s, m);
+  return verdict(PyFunction_Check(f) && PyFunction_GET_CODE(f) == s->object && PyFunction_GET_GLOBALS(f) == s->name, s, m);
+}
+
+const Step* guard_defaults(const Step* s, Reg* r, Machine& m) {
+  PyObject* defaults = PyFunction_Check(r[s->a].o) ? PyFunction_GET_DEFAULTS(r[s->a].o) : nullptr;
+  return verdict((defaults ? PyTuple_GET_SIZE(defaults) : 0) == s->imm, s, m);
 }
 
 const Step* guard_length(const Step* s, Reg* r, Machine& m) {
@@ -58,6 +61,7 @@ constexpr Row kGuards[] = {
     {OpKind::guard_type, guard_type},         {OpKind::guard_array, guard_array},   {OpKind::guard_true, guard_true},
     {OpKind::guard_false, guard_false},       {OpKind::guard_is, guard_is},         {OpKind::guard_is_not, guard_is_not},
     {OpKind::guard_function, guard_function}, {OpKind::guard_length, guard_length}, {OpKind::guard_world, guard_world},
+    {OpKind::guard_defaults, guard_defaults},
 };
 
 }  // namespace

@@ -138,7 +138,6 @@ PyObject* Tree::replay(PyObject* const* params) {
 
 PyObject* Tree::leave(Exit* exit, FrameState* state) {
   ++counters_.exits;
-  ++exit->count;
   bool grow = !state->raised && !exit->closed && !exit->side && settings().record && !recording_ &&
               exit->count >= static_cast<uint64_t>(settings().hot_exit) && exit->owner;
   if (grow && static_cast<int>(programs_->size()) >= settings().max_traces) {

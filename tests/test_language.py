@@ -661,7 +661,7 @@ def try_nested_return(a):
         return log, None
 
 
-@case((4,), (2,), (0,))
+@case((4,), (2,), (0,), replays=False)
 def try_in_a_loop(n):
     out = []
     for i in range(n + 20):

@@ -35,6 +35,7 @@ constexpr OpRule kRules[] = {
     {K::guard_is, kObjectSnapshot},
     {K::guard_is_not, kObjectSnapshot},
     {K::guard_function, kObject | kImmObject | kSnapshot, 0, kMax},
+    {K::guard_defaults, kSnapshot, 0, kMax},
     {K::guard_length, kSnapshot, 0, kMax},
     {K::guard_world, kSnapshot},
     // python ops
@@ -73,6 +74,7 @@ constexpr OpRule kRules[] = {
     {K::convert, kSnapshot, 1, 3},
     {K::format, kSnapshot, kAny, kMax, 1, 2},
     {K::unpack, kSnapshot, 0, kMax},
+    {K::unpack_ex, kSnapshot, 0, 0xffffff},
     {K::tuple_item, kNothing, 0, kMax},
     {K::get_len, kSnapshot},
     {K::get_iter, kSnapshot},

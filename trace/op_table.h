@@ -27,7 +27,8 @@
   X(guard_false, 1, 0, "v (a truth value) is false")                                                                                \
   X(guard_is, 1, 0, "v is `object`")                                                                                                \
   X(guard_is_not, 1, 0, "v is not `object`")                                                                                        \
-  X(guard_function, 1, 0, "function v has code `object`, defaults tuple `object2` (-1: none) and the globals dict imm (object)")    \
+  X(guard_function, 1, 0, "function v has code `object` and the globals dict imm (object)")                                         \
+  X(guard_defaults, 1, 0, "function v has imm positional defaults")                                                                 \
   X(guard_length, 1, 0, "len of exact tuple or list v is imm")                                                                      \
   X(guard_world, 0, 0, "no folded global changed")                                                                                  \
   /* ---- python ops */                                                                                                            \
@@ -66,6 +67,7 @@
   X(convert, 1, 1, "str, repr or ascii of v; imm 1, 2, 3")                                                                          \
   X(format, -1, 1, "format(v0[, v1])")                                                                                              \
   X(unpack, 1, 1, "tuple of exactly imm items of v; exact tuple or list of another length: leaves")                                 \
+  X(unpack_ex, 1, 1, "tuple of the first imm & 255 items of exact tuple or list v, the list of those between, the last imm >> 8; too short: leaves") \
   X(tuple_item, 1, 1, "item imm of exact tuple v")                                                                                  \
   X(get_len, 1, 1, "len(v)")                                                                                                        \
   X(get_iter, 1, 1, "iter(v)")                                                                                                      \

@@ -195,6 +195,7 @@ class Verifier {
   // Where the tuple was made in the trace, its length is known.
   static bool item_exists(const Op& tuple, int32_t item) {
     if (tuple.kind == OpKind::unpack) return item < tuple.imm;
+    if (tuple.kind == OpKind::unpack_ex) return item < (tuple.imm & 255) + 1 + (tuple.imm >> 8);
     if (tuple.kind == OpKind::build_tuple) return item < tuple.n_inputs;
     return true;
   }

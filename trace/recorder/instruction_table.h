@@ -19,7 +19,7 @@
   /* containers and strings */                                                                                                \
   X(BUILD_TUPLE) X(BUILD_LIST) X(BUILD_SET) X(BUILD_MAP) X(BUILD_CONST_KEY_MAP) X(BUILD_STRING) X(BUILD_SLICE)                \
   X(LIST_APPEND) X(LIST_EXTEND) X(LIST_TO_TUPLE) X(SET_ADD) X(SET_UPDATE) X(MAP_ADD) X(DICT_UPDATE) X(DICT_MERGE)             \
-  X(UNPACK_SEQUENCE) X(FORMAT_VALUE) X(CONVERT_VALUE) X(FORMAT_SIMPLE) X(FORMAT_WITH_SPEC)                                    \
+  X(UNPACK_SEQUENCE) X(UNPACK_EX) X(FORMAT_VALUE) X(CONVERT_VALUE) X(FORMAT_SIMPLE) X(FORMAT_WITH_SPEC)                                    \
   /* calls */                                                                                                                 \
   X(KW_NAMES) X(PRECALL) X(CALL) X(CALL_KW) X(CALL_FUNCTION_EX) X(CALL_INTRINSIC_1) X(MAKE_FUNCTION)                          \
   X(SET_FUNCTION_ATTRIBUTE) X(LOAD_ASSERTION_ERROR) X(IMPORT_NAME) X(IMPORT_FROM) X(RETURN_VALUE) X(RETURN_CONST)             \

@@ -148,8 +148,11 @@ void Recorder::call_python(const Instr& instr, ValueId func, PyFunctionObject* l
   if (path.empty()) path = path_by_name(object);
   int code_object = object_index(live->func_code, path.empty() ? "" : path + ".code");
   int globals = object_index(live->func_globals, path.empty() ? "" : path + ".globals");
-  int defaults = live->func_defaults ? object_index(live->func_defaults, path.empty() ? "" : path + ".defaults") : -1;
-  emit(OpKind::guard_function, {func}, {.imm = globals, .object = code_object, .object2 = defaults, .flags = kQuiet | kPure});
+  emit(OpKind::guard_function, {func}, {.imm = globals, .object = code_object, .flags = kQuiet | kPure});
+  if (code->co_argcount > static_cast<int>(args.size()) - (kwnames ? static_cast<int>(PyTuple_GET_SIZE(kwnames)) : 0)) {
+    int defaults = live->func_defaults ? static_cast<int>(PyTuple_GET_SIZE(live->func_defaults)) : 0;
+    emit(OpKind::guard_defaults, {func}, {.imm = defaults, .flags = kQuiet | kPure});
+  }
   std::vector<ValueId> locals;
   if (!bind_arguments(func, live, args, kwnames, &locals) || !hook::watch_code(code)) {
     return call_opaque(instr, func, object, args, kwnames, unknown_args);

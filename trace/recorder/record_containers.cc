@@ -134,6 +134,18 @@ void Recorder::on_UNPACK_SEQUENCE(const Instr& i) {
   if (!plain) finisher_ = &Recorder::finish_unknown;
 }
 
+void Recorder::on_UNPACK_EX(const Instr& i) {
+  PyObject* live = live_top();
+  if (!know(top(), live) || !(PyTuple_CheckExact(live) || PyList_CheckExact(live))) return not_recorded(i);
+  ValueId tuple = emit(OpKind::unpack_ex, {top()}, {.imm = i.arg, .flags = kQuiet | kPure | kReads});
+  set_type(tuple, &PyTuple_Type);
+  pop();
+  for (int j = (i.arg & 255) + (i.arg >> 8); j >= 0; --j) {
+    push(emit(OpKind::tuple_item, {tuple}, {.imm = j, .flags = kQuiet | kPure, .snapshot = false}));
+    if (j == (i.arg & 255)) set_type(top(), &PyList_Type);
+  }
+}
+
 // ---- strings ---------------------------------------------------------------------------------------------------------------
 
 void Recorder::on_FORMAT_VALUE(const Instr& i) {

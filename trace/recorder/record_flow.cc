@@ -110,6 +110,7 @@ void Recorder::finish_for_iter(const Instr& i) {
     pop();
     trace_->data.ops[next].imm = 0;
     trace_->data.ops[next].exit_snapshot = more;
+    info_[next].slots = -1;  // on this way there is no item
   } else {
     pop();
     int end = snapshot_now(for_iter_exhausted(i));
