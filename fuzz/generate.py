@@ -110,7 +110,7 @@ class _ProgramWriter:
         base = writer.shape()
         seen: list[Arguments] = []
         lines = ["def calls():"]
-        for number in range(chooser.integer(2, 7)):
+        for number in range(chooser.integer(2, 14 if chooser.chance(15) else 7)):
             if chooser.chance(12):
                 lines.append(f"    yield {self._rebinding(source)!r}")
             if seen and chooser.chance(40):
