@@ -118,7 +118,7 @@ bool set_code(Kernel* k, PyObject* addresses) {
     if (k->plan.stages[i].loop_op >= 0) continue;
     PyObject* address = PyList_GetItem(addresses, next++);
     if (!address) return false;
-    k->stages[i].code = reinterpret_cast<int (*)(void**)>(PyLong_AsSize_t(address));
+    k->stages[i].code = reinterpret_cast<int (*)(void**)>(PyLong_AsVoidPtr(address));
   }
   return !PyErr_Occurred();
 }
@@ -127,7 +127,7 @@ bool load_launcher() {
   if (launch_function.load()) return true;
   PyObject* address = call_loader("runtime", PyTuple_New(0));
   if (!address) return false;
-  launch_function = reinterpret_cast<LaunchFunction>(PyLong_AsSize_t(address));
+  launch_function = reinterpret_cast<LaunchFunction>(PyLong_AsVoidPtr(address));
   Py_DECREF(address);
   return !PyErr_Occurred();
 }

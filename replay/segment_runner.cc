@@ -82,12 +82,16 @@ class Runner final : public SegmentRunner {
       if (!is_array(i)) continue;
       if (!PyArray_CheckExact(inputs[i])) return false;
       auto* a = reinterpret_cast<PyArrayObject*>(inputs[i]);
-      if (PyArray_TYPE(a) != type_number(spec_.inputs[i].dtype) || PyArray_NDIM(a) != spec_.inputs[i].rank || !PyArray_ISBEHAVED_RO(a)) {
-        return false;
-      }
+      if (!plain_dtype(a, spec_.inputs[i].dtype) || PyArray_NDIM(a) != spec_.inputs[i].rank || !PyArray_ISBEHAVED_RO(a)) return false;
       views[i] = {PyArray_BYTES(a), PyArray_NDIM(a), dtype_size(spec_.inputs[i].dtype), PyArray_DIMS(a), PyArray_STRIDES(a)};
     }
     return true;
+  }
+
+  // Metadata would be handed on to results.
+  static bool plain_dtype(PyArrayObject* a, DType dtype) {
+    PyArray_Descr* have = PyArray_DESCR(a);
+    return have == descriptor(dtype) || (have->type_num == type_number(dtype) && PyDataType_METADATA(have) == nullptr);
   }
 
   // The common case: C-contiguous arrays of one shape, with more than one element.
@@ -102,7 +106,7 @@ class Runner final : public SegmentRunner {
         return false;
       }
     }
-    if (first->rank > kMaxLayoutRank) return false;
+    if (!first || first->rank > kMaxLayoutRank) return false;
     int64_t size = 1;
     for (int d = 0; d < first->rank; ++d) layout->shape[d] = first->shape[d], size *= first->shape[d];
     if (size <= 1 || size > std::numeric_limits<int32_t>::max()) return false;

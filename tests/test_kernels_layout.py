@@ -102,8 +102,9 @@ def test_result_strides_of_every_op(name: str):
         np.zeros(30, [("a", "u1"), ("b", "f8")])["b"],
         np.zeros(30, [("a", "f8"), ("b", "f4")])["a"],
         np.arange(20.0).astype(">f8"),
+        np.arange(20.0).astype(np.dtype("f8", metadata={"unit": "m"})),
     ],
-    ids=["reversed", "columns reversed", "empty", "empty rows", "unaligned", "odd stride", "byte-swapped"],
+    ids=["reversed", "columns reversed", "empty", "empty rows", "unaligned", "odd stride", "byte-swapped", "metadata"],
 )
 def test_left_to_numpy(x: np.ndarray):
     ops = [("add", [~0, ~0])]

@@ -92,6 +92,16 @@ def test_scalars(name: str, dtype: str):
             kit.check([(name, operands)], inputs, expect="")
 
 
+@pytest.mark.parametrize("dtype", kit.DTYPES)
+def test_where_with_scalars(dtype: str):
+    x = kit.random_values(dtype, 50, 3)
+    condition = kit.random_values("bool", 50, 4)
+    for a in (0, 1, 0.0, -0.0, 1.5, True, np.float32(2), np.int64(3)):
+        kit.check([("where", [~0, ~1, ~2])], [condition, x, a], expect="")
+        kit.check([("where", [~0, ~1, ~2])], [condition, a, -0.0], expect="")
+        kit.check([("where", [~0, ~1, ~2])], [a, x, x], expect="")
+
+
 def test_scalar_changes_need_no_new_kernel():
     segment = kit.make([("multiply", [~0, ~1])], [np.ones(20), 1.0])
     before = segments.counters()["compiled"]

@@ -20,7 +20,7 @@ void copy_row(const T* from, int64_t stride, int64_t n, T* to) {
 template <typename T>
 void pack_as(const LaunchOperand& operand, const Packing& p, int64_t start, int64_t n, T* out) {
   const T* base = reinterpret_cast<const T*>(operand.data);
-  int64_t index[kMaxRank];
+  int64_t index[kMaxRank] = {};
   for (int d = 0; d < p.rank; ++d) index[d] = start % p.extents[d], start /= p.extents[d];
   int64_t offset = 0;
   for (int d = 0; d < p.rank; ++d) offset += index[d] * operand.strides[d];
