@@ -78,7 +78,7 @@ def duration(seconds: float) -> str:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Bit for bit, in the fuzzer's sense."""
-    from dalsegno.fuzz.oracle import same_bits
+    """Bit for bit, in the fuzzer's sense: types, layout and identities count too."""
+    from dalsegno.fuzz.encode import Encoder
 
-    return bool(same_bits(one, other))
+    return Encoder().encode(one) == Encoder().encode(other)

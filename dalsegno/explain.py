@@ -54,7 +54,8 @@ def explain(function: Any) -> Explanation:
         )
     code = getattr(function.__wrapped__, "__code__", None)
     place = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
-    return Explanation(function.__qualname__, place, function.stats, function.traces(), function.notes())
+    traces = [{"file": code.co_filename if code else "", **trace} for trace in function.traces()]
+    return Explanation(function.__qualname__, place, function.stats, traces, function.notes())
 
 
 # ---- text --------------------------------------------------------------------------------------------------------
@@ -141,7 +142,7 @@ def _trace_lines(trace: Mapping[str, Any]) -> Iterator[str]:
 def beside_source(trace: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Each op with the source line it came from; "" where that is the line of the op before it."""
     before: tuple[str, int, int] | None = None
-    for op, file in zip(trace["ops"], _files(trace["ops"]), strict=True):
+    for op, file in zip(trace["ops"], _files(trace), strict=True):
         if op["kind"] in _HIDDEN:
             continue
         here = (file, op["line"], op["depth"])
@@ -153,11 +154,11 @@ def beside_source(trace: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, 
         yield text, op
 
 
-def _files(ops: list[dict[str, Any]]) -> list[str]:
+def _files(trace: Mapping[str, Any]) -> list[str]:
     """The file of each op. One that is not known (such ops can't leave) is that of the next op of the same frame."""
     files: list[str] = []
-    following: dict[int, str] = {}
-    for op in reversed(ops):
+    following: dict[int, str] = {0: trace["file"]}
+    for op in reversed(trace["ops"]):
         files.append(op["file"] or following.get(op["depth"], ""))
         following[op["depth"]] = files[-1]
     return files[::-1]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from dalsegno.bench.harness import same
+
+__all__ = ["COUNTERS", "assert_one_clear_line", "same"]
+
 # Every counter that the documentation promises.
 COUNTERS = (
     "calls recordings replays eager_calls exits side_traces guard_failures steps "
     "kernel_launches kernels_compiled kernels_loaded traces_loaded store_errors"
 ).split()
-
-
-def same(one, other):
-    """Bit for bit."""
-    from dalsegno.fuzz.oracle import same_bits
-
-    return same_bits(one, other)
 
 
 def assert_one_clear_line(error):
