@@ -23,7 +23,7 @@ def test_a_loop_runs_in_the_replay_machine():
     check(total, (100,), (0,), (1,), (1000,), (3,))
     jitted = ds.jit(store=False)(total)
     with stepped():
-        for n in (50, 50, 50, 0, 1, 2, 500):
+        for n in (50, 50, 50, 0, 0, 0, 1, 1, 2, 500):
             assert jitted(n) == total(n)
         with counting(jitted) as grown:
             for n in (50, 500, 0, 1, 5000):
