@@ -47,17 +47,6 @@ class Places {
   PyCodeObject* code_ = nullptr;
 };
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = text.find('\n', at);
-    if (end == std::string::npos) end = text.size();
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
-}
-
 py::list describe_ops(const Program& program, const std::map<int, int>& segment_of) {
   const LiveTrace& live = program.trace();
   const Trace& t = live.data;
