@@ -102,13 +102,12 @@ def _explain(arguments: list[str]) -> int:
     from . import api
     from .explain import explain
 
-    module, name, function = find_function(options.function)
+    module, owner, name, function = find_function(options.function)
     jitted = function if isinstance(function, api.JitFunction) else _jit(options.function, function)
-    space = dict(vars(module))
-    space.setdefault("np", importlib.import_module("numpy"))
-    space[name.partition(".")[0]] = jitted if "." not in name else space[name.partition(".")[0]]
+    if jitted is not function:
+        setattr(owner, name.rpartition(".")[2], jitted)  # so that the expressions call it
     for expression in options.call:
-        _evaluate(expression, space)
+        _evaluate(expression, {"np": importlib.import_module("numpy"), **vars(module)})
     api.wait()
     explanation = explain(jitted)
     print(explanation)
@@ -144,8 +143,8 @@ def _print_stored(name: str) -> None:
         print("the store has nothing of it either")
 
 
-def find_function(text: str) -> tuple[Any, str, Any]:
-    """Module, qualified name and object for MODULE:FUNCTION; UserError if there is no such thing."""
+def find_function(text: str) -> tuple[Any, Any, str, Any]:
+    """Module, what has the function as an attribute, qualified name, function; UserError if there is no such thing."""
     where, colon, name = text.partition(":")
     if not colon or not where or not name:
         raise UserError(f"dalsegno: {text!r} is not MODULE:FUNCTION, as in package.module:function")
@@ -161,13 +160,13 @@ def find_function(text: str) -> tuple[Any, str, Any]:
         raise UserError(
             f"dalsegno: there is no module {error.name!r}; is it installed, or in this directory?"
         ) from None
-    found = module
+    owner, found = None, module
     for part in name.split("."):
         if not hasattr(found, part):
             known = [n for n in dir(found) if not n.startswith("_")]
             raise UserError(f"dalsegno: {where} has no function {name!r}{suggest(part, known[:20])}")
-        found = getattr(found, part)
-    return module, name, found
+        owner, found = found, getattr(found, part)
+    return module, owner, name, found
 
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {

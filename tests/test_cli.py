@@ -28,7 +28,8 @@ class Shape:
     def area(self, x):
         return x * x
 
-number = 3
+    def length(self, x):
+        return x + x
 """
 
 
@@ -115,6 +116,7 @@ def test_as_a_module_and_into_a_closed_pipe(run_python):
         ("shapes.py:jitted", "jitted(np.ones(3))", "y = x * 2.0"),
         ("shapes:plain", "plain(np.ones(3))", "return np.sqrt(x) - 1.0"),
         ("shapes:Shape.area", "Shape().area(np.ones(3))", "return x * x"),
+        ("shapes:Shape.length", "Shape().length(np.ones(3))", "return x + x"),
     ],
 )
 def test_explain_after_calls(run_python, module, function, call, line):
