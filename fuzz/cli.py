@@ -24,7 +24,7 @@ from .report import as_test, versions
 from .worker import Counts, WorkOrder
 
 _CHUNK = 500  # programs a worker process handles
-_HANG_SECONDS = 120.0
+_HANG_SECONDS = 40.0
 _MOST_REPORTS = 20
 
 
@@ -256,7 +256,7 @@ def _watch(worker: subprocess.Popen[str], current: str, hung: threading.Event) -
             pass
         try:
             with open(current, encoding="utf-8") as file:
-                limit = _HANG_SECONDS * (10 if '"program": null' in file.read() else 1)
+                limit = _HANG_SECONDS * (20 if '"program": null' in file.read() else 1)
             if time.time() - os.path.getmtime(current) > limit:
                 hung.set()
                 worker.kill()

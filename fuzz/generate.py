@@ -82,21 +82,22 @@ class _ProgramWriter:
             helper,
             self._scope(max_loops=2),
             self._chooser.integer(1, 9),
-            self._entry_result(),
+            self._entry_result({parameter.name for parameter in parameters}),
             decorator="@jit",
         )
 
-    def _entry_result(self) -> Callable[[Expressions], str]:
+    def _entry_result(self, parameters: set[str]) -> Callable[[Expressions], str]:
         chooser = self._chooser
 
         def write(made: Expressions) -> str:
             scope = made.scope
             names = [
                 name
-                for kind in ("num", "odd", "mask", "list", "dict", "tuple", "str", "set", "arrs", "box", "bool")
+                for kind in ("arr", "num", "odd", "mask", "list", "dict", "tuple", "str", "set", "arrs", "box", "bool")
                 for name in scope.names.get(kind, [])
+                if name not in parameters  # they are looked at anyway
             ]
-            chosen = [made.expression("arr", 1), *chooser.some(names[:8], 70)]
+            chosen = [made.expression("arr", 1), *chooser.some(names[:12], 70)]
             return chosen[0] if len(chosen) == 1 else "(" + ", ".join(chosen) + ")"
 
         return write

@@ -107,3 +107,23 @@ LOOPS: Weighted[tuple[str, tuple[str, ...]]] = Weighted(
         (1, ("$i in (q for q in <list>[:4])", ("num",))),
     ]
 )
+
+# $a: one array, read by the first and written to by the second.
+READS = (
+    "$a * <num>",
+    "$a + <arr>",
+    "np.<ufunc1>($a)",
+    "np.where(<mask>, $a, <num>)",
+    "$a - $a[0]",
+    "np.maximum($a, 0) + <num>",
+)
+WRITES = (
+    "$a[0] = <num>",
+    "$a += <num>",
+    "$a[...] = <arr>",
+    "$a[<mask>] = <num>",
+    "np.add($a, 1, out=$a)",
+    "$a.fill(<num>)",
+    "$a[::-1] *= 2",
+    "$a.T[...] = <num>",
+)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from .chooser import Chooser, Weighted
 from .expressions import Expressions, Unavailable
 from .scope import Helper, Scope
-from .statement_table import ASSIGNED_KINDS, LOOPS, SIMPLE
+from .statement_table import ASSIGNED_KINDS, LOOPS, READS, SIMPLE, WRITES
 
 _INDENT = "    "
 
@@ -227,6 +227,17 @@ class Body:
         )
         self.bind(kind, source + text, 100)
 
+    def _read_then_write(self) -> None:
+        """What was computed from an array before it is written to must not see the write."""
+        try:
+            array = self._expressions.variable("arr")
+            read = self.fill(self._chooser.pick(READS), 1).replace("$a", array)
+            write = self.fill(self._chooser.pick(WRITES), 1).replace("$a", array)
+        except Unavailable:
+            return self._simple()
+        self.bind("arr", read, 100)
+        self.line(write)
+
     def _delete(self) -> None:
         names = [name for name in self._scope.names.get("list", []) if name not in self._scope.protected]
         if not names or self._depth > 1:
@@ -285,6 +296,7 @@ _STATEMENTS: Weighted[_Writer] = Weighted(
         (3, Body._with),
         (3, Body._closure),
         (4, Body._view),
+        (6, Body._read_then_write),
         (1, Body._delete),
         (1, Body._match),
     ]

@@ -129,7 +129,7 @@ class ArgumentWriter:
 
     def _array_or_alias(self, base: Shape, arrays: list[str], setup: list[str]) -> str:
         chooser = self._chooser
-        if arrays and chooser.chance(20):
+        if arrays and chooser.chance(25):
             other = chooser.pick(arrays)
             return other + chooser.pick(("", "[...]", "[::-1]" if base else "", ".T", ".view()", ".copy()"))
         self._count += 1
