@@ -107,6 +107,8 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   Step s = base(o, i);
   s.exec = exec_of(o.kind);
   s.fn = s.link >= 0 ? step_exec_linked : step_exec;
+  if (s.link >= 0 && o.kind == OpKind::get_attr) s.fn = step_get_attr;
+  if (s.link >= 0 && o.kind == OpKind::set_attr) s.fn = step_set_attr;
   if (takes_list(o.kind)) {
     s.n = o.n_inputs;
     s.list = list(std::move(regs)).data();

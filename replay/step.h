@@ -79,6 +79,8 @@ const Step* step_guard_unbox_bool(const Step* s, Reg* r, Machine& m);
 // -- the rest (steps_flow.cc)
 const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, quiet
 const Step* step_exec_linked(const Step* s, Reg* r, Machine& m);  // exec with the snapshot's frames in the chain
+const Step* step_get_attr(const Step* s, Reg* r, Machine& m);     // linked only where a property or __getattr__ may run
+const Step* step_set_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_get_item(const Step* s, Reg* r, Machine& m);
 const Step* step_get_item_index(const Step* s, Reg* r, Machine& m);
 const Step* step_set_item_index(const Step* s, Reg* r, Machine& m);

@@ -40,6 +40,23 @@ bool box_index(const Step* s, Reg* r) {
 }
 }  // namespace
 
+// Reading the attribute of an instance runs code of the user's only through a descriptor or __getattr__ (PyObject_GenericGetAttr).
+const Step* step_get_attr(const Step* s, Reg* r, Machine& m) {
+  PyTypeObject* type = Py_TYPE(r[s->a].o);
+  if (type->tp_getattro != PyObject_GenericGetAttr) return step_exec_linked(s, r, m);
+  PyObject* found = _PyType_Lookup(type, s->name);
+  if (found && !PyFunction_Check(found) && Py_TYPE(found)->tp_descr_get) return step_exec_linked(s, r, m);
+  return step_exec(s, r, m);
+}
+
+const Step* step_set_attr(const Step* s, Reg* r, Machine& m) {
+  PyTypeObject* type = Py_TYPE(r[s->a].o);
+  if (type->tp_setattro != PyObject_GenericSetAttr) return step_exec_linked(s, r, m);
+  PyObject* found = _PyType_Lookup(type, s->name);
+  if (found && Py_TYPE(found)->tp_descr_set) return step_exec_linked(s, r, m);
+  return step_exec(s, r, m);
+}
+
 // Dicts with str keys cannot run unknown code: no frames are needed for them.
 const Step* step_get_item(const Step* s, Reg* r, Machine& m) {
   PyObject *o = r[s->a].o, *key = r[s->b].o;

@@ -33,7 +33,7 @@ ValueId Recorder::emit(OpKind kind, std::initializer_list<ValueId> inputs, EmitA
 SnapshotFrame Recorder::frame_image(const Frame& f, int offset, int after) {
   SnapshotFrame image;
   image.function = f.function;
-  image.code = object_index(reinterpret_cast<PyObject*>(f.code->code), f.path.empty() ? "" : f.path + ".code");
+  image.code = object_index(reinterpret_cast<PyObject*>(f.code->code), f.code_path);
   image.offset = offset;
   image.after = after;
   image.locals = f.locals;
@@ -108,7 +108,7 @@ ValueId Recorder::constant(PyObject* object, const std::string& path) {
 
 ValueId Recorder::code_const(int index) {
   const Frame& f = frame();
-  std::string path = f.path.empty() ? "" : f.path + ".code.const[" + std::to_string(index) + "]";
+  std::string path = f.code_path.empty() ? "" : f.code_path + ".const[" + std::to_string(index) + "]";
   return constant(const_at(index), path);
 }
 

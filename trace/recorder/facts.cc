@@ -70,7 +70,7 @@ void fill_builtins(PyObject* builtins) {
   add_rows(reinterpret_cast<PyObject*>(&PyList_Type), {{"append", quiet_write, nullptr}, {"pop", quiet_write, nullptr},
                       {"extend", unknown, nullptr}, {"reverse", quiet_write, nullptr}, {"clear", unknown, nullptr},
                       {"insert", quiet_write, nullptr}, {"copy", quiet, &PyList_Type}});
-  add_rows(reinterpret_cast<PyObject*>(&PyDict_Type), {{"keys", quiet, nullptr}, {"values", quiet, nullptr}, {"items", quiet, nullptr},
+  add_rows(reinterpret_cast<PyObject*>(&PyDict_Type), {{"get", quiet, nullptr}, {"keys", quiet, nullptr}, {"values", quiet, nullptr}, {"items", quiet, nullptr},
                       {"copy", quiet, &PyDict_Type}});
   add_rows(reinterpret_cast<PyObject*>(&PyUnicode_Type), {{"upper", quiet, nullptr}, {"lower", quiet, nullptr}, {"strip", quiet, nullptr},
                       {"split", quiet, nullptr}, {"startswith", quiet, nullptr}, {"endswith", quiet, nullptr}, {"replace", quiet, nullptr},

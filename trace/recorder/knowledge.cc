@@ -119,29 +119,41 @@ bool foldable(PyObject* o) {
   return callee_facts(o).kind != CalleeKind::unknown || std::string(Py_TYPE(o)->tp_name) == "numpy._ArrayFunctionDispatcher";
 }
 
-std::string path_by_name(PyObject* object) {
+void Recorder::set_paths(Frame& frame, PyFunctionObject* live, const std::string& code_path) {
+  frame.code_path = code_path;
+  frame.globals_path = globals_path(live->func_globals);
+  frame.builtins_path = live->func_builtins == function_->func_builtins ? "self.builtins" : "";
+}
+
+std::string Recorder::globals_path(PyObject* globals) const {
+  if (globals == function_->func_globals) return "self.globals";
+  PyObject* name = PyDict_GetItemString(globals, "__name__");
+  PyObject* module = name && PyUnicode_Check(name) ? PyImport_GetModule(name) : nullptr;
   std::string path;
-  PyObject* module = PyObject_GetAttrString(object, "__module__");
-  PyObject* name = PyObject_GetAttrString(object, "__qualname__");
-  if (module && name && PyUnicode_Check(module) && PyUnicode_Check(name)) {
-    PyObject* found = PyImport_GetModule(module);
-    path = std::string("module:") + PyUnicode_AsUTF8(module);
-    std::string rest = PyUnicode_AsUTF8(name);
-    while (found && !rest.empty()) {
-      size_t dot = rest.find('.');
-      std::string part = rest.substr(0, dot);
-      rest = dot == std::string::npos ? "" : rest.substr(dot + 1);
-      PyObject* next = PyObject_GetAttrString(found, part.c_str());
-      Py_SETREF(found, next);
-      path += ".attr(" + part + ")";
-    }
-    if (found != object) path.clear();
-    Py_XDECREF(found);
-  }
+  if (module && PyModule_Check(module) && PyModule_GetDict(module) == globals) path = std::string("module:") + PyUnicode_AsUTF8(name) + ".attr(__dict__)";
   Py_XDECREF(module);
-  Py_XDECREF(name);
   PyErr_Clear();
   return path;
+}
+
+// A function or class found by its module and qualified name; "" if that does not lead back to it. Plain look-ups only.
+std::string Recorder::path_by_name(PyObject* object) const {
+  PyObject* globals = PyFunction_Check(object) ? reinterpret_cast<PyFunctionObject*>(object)->func_globals : nullptr;
+  PyObject* name = globals ? reinterpret_cast<PyFunctionObject*>(object)->func_qualname : nullptr;
+  std::string path = globals ? globals_path(globals) : "";
+  if (path.empty() || !PyUnicode_Check(name)) return "";
+  std::string rest = PyUnicode_AsUTF8(name);
+  PyObject* found = nullptr;
+  while (!rest.empty()) {
+    size_t dot = rest.find('.');
+    std::string part = rest.substr(0, dot);
+    rest = dot == std::string::npos ? "" : rest.substr(dot + 1);
+    PyObject* dict = !found ? globals : PyType_Check(found) ? reinterpret_cast<PyTypeObject*>(found)->tp_dict : nullptr;
+    path += found ? ".attr(" + part + ")" : "[" + part + "]";
+    found = dict ? PyDict_GetItemString(dict, part.c_str()) : nullptr;
+    if (!found) return "";
+  }
+  return found == object ? path : "";
 }
 
 }  // namespace dalsegno::recorder

@@ -17,10 +17,10 @@ std::string module_of(PyFunctionObject* function) {
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
-// NumPy's and SciPy's Python code is not the user's: it is called, not recorded through. Frames of ours and of the import system neither.
+// NumPy's and SciPy's Python code is not the user's: it is called, not recorded through. Nor is the import system.
 bool foreign(PyFunctionObject* function) {
   std::string module = module_of(function);
-  for (const char* root : {"numpy", "scipy", "dalsegno", "importlib", "_frozen_importlib", "warnings", "contextlib"})
+  for (const char* root : {"numpy", "scipy", "importlib", "_frozen_importlib"})
     if (module == root || starts_with(module, (std::string(root) + ".").c_str())) return true;
   return false;
 }
@@ -147,7 +147,7 @@ void Recorder::call_python(const Instr& instr, ValueId func, PyFunctionObject* l
   std::string path = info_[func].object ? info_[func].path : "";
   if (path.empty()) path = path_by_name(object);
   int code_object = object_index(live->func_code, path.empty() ? "" : path + ".code");
-  int globals = object_index(live->func_globals, path.empty() ? "" : path + ".globals");
+  int globals = object_index(live->func_globals, globals_path(live->func_globals));
   emit(OpKind::guard_function, {func}, {.imm = globals, .object = code_object, .flags = kQuiet | kPure});
   if (code->co_argcount > static_cast<int>(args.size()) - (kwnames ? static_cast<int>(PyTuple_GET_SIZE(kwnames)) : 0)) {
     int defaults = live->func_defaults ? static_cast<int>(PyTuple_GET_SIZE(live->func_defaults)) : 0;
@@ -161,7 +161,6 @@ void Recorder::call_python(const Instr& instr, ValueId func, PyFunctionObject* l
   call_.function = func;
   call_.locals = std::move(locals);
   call_.args = args;
-  call_.path = path;
   successors_[0] = -2;  // the next event is in the new frame; anything else ends the recording
 }
 
@@ -193,7 +192,7 @@ void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::ve
   for (size_t i = 0; i < args.size() && !class_test; ++i)
     if (facts.kind == CalleeKind::quiet && !simple(args[i])) {  // len(list) is quiet, min(list) is not
       const char* name = live && PyCFunction_Check(live) ? reinterpret_cast<PyCFunctionObject*>(live)->m_ml->ml_name : "";
-      bool container_ok = !std::strcmp(name, "len") || !std::strcmp(name, "id") || Py_IS_TYPE(live, &PyMethodDescr_Type);
+      bool container_ok = !std::strcmp(name, "len") || !std::strcmp(name, "id") || (i == 0 && Py_IS_TYPE(live, &PyMethodDescr_Type));
       quiet_args &= container_ok;
     }
   uint32_t flags = 0;
@@ -222,7 +221,7 @@ void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::ve
   int nkw = kwnames ? static_cast<int>(PyTuple_GET_SIZE(kwnames)) : 0;
   std::string kw_path;
   if (kwnames) {
-    kw_path = frame().path.empty() ? "" : frame().path + ".code.const[" + std::to_string(pending_->kwnames) + "]";
+    kw_path = frame().code_path.empty() ? "" : frame().code_path + ".const[" + std::to_string(pending_->kwnames) + "]";
     if (pending_->op == Ins::CALL_KW) kw_path = info_[check_.top.stack.back()].path;
   }
   if (unknown && live) note(facts.kind == CalleeKind::frame_reader ? Reason::frame_reader : Reason::opaque_call, live);
@@ -256,7 +255,7 @@ void Recorder::on_MAKE_FUNCTION(const Instr& i) {
   int parts = __builtin_popcount(flags);
   for (int j = parts; j >= 1; --j) inputs.push_back(top(j));
   ValueId v = emit(OpKind::make_function, inputs,
-                   {.imm = flags, .object = object_index(f.live->func_globals, f.path.empty() ? "" : f.path + ".globals"), .flags = kQuiet | kPure, .snapshot = false});
+                   {.imm = flags, .object = object_index(f.live->func_globals, f.globals_path), .flags = kQuiet | kPure, .snapshot = false});
   for (int j = 0; j <= parts; ++j) pop();
   push(v);
   set_type(v, &PyFunction_Type);

@@ -117,7 +117,7 @@ void Recorder::load_global(const Instr& instr, bool push_null) {
     PyErr_Clear();
     return not_recorded(instr);
   }
-  std::string globals_path = f.path.empty() ? "" : f.path + ".globals", builtins_path = f.path.empty() ? "" : f.path + ".builtins";
+  const std::string globals_path = f.globals_path, builtins_path = f.builtins_path;
   std::string item = std::string("[") + PyUnicode_AsUTF8(name) + "]";
   ValueId v;
   if (foldable(value)) {
@@ -141,7 +141,7 @@ void Recorder::on_LOAD_GLOBAL(const Instr& i) { load_global(i, load_global_pushe
 void Recorder::on_STORE_GLOBAL(const Instr& i) {
   Frame& f = frame();
   emit(OpKind::store_global, {top()},
-       {.object = object_index(f.live->func_globals, f.path.empty() ? "" : f.path + ".globals"), .name = name_index(name_at(i.arg)), .flags = kQuiet});
+       {.object = object_index(f.live->func_globals, f.globals_path), .name = name_index(name_at(i.arg)), .flags = kQuiet});
   world_dirty_ = true;
   pop();
 }
@@ -150,7 +150,7 @@ void Recorder::on_DELETE_GLOBAL(const Instr& i) {
   Frame& f = frame();
   if (!PyDict_GetItemWithError(f.live->func_globals, name_at(i.arg))) return not_recorded(i);
   emit(OpKind::delete_global, {},
-       {.object = object_index(f.live->func_globals, f.path.empty() ? "" : f.path + ".globals"), .name = name_index(name_at(i.arg)), .flags = kQuiet});
+       {.object = object_index(f.live->func_globals, f.globals_path), .name = name_index(name_at(i.arg)), .flags = kQuiet});
   world_dirty_ = true;
 }
 
@@ -260,7 +260,7 @@ void Recorder::on_DELETE_ATTR(const Instr& i) {
 void Recorder::on_IMPORT_NAME(const Instr& i) {
   Frame& f = frame();
   ValueId v = emit(OpKind::import_name, {top(1), top()},
-                   {.object = object_index(f.live->func_globals, f.path.empty() ? "" : f.path + ".globals"), .name = name_index(name_at(i.arg))});
+                   {.object = object_index(f.live->func_globals, f.globals_path), .name = name_index(name_at(i.arg))});
   pop();
   pop();
   push(v);

@@ -124,7 +124,8 @@ void Recorder::unary(const Instr&, UnaryOp op) {
   PyObject* live = live_top();
   bool array = is_exact_array(live) && array_operands({in}, {live});
   bool plain = !array && know(in, live);
-  bool quiet = plain && simple(in);
+  bool warns = op == UnaryOp::invert && is(in, &PyBool_Type);  // deprecated since 3.12
+  bool quiet = plain && simple(in) && !warns;
   ValueId v = emit(OpKind::unary, {in}, {.imm = static_cast<int>(op), .flags = quiet ? kQuiet | kPure : 0u});
   pop();
   push(v);
@@ -221,7 +222,8 @@ void Recorder::on_IS_OP(const Instr& i) {
 void Recorder::on_CONTAINS_OP(const Instr& i) {
   ValueId item = top(1), container = top();
   bool plain = know(item, live_top(1)) && know(container, live_top());
-  bool quiet = plain && simple(item) && (simple(container) || is(container, &PyRange_Type));
+  bool hashed = is(container, &PyDict_Type) || is(container, &PySet_Type) || is(container, &PyFrozenSet_Type);
+  bool quiet = plain && simple(item) && (simple(container) || is(container, &PyRange_Type) || hashed);
   if (plain && info_[container].object && PyTuple_Check(live_top())) quiet = simple(item) && safe_index(container, live_top());
   ValueId v = emit(OpKind::contains, {item, container}, {.imm = i.arg, .flags = quiet ? kQuiet | kPure : 0u});
   set_type(v, &PyBool_Type);
@@ -243,7 +245,8 @@ void Recorder::get_item(const Instr&) {
   } else if (know(container, live) && know(index, live_index)) {
     bool sequence = PyList_Check(live) || PyTuple_Check(live) || PyUnicode_Check(live) || PyBytes_Check(live) || PyRange_Check(live);
     bool position = PyLong_Check(live_index) || (PySlice_Check(live_index) && safe_index(index, live_index));
-    if (sequence && position) flags = kQuiet | kPure | kReads, unknown = false;
+    bool keyed = PyDict_Check(live) && simple(index);
+    if ((sequence && position) || keyed) flags = kQuiet | kPure | kReads, unknown = false;
   }
   ValueId v = emit(OpKind::get_item, {container, index}, {.flags = flags});
   pop();
@@ -275,6 +278,9 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
     unknown = !(know_array(container, live) && safe_index(index, live_index) &&
                 (is_exact_array(live_value) ? know_array(value, live_value) : know(value, live_value) && (simple(value) || is_numpy_scalar_type(info_[value].type))));
   } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && PyLong_Check(live_index)) {
+    flags = kQuiet;
+    unknown = false;
+  } else if (know(container, live) && PyDict_Check(live) && know(index, live_index) && simple(index)) {
     flags = kQuiet;
     unknown = false;
   }

@@ -40,7 +40,7 @@ void Recorder::begin_entry() {
   Frame frame;
   frame.code = codes_[code] = std::make_shared<CodeInfo>(code);
   frame.live = function_;
-  frame.path = "self";
+  set_paths(frame, function_, "self.code");
   frame.locals.assign(code->co_nlocalsplus, kNull);
   int n = code->co_argcount + code->co_kwonlyargcount + !!(code->co_flags & CO_VARARGS) + !!(code->co_flags & CO_VARKEYWORDS);
   for (int i = 0; i < n; ++i) frame.locals[i] = emit(OpKind::param, {}, {.imm = i, .snapshot = false});
@@ -96,7 +96,7 @@ void Recorder::begin_exit(const LiveTrace& parent, int op, int which, PyFunction
     auto& info = codes_[code];
     if (!info) info = std::make_shared<CodeInfo>(code);
     frame.code = info;
-    frame.path = functions[i] == function_ ? "self" : path_by_name(reinterpret_cast<PyObject*>(functions[i]));
+    set_paths(frame, functions[i], parent.data.objects[from.code].source);
     frame.function = param(from.function);
     for (ValueId v : from.locals) frame.locals.push_back(param(v));
     for (ValueId v : from.stack) frame.stack.push_back(param(v));
@@ -221,7 +221,8 @@ void Recorder::enter_frame(const hook::FrameView& view) {
   inner.code = codes_[view.code];
   inner.live = view.function;
   inner.function = call_.function;
-  inner.path = call_.path;
+  int code = object_index(reinterpret_cast<PyObject*>(view.code), "");
+  set_paths(inner, view.function, trace_->data.objects[code].source);
   inner.locals = std::move(call_.locals);
   for (ValueId v : inner.locals) hold(v, +1);
   hold(inner.function, +1);

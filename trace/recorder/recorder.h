@@ -55,7 +55,7 @@ struct Frame {
   std::shared_ptr<CodeInfo> code;
   PyFunctionObject* live = nullptr;  // borrowed; valid while the frame runs
   ValueId function = kNull;
-  std::string path;  // source of the function, "" if it has none
+  std::string code_path, globals_path, builtins_path;  // sources, "" where there is none
   std::vector<ValueId> locals, stack;
   const Instr* call = nullptr;  // the call that the frame inside this one serves
 };
@@ -183,6 +183,9 @@ class Recorder final : public hook::Watcher {
   PyObject* const_at(int index) const { return PyTuple_GET_ITEM(frame().code->code->co_consts, index); }
   PyObject* name_at(int index) const { return PyTuple_GET_ITEM(frame().code->code->co_names, index); }
   ValueId code_const(int index);
+  void set_paths(Frame& frame, PyFunctionObject* live, const std::string& code_path);
+  std::string globals_path(PyObject* globals) const;
+  std::string path_by_name(PyObject* object) const;
   static const Handler* handlers();
 
   Options options_;
@@ -219,7 +222,6 @@ class Recorder final : public hook::Watcher {
     std::vector<ValueId> args;       // as the call has them, for an opaque call instead
     PyObject* kwnames = nullptr;
     PyObject* live = nullptr;
-    std::string path;
     int pops = 0;
   } call_;
   ValueId branch_ = kNull;
@@ -237,8 +239,6 @@ class Recorder final : public hook::Watcher {
   } check_;
 };
 
-// Source path of a function or class found by its module and qualified name ("" if that does not lead back to it).
-std::string path_by_name(PyObject* object);
 // True for objects that a global or a module's attribute is folded to: functions, classes, modules, ufuncs and the like.
 bool foldable(PyObject* object);
 bool init();  // NumPy's API, opcode tables; false with an exception set
