@@ -23,9 +23,23 @@ class Body:
         self._depth = 1
 
     def write(self, statements: int) -> list[str]:
+        percent_guarded = 60 if self._chooser.chance(25) else 0
         for _ in range(statements):
-            self._statement()
+            if self._chooser.chance(percent_guarded):
+                self._guarded()
+            else:
+                self._statement()
         return self._lines
+
+    def _guarded(self) -> None:
+        """A statement whose error does not end the function. What it binds may be unbound later."""
+        self.line("try:")
+        self._depth += 1
+        self._statement()
+        self._depth -= 1
+        name = self._scope.fresh("e")
+        self.line(f"except Exception as {name}:")
+        self.line(_INDENT + self._chooser.pick((f"LOG.append(type({name}).__name__)", f"LOG.append(str({name}))")))
 
     def line(self, text: str) -> None:
         self._lines.append(_INDENT * self._depth + text)
