@@ -6,8 +6,10 @@ PRELUDE = """\
 import collections
 import contextlib
 import functools
+import sys
 import types
 import warnings
+import weakref
 import numpy as np
 
 SCALE = {scale}
@@ -165,6 +167,9 @@ _SMALL_FUNCTIONS = {
     "only": "def only(x, /, y=1, *, k=2):\n    return x - k * y\n",
     "raising": "def raising(x):\n    if x > 1:\n        raise ValueError('too much')\n    return x + 1\n",
     "stepped": "def stepped(x, seen=[]):\n    seen.append(x)\n    return len(seen)\n",
+    "who": "def who():\n"
+    "    frame = sys._getframe(1)\n"
+    "    return (frame.f_code.co_name, frame.f_lineno, sorted(frame.f_locals))\n",
     "Point": "Point = collections.namedtuple('Point', 'x y')\n",
 }
 

@@ -7,7 +7,6 @@ import dataclasses
 import itertools
 import os
 import sys
-import types
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -111,7 +110,7 @@ def encode_exception(encoder: Encoder, error: BaseException, path: str, skip: in
         type(error).__qualname__,
         ("text", plain_text(str(error))),
         ("args", encoder.encode(error.args)),
-        ("traceback", *_traceback_entries(error.__traceback__, path, encoder.hidden_files)[skip:]),
+        ("traceback", *_traceback_entries(encoder, error, path)[skip:]),
         ("cause", chained[0]),
         ("context", chained[1]),
         ("suppress_context", error.__suppress_context__),
@@ -120,14 +119,21 @@ def encode_exception(encoder: Encoder, error: BaseException, path: str, skip: in
     )
 
 
-def _traceback_entries(traceback: types.TracebackType | None, path: str, hidden: frozenset[str]) -> list[Encoded]:
+def _traceback_entries(encoder: Encoder, error: BaseException, path: str) -> list[Encoded]:
     entries = []
+    traceback = error.__traceback__
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        if code.co_filename not in hidden:
+        if code.co_filename not in encoder.hidden_files:
             # Columns are what a printed traceback underlines. The instruction differs within eager, by specialisation.
             position = next(itertools.islice(code.co_positions(), traceback.tb_lasti // 2, None), None)
-            entries.append((file_label(code.co_filename, path), code.co_name, traceback.tb_lineno, position))
+            if traceback.tb_next is None and isinstance(error, UnboundLocalError):
+                position = None  # the first or the second of two loads made one, by specialisation
+            label = file_label(code.co_filename, path)
+            entry: Encoded = (label, code.co_name, traceback.tb_lineno, position)
+            if label == "<program>":  # what a debugger would show of it
+                entry += tuple((name, encoder.encode(value)) for name, value in traceback.tb_frame.f_locals.items())
+            entries.append(entry)
         traceback = traceback.tb_next
     return entries
 

@@ -2,7 +2,8 @@
 
 Kinds: arr (an array that broadcasts with the arguments), mask (the same, bool), odd (an array of any shape), num
 (int, float or NumPy scalar), int, bool, str, list and tuple (of num), dict (text -> num), set (of int), arrs (a list
-of arr), box (an instance with attributes value and items), fn (a local function of one num).
+of arr), box (an instance with attributes value and items), fn (a local function of one num), iter (an iterator of
+num), ref (a weak reference to what a local holds).
 """
 
 from __future__ import annotations
@@ -11,7 +12,24 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator
 
-KINDS = ("arr", "mask", "odd", "num", "int", "bool", "str", "list", "tuple", "dict", "set", "arrs", "box", "fn")
+KINDS = (
+    "arr",
+    "mask",
+    "odd",
+    "num",
+    "int",
+    "bool",
+    "str",
+    "list",
+    "tuple",
+    "dict",
+    "set",
+    "arrs",
+    "box",
+    "fn",
+    "iter",
+    "ref",
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ from .chooser import Weighted
 
 ASSIGNED_KINDS: Weighted[str] = Weighted(
     [(10, "num"), (16, "arr"), (5, "int"), (3, "mask"), (5, "odd"), (3, "bool"), (3, "str"), (5, "list"),
-     (2, "tuple"), (3, "dict"), (2, "set"), (2, "arrs"), (3, "box"), (2, "fn")]
+     (2, "tuple"), (3, "dict"), (2, "set"), (2, "arrs"), (3, "box"), (2, "fn"), (2, "iter")]
 )  # fmt: skip
 
 # One-line statements on what is bound already.
@@ -72,6 +72,18 @@ SIMPLE: Weighted[str] = Weighted(
         (2, "<boolvar> = <bool>"),
         (1, "<arrvar:1>.shape = <arrvar:1>.shape"),
         (1, "import math"),
+        (2, "LOG.append(<refvar>() is None)"),
+        (1, "LOG.append(who())"),
+        (1, "LOG.append(repr(sys.exc_info()[1]))"),
+        (1, "<arrvar>.flags.writeable = False"),
+        (1, "<arrvar>.shape = (-1,)"),
+        (1, "<arrvar:1>.shape = <arrvar:1>.shape[::-1]"),
+        (1, "np.seterr(divide='<errmode>', invalid='<errmode>')"),
+        (1, "globals()['LIMIT'] = <num>"),
+        (1, "globals().update(SCALE=<num>)"),
+        (1, "exec('LIMIT = 1', globals())"),
+        (1, "vars(SETTINGS)['rate'] = <num>"),
+        (1, "LOG.append(next(<itervar>))"),
         (2, "SETTINGS.rate = <num>"),
         (1, "SETTINGS.rate += <num>"),
         (1, "setattr(SETTINGS, <key>, <num>)"),
@@ -101,6 +113,8 @@ LOOPS: Weighted[tuple[str, tuple[str, ...]]] = Weighted(
         (2, ("$i in <arrs>[:3]", ("arr",))),
         (1, ("$i in <set>", ("int",))),
         (1, ("$i in reversed(<list>[:4])", ("num",))),
+        (2, ("$i, $x in zip(range(4), <itervar>)", ("int", "num"))),
+        (1, ("$i in <dictvar>", ("str",))),
         (1, ("$i in numbers(<positive>)", ("num",))),
         (1, ("$i in map(<fnvar>, <list>[:4])", ("num",))),
         (1, ("$i in tuple(<str>[:3])", ("str",))),

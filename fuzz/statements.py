@@ -252,6 +252,36 @@ class Body:
         self.bind("arr", read, 100)
         self.line(write)
 
+    def _watched(self) -> None:
+        """An object that a local holds to the end, used or not, and a weak reference to it."""
+        name, ref = self._scope.fresh("b_"), self._scope.fresh("ref")
+        self.line(f"{name} = Box({self.expression('num', 2)})")
+        self.line(f"{ref} = weakref.ref({name})")
+        self._scope.protected.add(name)
+        self._scope.add("ref", ref)
+
+    def _for_growing(self) -> None:
+        """A list that grows while it is iterated over."""
+        if self._scope.loop_depth >= self._scope.max_loops or not self._scope.of("list"):
+            return self._simple()
+        items, name = self._chooser.pick(self._scope.of("list")), self._scope.fresh("i")
+        self.line(f"for {name} in {items}:")
+        self.line(f"{_INDENT}if len({items}) > 6:")
+        self.line(f"{_INDENT * 2}break")
+        self.line(f"{_INDENT}{items}.append({name})")
+        with self._scope.block(), self._scope.loop():
+            self._scope.protected.add(items)
+            self._scope.add("num", name)
+            self._loop_body()
+
+    def _local_class(self) -> None:
+        name = self._scope.fresh("C")
+        self.line(f"class {name}(Box):")
+        self.line(f"{_INDENT}extra = {self.expression('num', 2)}")
+        self.line(f"{_INDENT}def total(self, extra=extra):")
+        self.line(f"{_INDENT * 2}return super().total(extra) + self.extra")
+        self.bind("box", f"{name}({self.expression('num', 2)})", 100)
+
     def _delete(self) -> None:
         names = [name for name in self._scope.names.get("list", []) if name not in self._scope.protected]
         if not names or self._depth > 1:
@@ -312,6 +342,9 @@ _STATEMENTS: Weighted[_Writer] = Weighted(
         (4, Body._view),
         (6, Body._read_then_write),
         (1, Body._delete),
+        (2, Body._watched),
+        (1, Body._for_growing),
+        (1, Body._local_class),
         (1, Body._match),
     ]
 )

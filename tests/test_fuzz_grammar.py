@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from dalsegno.fuzz.chooser import Chooser
@@ -30,12 +32,15 @@ PARAMETERS = {
     "z": ("set", "{1, i}"),
     "r": ("arrs", "[np.array([1.0]), np.array([2.0])]"),
     "f": ("fn", "abs"),
+    "q": ("iter", "iter([1, 2, 3, 4, 5])"),
 }
 CALLS = """
 def calls():
     for i in range(4):
         yield (%s,), {}
-    yield (np.arange(3, dtype="i4"), np.arange(3), np.array([True]), 2, 3.5, 0, "b", [1], (), {}, set(), [], max), {}
+    yield (
+        np.arange(3, dtype="i4"), np.arange(3), np.array([True]), 2, 3.5, 0, "b", [1], (), {}, set(), [], max, iter([])
+    ), {}
 """ % ", ".join(value for _, value in PARAMETERS.values())
 
 
@@ -62,11 +67,12 @@ def program_with(template: str, returns: bool) -> Program:
     for name, (kind, _) in PARAMETERS.items():
         scope.add(kind, name)
     scope.add("box", "x")
+    scope.add("ref", "y")
     text = Leaves(First(), scope).fill(template)
-    lines = [f"y = {text}", "return y, a"] if returns else [text, "return a"]
-    body = f"\n\n@jit\ndef entry({', '.join(PARAMETERS)}):\n    x = Box(v)\n" + "".join(
-        f"    {line}\n" for line in lines
-    )
+    lines = [f"z = {text}", "return z, a"] if returns else [text, "return a"]
+    if re.search(r"\b[xy]\b", text):
+        lines = ["x = Box(v)", "y = weakref.ref(x)", *lines]
+    body = f"\n\n@jit\ndef entry({', '.join(PARAMETERS)}):\n" + "".join(f"    {line}\n" for line in lines)
     parts = "".join(part for word, part in PARTS.items() if word in body)
     return Program(PRELUDE.format(scale=2, limit=0.5) + parts + body, CALLS)
 

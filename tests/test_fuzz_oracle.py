@@ -112,6 +112,23 @@ def test_values(one: str, other: str, same: bool, tmp_path) -> None:
     assert (sessions[0] == sessions[1]) is same
 
 
+def test_locals_of_a_failed_frame_are_compared(tmp_path) -> None:
+    """They differ in nothing but what a debugger would show of the frame that raised."""
+    sessions = [
+        run_session(
+            load(
+                Program(f"@jit\ndef entry():\n    v = {value}\n    1 // 0\n", "def calls():\n    yield (), {}\n"),
+                str(tmp_path),
+            ),
+            Engine.EAGER,
+            None,
+        )
+        for value in (1, 2)
+    ]
+    (difference,) = compare(*sessions)
+    assert "traceback" in difference.where
+
+
 def test_a_flaky_program_is_no_mismatch() -> None:
     program = Program(
         "import time\n@jit\ndef entry(): return time.perf_counter_ns()\n", "def calls():\n    yield (), {}\n"
