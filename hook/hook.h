@@ -139,6 +139,11 @@ class DictVersion {
 int range_next(PyObject* iterator, int64_t* out);
 // The exception this thread is handling, as sys.exception() (borrowed or null).
 PyObject* handled_exception();
+// False where one more Python frame would exceed the recursion limit, or the C stack is nearly used up: replay leaves the call to the
+// interpreter, which raises.
+bool recursion_left();
+// False where the C stack is nearly used up: nothing more may be called.
+bool stack_left();
 // Called once when the extension module is loaded. False with an exception set if this interpreter is not supported.
 bool init();
 

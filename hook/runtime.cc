@@ -1,4 +1,6 @@
 // The rest: range iterators, the handled exception, and whether this interpreter is one that the hooks were made for.
+#include <pthread.h>
+
 #include "hook/frame_access.h"
 
 namespace dalsegno::hook {
@@ -89,6 +91,24 @@ PyObject* handled_exception() {
   const _PyErr_StackItem* item = PyThreadState_Get()->exc_info;
   while ((item->exc_value == nullptr || item->exc_value == Py_None) && item->previous_item != nullptr) item = item->previous_item;
   return item->exc_value == Py_None ? nullptr : item->exc_value;
+}
+
+bool recursion_left() { return recursion_remaining(PyThreadState_Get()) > 1; }
+
+bool stack_left() {
+  constexpr size_t kReserve = size_t{192} << 10;
+  thread_local const char* low = [] {
+    pthread_attr_t attributes;
+    void* base = nullptr;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+      pthread_attr_getstack(&attributes, &base, &size);
+      pthread_attr_destroy(&attributes);
+    }
+    return base && size > 2 * kReserve ? static_cast<const char*>(base) + kReserve : static_cast<const char*>(nullptr);
+  }();
+  const char here = 0;
+  return &here > low;
 }
 
 bool init_range() {

@@ -37,11 +37,7 @@ void Machine::reserve(int32_t n) {
 Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** exit, FrameState* state) {
   auto& program = static_cast<ProgramImpl&>(root);
   if (!program.world_holds()) return Outcome::kRefused;
-  // Too deep: the plain function raises RecursionError with the interpreter's own words.
-  if (Py_EnterRecursiveCall("")) {
-    PyErr_Clear();
-    return Outcome::kRefused;
-  }
+  if (!hook::recursion_left()) return Outcome::kTooDeep;
   FileLease lease;
   Machine m;
   m.file = lease.get();
@@ -54,7 +50,6 @@ Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** ex
   start_program(m, program);
   for (size_t i = 0; i < program.param_regs.size(); ++i) m.r[program.param_regs[i]].o = Py_NewRef(params[i]);
   for (const Step* s = program.steps.data(); s;) s = s->fn(s, m.r, m);
-  Py_LeaveRecursiveCall();
   return m.outcome;
 }
 

@@ -41,6 +41,7 @@ struct FrameState {
 enum class Outcome : uint8_t {
   kReturned,  // *result is the value
   kLeft,      // *exit is the place, *state the frames (state.raised set: an exception is to be thrown in at that place)
+  kTooDeep,   // the recursion limit is reached, nothing has run: call the plain function, which raises
   kRefused,   // the entry's guards on folded globals did not hold and nothing has run yet: call the plain function
 };
 

@@ -85,12 +85,12 @@ bool cached(const std::string& key, std::string* object) {
   return cache && cache->get(key, object);
 }
 
-bool compile_text(const std::string& key, const std::string& text, std::string* object, std::string* error) {
+bool compile_text(const std::string& key, const Kernel& k, std::string* object, std::string* error) {
   const CompilerApi* api = compiler(error);
   if (!api) return false;
   std::lock_guard<std::mutex> lock(work_mutex());
-  if (!api->compile(text, object, error)) return false;
-  if (cache) cache->put(key, *object, text);
+  if (!api->compile(k.text, object, error)) return false;
+  if (cache && k.keep) cache->put(key, *object, k.text);
   return true;
 }
 
@@ -157,9 +157,9 @@ void finish(Kernel* k, bool ok, const std::string& error) {
 void compile_kernel(Kernel* k) {
   const std::string key = k->text + kernel_environment();
   std::string object, error;
-  bool ok = !has_code(*k) || (k->from_cache = cached(key, &object));
+  bool ok = !has_code(*k) || (k->from_cache = k->keep && cached(key, &object));
   if (ok && k->from_cache) ++loaded_count;
-  if (!ok && (ok = compile_text(key, k->text, &object, &error))) ++compiled_count;
+  if (!ok && (ok = compile_text(key, *k, &object, &error))) ++compiled_count;
   if (ok) {
     WithGil gil;
     ok = load(k, object);

@@ -19,6 +19,9 @@ void set_kernel_cache(KernelCache* cache);
 // threads: of one launch, 0 = number of cores.
 void configure_kernels(bool kernels, bool background, int threads);
 
+// Whether segments made from now on may use the cache: jit(store=False) keeps nothing on disk.
+extern bool use_kernel_cache;
+
 // What machine code depends on beside its text: CPU, Halide, NumPy. Part of every key.
 std::string kernel_environment();
 

@@ -51,28 +51,32 @@ bool prepare(const halide_gen::KernelSpec& spec, Kernel* k) {
   return true;
 }
 
-Kernel* make_kernel(const halide_gen::KernelSpec& spec, std::string text) {
+// Kernels that are not kept on disk are others than those that are.
+std::string table_key(const std::string& text, bool keep) { return keep ? text : text + "\nprivate"; }
+
+Kernel* make_kernel(const halide_gen::KernelSpec& spec, std::string text, bool keep) {
   auto made = std::make_unique<Kernel>();
   Kernel* k = made.get();
   k->text = text;
+  k->keep = keep;
   k->symbol = halide_gen::kernel_symbol(text);
   if (!prepare(spec, k)) k->state = Kernel::kFailed;
-  table().kernels.emplace(std::move(text), std::move(made));
+  table().kernels.emplace(table_key(text, keep), std::move(made));
   return k;
 }
 
 }  // namespace
 
-Kernel* find_kernel(const halide_gen::KernelSpec& spec) {
+Kernel* find_kernel(const halide_gen::KernelSpec& spec, bool keep) {
   Table& t = table();
   if (!t.enabled) return nullptr;
   std::string text = halide_gen::to_text(spec);
-  const auto found = t.kernels.find(text);
+  const auto found = t.kernels.find(table_key(text, keep));
   Kernel* k = nullptr;
   if (found != t.kernels.end()) {
     k = found->second.get();
   } else if (t.kernels.size() < kMaxKernels) {
-    k = make_kernel(spec, std::move(text));
+    k = make_kernel(spec, std::move(text), keep);
   }
   if (k && k->state.load() == Kernel::kNew) {
     k->state = Kernel::kQueued;
@@ -84,6 +88,8 @@ Kernel* find_kernel(const halide_gen::KernelSpec& spec) {
   }
   return k;
 }
+
+bool use_kernel_cache = true;
 
 void configure_kernels(bool kernels, bool background, int threads) {
   Table& t = table();

@@ -25,6 +25,7 @@ struct Kernel {
   std::vector<std::vector<rt::LaunchRef>> refs;
   rt::LaunchKernel launch{};
   std::atomic<int> state{kNew};
+  bool keep = true;             // may be taken from and put into the cache
   bool from_cache = false;
   std::string failure;          // set before state becomes kFailed
   PyObject* library = nullptr;  // keeps the code loaded
@@ -37,7 +38,7 @@ using LaunchFunction = int (*)(const rt::LaunchKernel*, const rt::Launch*);
 LaunchFunction launcher();
 
 // The kernel of a spec: made, and its compilation asked for, on the first call. Null if kernels are switched off.
-Kernel* find_kernel(const halide_gen::KernelSpec& spec);
+Kernel* find_kernel(const halide_gen::KernelSpec& spec, bool keep);
 
 int launch_threads();
 void count_launch();

@@ -157,7 +157,7 @@ class Runner final : public SegmentRunner {
     for (const Variant& v : variants_) {
       if (v.key == key) return v.kernel;
     }
-    Kernel* kernel = find_kernel(kernel_spec(static_cast<int>(key & 15), key));
+    Kernel* kernel = find_kernel(kernel_spec(static_cast<int>(key & 15), key), keep_);
     if (!kernel) return nullptr;
     variants_.push_back({key, kernel});
     if (flat) flat_kernel_ = kernel;
@@ -275,6 +275,7 @@ class Runner final : public SegmentRunner {
 
   const SegmentSpec spec_;
   const LoweredSegment low_;
+  const bool keep_ = use_kernel_cache;
   bool tiled_ = false, guards_invalid_ = false;
   Kernel* flat_kernel_ = nullptr;
   std::vector<Variant> variants_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "replay/segment_config.h"
 #include "replay/settings.h"
 
 namespace dalsegno::replay {
@@ -87,6 +88,10 @@ PyObject* Tree::eager_because(Reason reason, PyObject* const* args, size_t nargs
 
 PyObject* Tree::call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   ++counters_.calls;
+  if (!hook::stack_left()) {
+    PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
+    return nullptr;
+  }
   if (!settings().enabled) return eager_because(Reason::disabled, args, nargsf, kwnames);
   if (hopeless_ || recording_) return eager(args, nargsf, kwnames);
   if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code))) return eager_because(Reason::traced_thread, args, nargsf, kwnames);
@@ -94,17 +99,19 @@ PyObject* Tree::call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   if (programs_->empty() || !programs_->front()) return record_entry(args, nargsf, kwnames);
   auto* code = reinterpret_cast<PyCodeObject*>(function_->func_code);
   PyObject* result;
+  Outcome outcome = Outcome::kReturned;
   bool direct = !kwnames && PyVectorcall_NARGS(nargsf) == code->co_argcount && !code->co_kwonlyargcount &&
                 !(code->co_flags & (CO_VARARGS | CO_VARKEYWORDS));
   if (direct) {
-    result = replay(args);
+    result = replay(args, &outcome);
   } else {
     std::vector<PyObject*> params;
     if (!bind_parameters(function_, args, nargsf, kwnames, &params)) return eager(args, nargsf, kwnames);
-    result = replay(params.data());
+    result = replay(params.data(), &outcome);
     for (PyObject* p : params) Py_DECREF(p);
   }
-  if (result || PyErr_Occurred()) return result;
+  if (outcome == Outcome::kTooDeep) return eager(args, nargsf, kwnames);
+  if (outcome != Outcome::kRefused) return result;
   retire();  // a folded global changed: what was recorded is about another program
   return hopeless_ ? eager(args, nargsf, kwnames) : record_entry(args, nargsf, kwnames);
 }
@@ -118,22 +125,22 @@ void Tree::retire() {
   }
 }
 
-// Null without an exception: the entry's guards on globals did not hold, nothing has run.
-PyObject* Tree::replay(PyObject* const* params) {
+// Outcome kRefused or kTooDeep: nothing has run, and no exception is set.
+PyObject* Tree::replay(PyObject* const* params, Outcome* outcome) {
   std::shared_ptr<Programs> keep = programs_;  // a step may clear the tree
   MachineCounters before = machine_counters();
   uint64_t launches = kernel_counters().launches;
   PyObject* result = nullptr;
   Exit* exit = nullptr;
   FrameState state;
-  Outcome outcome = run(*keep->front(), params, &result, &exit, &state);
-  if (outcome == Outcome::kRefused) return nullptr;
+  *outcome = run(*keep->front(), params, &result, &exit, &state);
+  if (*outcome == Outcome::kRefused || *outcome == Outcome::kTooDeep) return nullptr;
   ++counters_.replays;
   MachineCounters after = machine_counters();
   counters_.steps += after.steps - before.steps;
   counters_.guard_failures += after.guard_failures - before.guard_failures;
   counters_.kernel_launches += kernel_counters().launches - launches;
-  return outcome == Outcome::kReturned ? result : leave(exit, &state);
+  return *outcome == Outcome::kReturned ? result : leave(exit, &state);
 }
 
 PyObject* Tree::leave(Exit* exit, FrameState* state) {
@@ -206,6 +213,16 @@ PyObject* Tree::record_exit(Exit* exit, FrameState* state) {
   return check_full_graph(result);
 }
 
+// Where a trace ends after nothing useful, no side trace will be recorded either.
+std::unique_ptr<Program> Tree::lower(std::unique_ptr<LiveTrace> trace, Exit* exit) {
+  use_kernel_cache = options_.store;
+  auto program = Program::lower(std::move(trace), exit, programs_.get());
+  use_kernel_cache = true;
+  if (program && !useful(program->trace().data))
+    for (Exit& e : program->exits()) e.closed |= program->trace().data.ops[e.op].kind == OpKind::leave;
+  return program;
+}
+
 void Tree::install(recorder::Recorder& recorder, Exit* exit) {
   ErrorKeeper keep;
   recorder.finish();
@@ -221,7 +238,7 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit) {
     if (!traces.empty()) add_note({traces.back()->data.reason, "", traces.back()->data.where});
     if (exit) exit->closed = true;
     else if (++fruitless_ >= kMaxFruitless) hopeless_ = true;
-    return;
+    if (!exit || traces.empty()) return;  // a side trace that only leaves is kept: it tells other processes not to try again
   }
   for (auto& trace : traces) {
     if (static_cast<int>(programs_->size()) != trace->data.number) break;
@@ -234,8 +251,8 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit) {
       continue;
     }
     bool side = exit != nullptr;
-    auto program = Program::lower(std::move(trace), exit, programs_.get());
-    if (side && program) ++counters_.side_traces;
+    auto program = lower(std::move(trace), exit);
+    if (side && program && work) ++counters_.side_traces;
     if (side) (program ? exit->side = program.get() : nullptr), exit->closed = !program;
     exit = nullptr;
     programs_->push_back(std::move(program));

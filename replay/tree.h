@@ -45,7 +45,7 @@ class Tree {
   PyObject* eager(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* eager_because(Reason reason, PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames);
-  PyObject* replay(PyObject* const* params);
+  PyObject* replay(PyObject* const* params, Outcome* outcome);
   PyObject* leave(Exit* exit, FrameState* state);
   PyObject* record_exit(Exit* exit, FrameState* state);
   recorder::Options recorder_options() const;
@@ -54,6 +54,7 @@ class Tree {
   void install(recorder::Recorder& recorder, Exit* exit);
   PyObject* check_full_graph(PyObject* result);
   void look_up();  // in the store
+  std::unique_ptr<Program> lower(std::unique_ptr<LiveTrace> trace, Exit* exit);
   bool attach(std::unique_ptr<LiveTrace> trace);
   void save();           // what is new
   void forget_stored();  // drops the tree in the store

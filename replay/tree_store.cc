@@ -127,7 +127,7 @@ bool Tree::attach(std::unique_ptr<LiveTrace> live) {
       if (e.op == t.parent_op && e.which == t.parent_exit) exit = &e;
     if (!exit) return false;
   }
-  auto program = Program::lower(std::move(live), exit, programs_.get());
+  auto program = lower(std::move(live), exit);
   if (!program) return false;
   if (exit) exit->side = program.get();
   programs_->resize(number);  // numbers that are missing stay empty
