@@ -89,6 +89,7 @@ SETTINGS: Mapping[str, Setting] = {
         Setting("kernels", True, "compile array operations; False: they stay NumPy's own calls"),
         Setting("record", True, "record what has no trace yet; False: replay only what is in the store"),
         Setting("background", True, "compile in a thread of its own; False: at once, on the caller's thread"),
+        Setting("step_aside", True, "call the plain function where replay was measured to be slower"),
         Setting("fault", "", "name of a fault to plant, for the tests of the fuzzer only"),
     )
 }
@@ -112,6 +113,7 @@ class Config:
     kernels: bool
     record: bool
     background: bool
+    step_aside: bool
     fault: str
 
     def __init__(self, push: Callable[[str, Value], None], environment: Mapping[str, str] | None = None) -> None:

@@ -51,6 +51,7 @@ const Row kSettings[] = {
     {"kernels", [](const py::object& v) { use_kernels = g_kernels.kernels = v.cast<bool>(); }},
     {"record", [](const py::object& v) { settings().record = v.cast<bool>(); }},
     {"background", [](const py::object& v) { g_kernels.background = v.cast<bool>(); }},
+    {"step_aside", [](const py::object& v) { settings().step_aside = v.cast<bool>(); }},
     {"fault", [](const py::object& v) { fault = v.cast<std::string>(); }},
 };
 

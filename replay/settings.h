@@ -10,6 +10,7 @@ struct Settings {
   int max_ops = 20000;
   int max_depth = 20;
   int max_traces = 64;    // per function
+  bool step_aside = true; // call the plain function where replay was measured to be slower
   bool record = true;
   std::string store;      // file; "" = the default place
 };

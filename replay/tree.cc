@@ -97,6 +97,26 @@ PyObject* Tree::call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code))) return eager_because(Reason::traced_thread, args, nargsf, kwnames);
   if (!looked_up_) look_up();
   if (programs_->empty() || !programs_->front()) return record_entry(args, nargsf, kwnames);
+  if (!settings().step_aside) return try_replay(args, nargsf, kwnames);
+  Pace::Way way = pace_.next();
+  if (way == Pace::Way::kReplay) [[likely]]
+    return try_replay(args, nargsf, kwnames);
+  if (way == Pace::Way::kEager) return eager(args, nargsf, kwnames);
+  return timed_call(way, args, nargsf, kwnames);
+}
+
+PyObject* Tree::timed_call(Pace::Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  auto start = std::chrono::steady_clock::now();
+  PyObject* result = way == Pace::Way::kTimeReplay ? try_replay(args, nargsf, kwnames) : eager(args, nargsf, kwnames);
+  pace_.timed(way, std::chrono::steady_clock::now() - start);
+  if (pace_.aside()) {
+    ErrorKeeper keep;
+    add_note({Reason::step_aside, "", PyUnicode_AsUTF8(function_->func_qualname)});
+  }
+  return result;
+}
+
+PyObject* Tree::try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   auto* code = reinterpret_cast<PyCodeObject*>(function_->func_code);
   PyObject* result;
   Outcome outcome = Outcome::kReturned;
@@ -225,6 +245,7 @@ std::unique_ptr<Program> Tree::lower(std::unique_ptr<LiveTrace> trace, Exit* exi
 
 void Tree::install(recorder::Recorder& recorder, Exit* exit) {
   ErrorKeeper keep;
+  pace_.reset();
   recorder.finish();
   for (const recorder::Note& note : recorder.notes()) add_note(note);
   auto traces = recorder.take();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "replay/machine.h"
+#include "replay/pace.h"
 #include "trace/recorder/recorder.h"
 
 namespace dalsegno::replay {
@@ -44,6 +45,8 @@ class Tree {
   using Programs = std::vector<std::unique_ptr<Program>>;
   PyObject* eager(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* eager_because(Reason reason, PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  PyObject* try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  PyObject* timed_call(Pace::Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* replay(PyObject* const* params, Outcome* outcome);
   PyObject* leave(Exit* exit, FrameState* state);
@@ -68,6 +71,7 @@ class Tree {
   std::map<std::string, recorder::Note> notes_;
   std::string key_;          // in the store; "" = not computed or not kept
   size_t saved_ = 0;         // programs before this one are in the store, or cannot be
+  Pace pace_;
   bool looked_up_ = false;
   bool recording_ = false;
   bool hopeless_ = false;    // recording yields nothing: call the function
