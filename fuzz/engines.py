@@ -64,35 +64,18 @@ class EngineSpec:
     fresh_process: bool = False  # written to a store by one process, read by another (cold.py)
 
 
+# Replay is what is to be tested, so these do not step aside where it is slow; BACKGROUND runs as a user's process does.
+_REPLAYING = ("step_aside", False)
+_AT_ONCE = (("kernels", True), ("background", False), _REPLAYING)
+
+
 class Engine(enum.Enum):
     EAGER = EngineSpec(jitted=False)
-    RECORDING = EngineSpec(settings=(("kernels", False),), watch=Watch.FORGET_BEFORE_CALL)
-    STEPPED = EngineSpec(
-        settings=(
-            ("kernels", False),
-            ("background", False),
-        )
-    )
-    COMPILED = EngineSpec(
-        settings=(
-            ("kernels", True),
-            ("background", False),
-        )
-    )
-    BACKGROUND = EngineSpec(
-        settings=(
-            ("kernels", True),
-            ("background", True),
-        ),
-        watch=Watch.WAIT_AFTER_CALL,
-    )
-    COLD_PROCESS = EngineSpec(
-        settings=(
-            ("kernels", True),
-            ("background", False),
-        ),
-        fresh_process=True,
-    )
+    RECORDING = EngineSpec(settings=(("kernels", False), _REPLAYING), watch=Watch.FORGET_BEFORE_CALL)
+    STEPPED = EngineSpec(settings=(("kernels", False), ("background", False), _REPLAYING))
+    COMPILED = EngineSpec(settings=_AT_ONCE)
+    BACKGROUND = EngineSpec(settings=(("kernels", True), ("background", True)), watch=Watch.WAIT_AFTER_CALL)
+    COLD_PROCESS = EngineSpec(settings=_AT_ONCE, fresh_process=True)
 
     @property
     def label(self) -> str:
