@@ -79,7 +79,7 @@ def run_python(source: str | Path, *arguments: str, store: str | Path = "off", r
     """Runs a script (text or file) in a fresh process; what it printed as its last line, read as JSON."""
     script = ["-c", source] if isinstance(source, str) else [str(source)]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    variables = {**os.environ, "DALSEGNO_STORE": str(store), "PYTHONPATH": path, **environment}
+    variables = {**os.environ, "DALSEGNO_STORE": str(store), "DALSEGNO_STEP_ASIDE": "0", "PYTHONPATH": path, **environment}
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", *script, *arguments],
         env=variables, capture_output=True, text=True, timeout=250, check=False,

@@ -199,7 +199,7 @@ report(*fs, results=results)
 """)
     command = [sys.executable, "-X", "faulthandler", str(script)]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "DALSEGNO_STORE": str(tmp_path / "store.sqlite"), "PYTHONPATH": path}
+    environment = {**os.environ, "DALSEGNO_STEP_ASIDE": "0", "DALSEGNO_STORE": str(tmp_path / "store.sqlite"), "PYTHONPATH": path}
     running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
     for process in running:
         out, err = process.communicate(timeout=200)
