@@ -270,18 +270,18 @@ def test_function_guard() -> None:
             "guard_function",
             b.params[0],
             object=f.__code__,
-            object2=f.__defaults__,
             imm_object=globals(),
             flags=QP,
             snapshot=snapshot,
         )
+        b.op("guard_defaults", b.params[0], imm=len(f.__defaults__), flags=QP, snapshot=snapshot)
         b.ret(b.params[0])
         return tree(b).run(0, (function,))["outcome"]
 
     assert guard(f) == "returned"
     assert guard(types.FunctionType(f.__code__, globals(), "g", f.__defaults__)) == "returned"
     assert guard(types.FunctionType(f.__code__, {}, "g", f.__defaults__)) == "left"
-    assert guard(types.FunctionType(f.__code__, globals(), "g", (1, 2))) == "left"
+    assert guard(types.FunctionType(f.__code__, globals(), "g", (1, 2, 3))) == "left"
     assert guard(len) == "left"
 
 

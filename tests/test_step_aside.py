@@ -6,8 +6,10 @@ import dalsegno as ds
 
 
 def leaves_always(x):
+    y = [x, x + 1]
+    y.append(x)
     try:
-        return 1 // x
+        return y[0] // x
     except ZeroDivisionError:
         return None
 
