@@ -19,19 +19,19 @@ class Program;
 // One place where a program can be left.
 struct Exit {
   Program* owner = nullptr;
-  int32_t op = -1;            // op of owner's trace
-  int32_t which = 0;          // 0: op.snapshot, 1: op.exit_snapshot
-  uint64_t count = 0;         // times taken without a side trace
-  Program* side = nullptr;    // side trace attached, or null
-  bool closed = false;        // no side trace will be recorded here (blacklisted)
+  int32_t op = -1;          // op of owner's trace
+  int32_t which = 0;        // 0: op.snapshot, 1: op.exit_snapshot
+  uint64_t count = 0;       // times taken without a side trace
+  Program* side = nullptr;  // side trace attached, or null
+  bool closed = false;      // no side trace will be recorded here (blacklisted)
 };
 
 // The frames rebuilt from a snapshot, values owned; what hook::resume needs.
 struct FrameState {
-  std::vector<hook::FrameImage> images;                // outermost first; point into `slots`
-  std::vector<std::vector<PyObject*>> slots;           // per frame: locals then stack; owned references
-  std::vector<PyObject*> functions;                    // owned references
-  PyObject* raised = nullptr;                          // owned: the exception to be thrown in, or null
+  std::vector<hook::FrameImage> images;       // outermost first; point into `slots`
+  std::vector<std::vector<PyObject*>> slots;  // per frame: locals then stack; owned references
+  std::vector<PyObject*> functions;           // owned references
+  PyObject* raised = nullptr;                 // owned: the exception to be thrown in, or null
   FrameState() = default;
   FrameState(const FrameState&) = delete;
   ~FrameState();
@@ -45,7 +45,9 @@ enum class Outcome : uint8_t {
   kRefused,   // the entry's guards on folded globals did not hold and nothing has run yet: call the plain function
 };
 
-struct MachineCounters { uint64_t steps, exits, guard_failures; };
+struct MachineCounters {
+  uint64_t steps, exits, guard_failures;
+};
 
 // Array ops of a trace that are done together, and what does them (null: always one by one).
 struct SegmentInfo {

@@ -39,9 +39,9 @@ class Pace {
   void reset() { *this = Pace(); }
 
  private:
-  static constexpr int64_t kFirst = 512;     // replays before the first measurement
+  static constexpr int64_t kFirst = 512;  // replays before the first measurement
   static constexpr int64_t kLongest = int64_t{1} << 20;
-  static constexpr int kCalls = 10;          // of a measurement, half of them each way
+  static constexpr int kCalls = 10;  // of a measurement, half of them each way
   int64_t until_ = kFirst;
   int64_t period_ = kFirst;
   int64_t aside_ = 0;

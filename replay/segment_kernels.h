@@ -25,7 +25,7 @@ struct Kernel {
   std::vector<std::vector<rt::LaunchRef>> refs;
   rt::LaunchKernel launch{};
   std::atomic<int> state{kNew};
-  bool keep = true;             // may be taken from and put into the cache
+  bool keep = true;  // may be taken from and put into the cache
   bool from_cache = false;
   std::string failure;          // set before state becomes kFailed
   PyObject* library = nullptr;  // keeps the code loaded

@@ -5,14 +5,14 @@
 namespace dalsegno::replay {
 
 struct Settings {
-  bool enabled = true;    // not `disable`
-  int hot_exit = 2;       // an exit left this often gets a side trace
+  bool enabled = true;  // not `disable`
+  int hot_exit = 2;     // an exit left this often gets a side trace
   int max_ops = 20000;
   int max_depth = 20;
-  int max_traces = 64;    // per function
-  bool step_aside = true; // call the plain function where replay was measured to be slower
+  int max_traces = 64;     // per function
+  bool step_aside = true;  // call the plain function where replay was measured to be slower
   bool record = true;
-  std::string store;      // file; "" = the default place
+  std::string store;  // file; "" = the default place
 };
 Settings& settings();
 

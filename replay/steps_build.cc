@@ -192,25 +192,10 @@ struct Row {
 constexpr Row kRows[] = {
 #define ROW(name) \
   { OpKind::name, name }
-    ROW(build_tuple),
-    ROW(build_list),
-    ROW(build_set),
-    ROW(build_map),
-    ROW(build_string),
-    ROW(build_slice),
-    ROW(list_append),
-    ROW(list_extend),
-    ROW(list_to_tuple),
-    ROW(set_add),
-    ROW(set_update),
-    ROW(map_add),
-    ROW(dict_update),
-    ROW(dict_merge),
-    ROW(unpack), ROW(unpack_ex),
-    ROW(import_name),
-    ROW(import_from),
-    ROW(make_function),
-    ROW(set_function_attribute),
+    ROW(build_tuple), ROW(build_list),  ROW(build_set),   ROW(build_map),     ROW(build_string),
+    ROW(build_slice), ROW(list_append), ROW(list_extend), ROW(list_to_tuple), ROW(set_add),
+    ROW(set_update),  ROW(map_add),     ROW(dict_update), ROW(dict_merge),    ROW(unpack),
+    ROW(unpack_ex),   ROW(import_name), ROW(import_from), ROW(make_function), ROW(set_function_attribute),
 #undef ROW
 };
 

@@ -18,9 +18,21 @@ constexpr int kGenerator = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
 bool useful(const Trace& trace) {
   return std::any_of(trace.ops.begin(), trace.ops.end(), [](const Op& op) {
     switch (op.kind) {
-      case OpKind::param: case OpKind::constant: case OpKind::release: case OpKind::leave: case OpKind::enter: case OpKind::leave_frame:
-      case OpKind::guard_function: case OpKind::guard_type: case OpKind::guard_world: case OpKind::func_closure: case OpKind::func_default:
-      case OpKind::cell_new: case OpKind::cell_get: case OpKind::load_global: case OpKind::guard_array:
+      case OpKind::param:
+      case OpKind::constant:
+      case OpKind::release:
+      case OpKind::leave:
+      case OpKind::enter:
+      case OpKind::leave_frame:
+      case OpKind::guard_function:
+      case OpKind::guard_type:
+      case OpKind::guard_world:
+      case OpKind::func_closure:
+      case OpKind::func_default:
+      case OpKind::cell_new:
+      case OpKind::cell_get:
+      case OpKind::load_global:
+      case OpKind::guard_array:
         return false;
       default:
         return true;
@@ -94,7 +106,8 @@ PyObject* Tree::call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   }
   if (!settings().enabled) return eager_because(Reason::disabled, args, nargsf, kwnames);
   if (hopeless_ || recording_) return eager(args, nargsf, kwnames);
-  if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code))) return eager_because(Reason::traced_thread, args, nargsf, kwnames);
+  if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code)))
+    return eager_because(Reason::traced_thread, args, nargsf, kwnames);
   if (!looked_up_) look_up();
   if (programs_->empty() || !programs_->front()) return record_entry(args, nargsf, kwnames);
   if (!settings().step_aside) return try_replay(args, nargsf, kwnames);
@@ -257,8 +270,10 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit) {
   bool work = std::any_of(traces.begin(), traces.end(), [](const auto& t) { return useful(t->data) || t->data.reason == Reason::none; });
   if (!work) {
     if (!traces.empty()) add_note({traces.back()->data.reason, "", traces.back()->data.where});
-    if (exit) exit->closed = true;
-    else if (++fruitless_ >= kMaxFruitless) hopeless_ = true;
+    if (exit)
+      exit->closed = true;
+    else if (++fruitless_ >= kMaxFruitless)
+      hopeless_ = true;
     if (!exit || traces.empty()) return;  // a side trace that only leaves is kept: it tells other processes not to try again
   }
   for (auto& trace : traces) {

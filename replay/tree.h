@@ -69,14 +69,14 @@ class Tree {
   std::shared_ptr<Programs> programs_ = std::make_shared<Programs>();  // shared with replays under way
   Counters counters_;
   std::map<std::string, recorder::Note> notes_;
-  std::string key_;          // in the store; "" = not computed or not kept
-  size_t saved_ = 0;         // programs before this one are in the store, or cannot be
+  std::string key_;   // in the store; "" = not computed or not kept
+  size_t saved_ = 0;  // programs before this one are in the store, or cannot be
   Pace pace_;
   bool looked_up_ = false;
   bool recording_ = false;
-  bool hopeless_ = false;    // recording yields nothing: call the function
+  bool hopeless_ = false;  // recording yields nothing: call the function
   int fruitless_ = 0;
-  int retired_ = 0;          // times the tree was dropped because a folded global changed
+  int retired_ = 0;              // times the tree was dropped because a folded global changed
   Reason break_ = Reason::none;  // full_graph: why and where the last recording ended
   std::string break_where_;
 };

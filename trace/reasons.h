@@ -2,26 +2,26 @@
 #pragma once
 #include <cstdint>
 
-#define DALSEGNO_REASONS(X)                                                                                                     \
-  X(none, "", "")                                                                                                               \
-  X(instruction, "an instruction that is not recorded yet", "move it out of the hot function")                                  \
-  X(exception, "an exception was raised", "exceptions are raised by the interpreter")                                           \
-  X(handler, "an exception handler was entered", "keep the hot path free of exceptions")                                        \
-  X(generator, "the function is a generator or coroutine", "jit the function that does the array work instead")                 \
-  X(too_long, "the trace became too long", "jit the inner function instead")                                                    \
-  X(too_deep, "too many calls inside one another", "jit the inner function instead")                                            \
-  X(too_many_traces, "too many side traces", "the function behaves differently on almost every call")                           \
-  X(refcount, "the callee looks at reference counts", "keep it out of the hot function")                                        \
-  X(lost, "the recorder could not follow (a debugger, coverage or a trace function was active)", "record without the tool")     \
-  X(traced_thread, "this thread is traced, profiled or monitored", "switch the tool off")                                       \
-  X(busy, "another recording was going on", "it is recorded on a later call")                                                   \
-  X(other_frame, "control left the frame in a way that is not recorded", "")                                                    \
-  X(arguments, "call with arguments that are not bound yet by the recorder", "use plain positional or keyword arguments")       \
-  X(frame_kept, "somebody kept a frame object", "")                                                                             \
-  X(opaque_call, "a callee that cannot be recorded through is called as it is", "")                                             \
-  X(frame_reader, "a callee that looks at frames (locals, exec, eval, super ...) is called as it is", "")                       \
-  X(guard, "a guard failed", "")                                                                                                \
-  X(disabled, "switched off", "dalsegno.enable()")                                                                              \
+#define DALSEGNO_REASONS(X)                                                                                                 \
+  X(none, "", "")                                                                                                           \
+  X(instruction, "an instruction that is not recorded yet", "move it out of the hot function")                              \
+  X(exception, "an exception was raised", "exceptions are raised by the interpreter")                                       \
+  X(handler, "an exception handler was entered", "keep the hot path free of exceptions")                                    \
+  X(generator, "the function is a generator or coroutine", "jit the function that does the array work instead")             \
+  X(too_long, "the trace became too long", "jit the inner function instead")                                                \
+  X(too_deep, "too many calls inside one another", "jit the inner function instead")                                        \
+  X(too_many_traces, "too many side traces", "the function behaves differently on almost every call")                       \
+  X(refcount, "the callee looks at reference counts", "keep it out of the hot function")                                    \
+  X(lost, "the recorder could not follow (a debugger, coverage or a trace function was active)", "record without the tool") \
+  X(traced_thread, "this thread is traced, profiled or monitored", "switch the tool off")                                   \
+  X(busy, "another recording was going on", "it is recorded on a later call")                                               \
+  X(other_frame, "control left the frame in a way that is not recorded", "")                                                \
+  X(arguments, "call with arguments that are not bound yet by the recorder", "use plain positional or keyword arguments")   \
+  X(frame_kept, "somebody kept a frame object", "")                                                                         \
+  X(opaque_call, "a callee that cannot be recorded through is called as it is", "")                                         \
+  X(frame_reader, "a callee that looks at frames (locals, exec, eval, super ...) is called as it is", "")                   \
+  X(guard, "a guard failed", "")                                                                                            \
+  X(disabled, "switched off", "dalsegno.enable()")                                                                          \
   X(step_aside, "replay was measured slower than eager", "")
 
 namespace dalsegno {

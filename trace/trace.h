@@ -22,7 +22,21 @@ using ValueId = int32_t;              // index of the op that defines the value
 inline constexpr ValueId kNull = -1;  // an unbound local, or a NULL on the stack
 
 // Python's binary operators, in the order of the interpreter's NB_ codes (opcode.h: NB_ADD .. NB_XOR).
-enum class BinaryOp : int32_t { add, and_, floor_divide, lshift, matmul, multiply, remainder, or_, power, rshift, subtract, true_divide, xor_ };
+enum class BinaryOp : int32_t {
+  add,
+  and_,
+  floor_divide,
+  lshift,
+  matmul,
+  multiply,
+  remainder,
+  or_,
+  power,
+  rshift,
+  subtract,
+  true_divide,
+  xor_
+};
 enum class UnaryOp : int32_t { negative, positive, invert };
 
 // What is known of an array value.
@@ -33,26 +47,26 @@ struct ArrayFacts {
 };
 
 enum OpFlags : uint32_t {
-  kQuiet = 1,   // with its guards, runs no code of the user's, sees no frame, warns nothing: needs no linked frames
-  kPure = 2,    // has no effect: may be left out, repeated, or done while array ops wait
-  kReads = 4,   // reads memory of arrays, but changes nothing
+  kQuiet = 1,  // with its guards, runs no code of the user's, sees no frame, warns nothing: needs no linked frames
+  kPure = 2,   // has no effect: may be left out, repeated, or done while array ops wait
+  kReads = 4,  // reads memory of arrays, but changes nothing
 };
 
 struct Op {
   OpKind kind = OpKind::constant;
-  ArrayFn fn = ArrayFn::none;   // a pure array op with this known meaning (then `facts` is its result), else none
+  ArrayFn fn = ArrayFn::none;  // a pure array op with this known meaning (then `facts` is its result), else none
   uint32_t flags = 0;
   int32_t imm = 0;
-  int32_t object = -1;          // index into Trace::objects
+  int32_t object = -1;  // index into Trace::objects
   int32_t object2 = -1;
-  int32_t name = -1;            // index into Trace::names
-  int32_t first_input = 0;      // into Trace::inputs
+  int32_t name = -1;        // index into Trace::names
+  int32_t first_input = 0;  // into Trace::inputs
   int32_t n_inputs = 0;
-  int32_t snapshot = -1;        // state before the instruction, or -1
-  int32_t exit_snapshot = -1;   // iter_next only
-  int32_t facts = -1;           // index into Trace::facts: the value's (array op) or the guarded ones (guard_array)
-  int32_t line = 0;             // source line, for people
-  int32_t depth = 0;            // frames recorded through around it, for people
+  int32_t snapshot = -1;       // state before the instruction, or -1
+  int32_t exit_snapshot = -1;  // iter_next only
+  int32_t facts = -1;          // index into Trace::facts: the value's (array op) or the guarded ones (guard_array)
+  int32_t line = 0;            // source line, for people
+  int32_t depth = 0;           // frames recorded through around it, for people
   bool operator==(const Op&) const = default;
 };
 
@@ -66,7 +80,7 @@ struct SnapshotFrame {
   int32_t after = 0;            // outer: where to go on when the inner frame has returned
   std::vector<ValueId> locals;  // co_nlocalsplus
   std::vector<ValueId> stack;
-  int32_t action = 0;           // hook::ReturnAction of the frame inside this one
+  int32_t action = 0;  // hook::ReturnAction of the frame inside this one
   bool operator==(const SnapshotFrame&) const = default;
 };
 
@@ -84,7 +98,7 @@ struct ObjectRef {
 
 // A global (or attribute of a module) whose value the trace has folded in.
 struct Folded {
-  int32_t dict = -1;   // object
+  int32_t dict = -1;  // object
   int32_t name = -1;
   int32_t value = -1;  // object; -1: the name is absent (a builtin is not shadowed)
   bool operator==(const Folded&) const = default;
@@ -93,22 +107,22 @@ struct Folded {
 enum class AnchorKind : uint8_t { entry, loop, exit };
 
 struct Trace {
-  int32_t number = 0;                 // within its function's tree; 0 is the root
+  int32_t number = 0;  // within its function's tree; 0 is the root
   AnchorKind anchor = AnchorKind::entry;
-  int32_t parent = -1;                // exit: the trace that is left, and
-  int32_t parent_op = -1;             //       the op that leaves it
-  int32_t parent_exit = 0;            //       0: by op.snapshot, 1: by op.exit_snapshot
-  Snapshot entry;                     // loop, exit: frames at the anchor, in the trace's own values
-  std::vector<Op> ops;                // ops[0..n_params) are `param`
+  int32_t parent = -1;      // exit: the trace that is left, and
+  int32_t parent_op = -1;   //       the op that leaves it
+  int32_t parent_exit = 0;  //       0: by op.snapshot, 1: by op.exit_snapshot
+  Snapshot entry;           // loop, exit: frames at the anchor, in the trace's own values
+  std::vector<Op> ops;      // ops[0..n_params) are `param`
   int32_t n_params = 0;
   std::vector<ValueId> inputs;
   std::vector<Snapshot> snapshots;
-  std::vector<ObjectRef> objects;     // objects[0] is the jitted function ("self")
+  std::vector<ObjectRef> objects;  // objects[0] is the jitted function ("self")
   std::vector<std::string> names;
   std::vector<ArrayFacts> facts;
   std::vector<Folded> folded;
-  Reason reason = Reason::none;       // why the recording ended, if not by return or jump
-  std::string where;                  // function:line of the end, for people
+  Reason reason = Reason::none;  // why the recording ended, if not by return or jump
+  std::string where;             // function:line of the end, for people
   bool operator==(const Trace&) const = default;
 
   const ValueId* inputs_of(const Op& op) const { return inputs.data() + op.first_input; }

@@ -49,8 +49,7 @@ int Recorder::add_snapshot(Snapshot snapshot) {
 int Recorder::snapshot() {
   if (check_.snapshot >= 0) return check_.snapshot;
   Snapshot s;
-  for (size_t i = 0; i + 1 < check_.frames; ++i)
-    s.frames.push_back(frame_image(frames_[i], frames_[i].call->at, frames_[i].call->next));
+  for (size_t i = 0; i + 1 < check_.frames; ++i) s.frames.push_back(frame_image(frames_[i], frames_[i].call->at, frames_[i].call->next));
   s.frames.push_back(frame_image(check_.top, pending_->start, 0));
   return check_.snapshot = add_snapshot(std::move(s));
 }

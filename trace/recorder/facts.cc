@@ -32,8 +32,8 @@ void fill_types() {
   g_numpy_scalars = {&PyBoolArrType_Type, &PyIntArrType_Type, &PyLongArrType_Type, &PyFloatArrType_Type, &PyDoubleArrType_Type};
   g_plain = g_simple;
   g_plain.insert(g_numpy_scalars.begin(), g_numpy_scalars.end());
-  for (PyTypeObject* t : {&PyTuple_Type, &PyList_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type, &PySlice_Type, &PyRange_Type, &PyArray_Type,
-                          &PyMethod_Type, Py_TYPE(Py_Ellipsis), &PyCell_Type})
+  for (PyTypeObject* t : {&PyTuple_Type, &PyList_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type, &PySlice_Type, &PyRange_Type,
+                          &PyArray_Type, &PyMethod_Type, Py_TYPE(Py_Ellipsis), &PyCell_Type})
     g_plain.insert(t);
   g_plain.insert(iterator_type(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyRange_Type), "i", 1)));
   g_plain.insert(iterator_type(PyList_New(0)));
@@ -59,30 +59,62 @@ void add_rows(PyObject* holder, std::initializer_list<Row> rows) {
 
 void fill_builtins(PyObject* builtins) {
   using enum CalleeKind;
-  add_rows(builtins, {{"len", quiet, &PyLong_Type}, {"range", quiet, &PyRange_Type}, {"abs", quiet, nullptr}, {"int", quiet, nullptr},
-                      {"float", quiet, nullptr}, {"bool", quiet, &PyBool_Type}, {"min", quiet, nullptr}, {"max", quiet, nullptr},
-                      {"ord", quiet, &PyLong_Type}, {"chr", quiet, &PyUnicode_Type}, {"divmod", quiet, &PyTuple_Type},
-                      {"isinstance", quiet, &PyBool_Type}, {"callable", quiet, &PyBool_Type}, {"id", quiet, &PyLong_Type},
-                      {"type", quiet, nullptr}, {"round", quiet, nullptr}, {"pow", quiet, nullptr},
-                      {"locals", frame_reader, nullptr}, {"vars", frame_reader, nullptr}, {"dir", frame_reader, nullptr},
-                      {"globals", frame_reader, nullptr}, {"eval", frame_reader, nullptr}, {"exec", frame_reader, nullptr},
-                      {"super", frame_reader, nullptr}, {"breakpoint", frame_reader, nullptr}});
-  add_rows(reinterpret_cast<PyObject*>(&PyList_Type), {{"append", quiet_write, nullptr}, {"pop", quiet_write, nullptr},
-                      {"extend", unknown, nullptr}, {"reverse", quiet_write, nullptr}, {"clear", unknown, nullptr},
-                      {"insert", quiet_write, nullptr}, {"copy", quiet, &PyList_Type}});
-  add_rows(reinterpret_cast<PyObject*>(&PyDict_Type), {{"get", quiet, nullptr}, {"keys", quiet, nullptr}, {"values", quiet, nullptr}, {"items", quiet, nullptr},
-                      {"copy", quiet, &PyDict_Type}});
-  add_rows(reinterpret_cast<PyObject*>(&PyUnicode_Type), {{"upper", quiet, nullptr}, {"lower", quiet, nullptr}, {"strip", quiet, nullptr},
-                      {"split", quiet, nullptr}, {"startswith", quiet, nullptr}, {"endswith", quiet, nullptr}, {"replace", quiet, nullptr},
-                      {"find", quiet, nullptr}, {"isdigit", quiet, nullptr}, {"zfill", quiet, nullptr}});
+  add_rows(builtins, {{"len", quiet, &PyLong_Type},
+                      {"range", quiet, &PyRange_Type},
+                      {"abs", quiet, nullptr},
+                      {"int", quiet, nullptr},
+                      {"float", quiet, nullptr},
+                      {"bool", quiet, &PyBool_Type},
+                      {"min", quiet, nullptr},
+                      {"max", quiet, nullptr},
+                      {"ord", quiet, &PyLong_Type},
+                      {"chr", quiet, &PyUnicode_Type},
+                      {"divmod", quiet, &PyTuple_Type},
+                      {"isinstance", quiet, &PyBool_Type},
+                      {"callable", quiet, &PyBool_Type},
+                      {"id", quiet, &PyLong_Type},
+                      {"type", quiet, nullptr},
+                      {"round", quiet, nullptr},
+                      {"pow", quiet, nullptr},
+                      {"locals", frame_reader, nullptr},
+                      {"vars", frame_reader, nullptr},
+                      {"dir", frame_reader, nullptr},
+                      {"globals", frame_reader, nullptr},
+                      {"eval", frame_reader, nullptr},
+                      {"exec", frame_reader, nullptr},
+                      {"super", frame_reader, nullptr},
+                      {"breakpoint", frame_reader, nullptr}});
+  add_rows(reinterpret_cast<PyObject*>(&PyList_Type), {{"append", quiet_write, nullptr},
+                                                       {"pop", quiet_write, nullptr},
+                                                       {"extend", unknown, nullptr},
+                                                       {"reverse", quiet_write, nullptr},
+                                                       {"clear", unknown, nullptr},
+                                                       {"insert", quiet_write, nullptr},
+                                                       {"copy", quiet, &PyList_Type}});
+  add_rows(reinterpret_cast<PyObject*>(&PyDict_Type), {{"get", quiet, nullptr},
+                                                       {"keys", quiet, nullptr},
+                                                       {"values", quiet, nullptr},
+                                                       {"items", quiet, nullptr},
+                                                       {"copy", quiet, &PyDict_Type}});
+  add_rows(reinterpret_cast<PyObject*>(&PyUnicode_Type), {{"upper", quiet, nullptr},
+                                                          {"lower", quiet, nullptr},
+                                                          {"strip", quiet, nullptr},
+                                                          {"split", quiet, nullptr},
+                                                          {"startswith", quiet, nullptr},
+                                                          {"endswith", quiet, nullptr},
+                                                          {"replace", quiet, nullptr},
+                                                          {"find", quiet, nullptr},
+                                                          {"isdigit", quiet, nullptr},
+                                                          {"zfill", quiet, nullptr}});
 }
 
 void fill_numpy_methods() {
   using enum CalleeKind;
   auto* array = reinterpret_cast<PyObject*>(&PyArray_Type);
-  for (const char* name : {"all", "any", "argmax", "argmin", "argsort", "astype", "clip", "conj", "copy", "cumprod", "cumsum", "diagonal", "dot",
-                           "flatten", "item", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "reshape", "round", "searchsorted",
-                           "squeeze", "std", "sum", "swapaxes", "take", "tolist", "trace", "transpose", "var", "tobytes"})
+  for (const char* name : {"all",     "any",      "argmax",   "argmin", "argsort", "astype",    "clip",         "conj",    "copy",
+                           "cumprod", "cumsum",   "diagonal", "dot",    "flatten", "item",      "max",          "mean",    "min",
+                           "nonzero", "prod",     "ravel",    "repeat", "reshape", "round",     "searchsorted", "squeeze", "std",
+                           "sum",     "swapaxes", "take",     "tolist", "trace",   "transpose", "var",          "tobytes"})
     add_rows(array, {{name, numpy_pure, nullptr}});
   for (const char* name : {"fill", "sort", "partition", "put"}) add_rows(array, {{name, numpy_write, nullptr}});
   add_rows(array, {{"resize", refcount, nullptr}});
@@ -90,8 +122,9 @@ void fill_numpy_methods() {
 
 // NumPy's own functions on plain arguments call nothing of the user's, except those that are given a function.
 bool takes_callback(const char* name) {
-  for (const char* one : {"vectorize", "apply_along_axis", "apply_over_axes", "piecewise", "fromfunction", "fromiter", "frompyfunc", "resize",
-                          "seterrcall", "setbufsize", "seterr", "errstate", "lookfor", "nditer", "save", "savez", "load", "savetxt", "loadtxt"})
+  for (const char* one :
+       {"vectorize", "apply_along_axis", "apply_over_axes", "piecewise", "fromfunction", "fromiter", "frompyfunc", "resize", "seterrcall",
+        "setbufsize", "seterr", "errstate", "lookfor", "nditer", "save", "savez", "load", "savetxt", "loadtxt"})
     if (!std::strcmp(one, name)) return true;
   return false;
 }
@@ -125,8 +158,11 @@ void fill_special(PyObject* sys) {
 }
 
 const std::unordered_map<int, DType>& dtypes() {
-  static const auto* map = new std::unordered_map<int, DType>{{NPY_BOOL, DType::kBool}, {NPY_INT32, DType::kInt32}, {NPY_INT64, DType::kInt64},
-                                                              {NPY_FLOAT32, DType::kFloat32}, {NPY_FLOAT64, DType::kFloat64}};
+  static const auto* map = new std::unordered_map<int, DType>{{NPY_BOOL, DType::kBool},
+                                                              {NPY_INT32, DType::kInt32},
+                                                              {NPY_INT64, DType::kInt64},
+                                                              {NPY_FLOAT32, DType::kFloat32},
+                                                              {NPY_FLOAT64, DType::kFloat64}};
   return *map;
 }
 
@@ -152,7 +188,8 @@ CalleeFacts callee_facts(PyObject* callee) {
 }
 
 bool is_pure_array_attribute(const char* name) {
-  static const std::unordered_set<std::string> names = {"shape", "ndim", "size", "T", "dtype", "itemsize", "nbytes", "strides", "real", "base", "mT"};
+  static const std::unordered_set<std::string> names = {"shape",  "ndim",    "size", "T",    "dtype", "itemsize",
+                                                        "nbytes", "strides", "real", "base", "mT"};
   return names.contains(name);
 }
 

@@ -20,13 +20,13 @@ bool is_exact_array(PyObject* object);
 
 // How calling an object behaves, given that its arguments are of plain types.
 enum class CalleeKind : uint8_t {
-  unknown,      // may run anything
-  quiet,        // builtin that runs no code of the user's on plain arguments
-  quiet_write,  // the same, but changes an argument (list.append)
-  numpy_pure,   // NumPy: may warn, changes nothing
-  numpy_write,  // NumPy: may warn, changes data
-  frame_reader, // locals, exec, super ...: needs to see the frames
-  refcount,     // looks at reference counts
+  unknown,       // may run anything
+  quiet,         // builtin that runs no code of the user's on plain arguments
+  quiet_write,   // the same, but changes an argument (list.append)
+  numpy_pure,    // NumPy: may warn, changes nothing
+  numpy_write,   // NumPy: may warn, changes data
+  frame_reader,  // locals, exec, super ...: needs to see the frames
+  refcount,      // looks at reference counts
 };
 struct CalleeFacts {
   CalleeKind kind = CalleeKind::unknown;

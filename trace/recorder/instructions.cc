@@ -19,15 +19,15 @@ const std::unordered_map<std::string, Ins>& ins_by_name() {
 #define X(name) {#name, Ins::name},
       DALSEGNO_INSTRUCTIONS(X)
 #undef X
-          // 3.11's conditional jumps say their direction
-          {"POP_JUMP_FORWARD_IF_TRUE", Ins::POP_JUMP_IF_TRUE},
-          {"POP_JUMP_FORWARD_IF_FALSE", Ins::POP_JUMP_IF_FALSE},
-          {"POP_JUMP_FORWARD_IF_NONE", Ins::POP_JUMP_IF_NONE},
-          {"POP_JUMP_FORWARD_IF_NOT_NONE", Ins::POP_JUMP_IF_NOT_NONE},
-          {"POP_JUMP_BACKWARD_IF_TRUE", Ins::POP_JUMP_IF_TRUE},
-          {"POP_JUMP_BACKWARD_IF_FALSE", Ins::POP_JUMP_IF_FALSE},
-          {"POP_JUMP_BACKWARD_IF_NONE", Ins::POP_JUMP_IF_NONE},
-          {"POP_JUMP_BACKWARD_IF_NOT_NONE", Ins::POP_JUMP_IF_NOT_NONE},
+      // 3.11's conditional jumps say their direction
+      {"POP_JUMP_FORWARD_IF_TRUE", Ins::POP_JUMP_IF_TRUE},
+      {"POP_JUMP_FORWARD_IF_FALSE", Ins::POP_JUMP_IF_FALSE},
+      {"POP_JUMP_FORWARD_IF_NONE", Ins::POP_JUMP_IF_NONE},
+      {"POP_JUMP_FORWARD_IF_NOT_NONE", Ins::POP_JUMP_IF_NOT_NONE},
+      {"POP_JUMP_BACKWARD_IF_TRUE", Ins::POP_JUMP_IF_TRUE},
+      {"POP_JUMP_BACKWARD_IF_FALSE", Ins::POP_JUMP_IF_FALSE},
+      {"POP_JUMP_BACKWARD_IF_NONE", Ins::POP_JUMP_IF_NONE},
+      {"POP_JUMP_BACKWARD_IF_NOT_NONE", Ins::POP_JUMP_IF_NOT_NONE},
   };
   return *names;
 }

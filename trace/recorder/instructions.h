@@ -21,13 +21,13 @@ const char* ins_name(Ins ins);
 // that `start` is always a legal place to resume at (design rule 4). Offsets in code units.
 struct Instr {
   Ins op = Ins::unknown;
-  int raw = 0;        // CPython's opcode
+  int raw = 0;  // CPython's opcode
   int arg = 0;
-  int start = 0;      // first unit, prefixes included
-  int at = 0;         // the instruction itself
-  int next = 0;       // following instruction
-  int target = -1;    // jumps: destination
-  int kwnames = -1;   // CALL on 3.11 and 3.12: index of the constant with the keyword names
+  int start = 0;     // first unit, prefixes included
+  int at = 0;        // the instruction itself
+  int next = 0;      // following instruction
+  int target = -1;   // jumps: destination
+  int kwnames = -1;  // CALL on 3.11 and 3.12: index of the constant with the keyword names
   int line = 0;
 };
 

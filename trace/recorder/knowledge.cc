@@ -130,7 +130,8 @@ std::string Recorder::globals_path(PyObject* globals) const {
   PyObject* name = PyDict_GetItemString(globals, "__name__");
   PyObject* module = name && PyUnicode_Check(name) ? PyImport_GetModule(name) : nullptr;
   std::string path;
-  if (module && PyModule_Check(module) && PyModule_GetDict(module) == globals) path = std::string("module:") + PyUnicode_AsUTF8(name) + ".attr(__dict__)";
+  if (module && PyModule_Check(module) && PyModule_GetDict(module) == globals)
+    path = std::string("module:") + PyUnicode_AsUTF8(name) + ".attr(__dict__)";
   Py_XDECREF(module);
   PyErr_Clear();
   return path;

@@ -210,8 +210,10 @@ void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::ve
       unknown = !plain || !arrays_known;
       if (unknown) break;
       for (size_t i = 0; i < args.size(); ++i)
-        if (PyTuple_Check(live_args[i])) unknown |= !safe_index(args[i], live_args[i]);
-        else unknown |= PyList_Check(live_args[i]);
+        if (PyTuple_Check(live_args[i]))
+          unknown |= !safe_index(args[i], live_args[i]);
+        else
+          unknown |= PyList_Check(live_args[i]);
       break;
     default:
       break;
@@ -235,10 +237,12 @@ void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::ve
   if (unknown) {
     finisher_ = &Recorder::finish_unknown;
   } else if (facts.kind == CalleeKind::numpy_pure && !kwnames) {
-    bool astype = live && Py_IS_TYPE(live, &PyMethodDescr_Type) && !std::strcmp(PyDescr_NAME(live) ? PyUnicode_AsUTF8(PyDescr_NAME(live)) : "", "astype");
+    bool astype = live && Py_IS_TYPE(live, &PyMethodDescr_Type) &&
+                  !std::strcmp(PyDescr_NAME(live) ? PyUnicode_AsUTF8(PyDescr_NAME(live)) : "", "astype");
     pending_fn_ = astype && args.size() == 2 && info_[args[1]].object ? ArrayFn::astype : facts.fn;
     size_t expected = static_cast<size_t>(array_fn_inputs(pending_fn_));
-    bool shape = pending_fn_ == ArrayFn::astype || (pending_fn_ != ArrayFn::none && args.size() == expected && array_operands(args, live_args));
+    bool shape =
+        pending_fn_ == ArrayFn::astype || (pending_fn_ != ArrayFn::none && args.size() == expected && array_operands(args, live_args));
     if (shape) finisher_ = &Recorder::finish_array;
   } else if (facts.kind == CalleeKind::quiet && facts.result == nullptr && args.size() == 1 && is(args[0], &PyFloat_Type) &&
              PyCFunction_Check(live) && !std::strcmp(reinterpret_cast<PyCFunctionObject*>(live)->m_ml->ml_name, "abs")) {
@@ -254,8 +258,9 @@ void Recorder::on_MAKE_FUNCTION(const Instr& i) {
   std::vector<ValueId> inputs{top()};
   int parts = __builtin_popcount(flags);
   for (int j = parts; j >= 1; --j) inputs.push_back(top(j));
-  ValueId v = emit(OpKind::make_function, inputs,
-                   {.imm = flags, .object = object_index(f.live->func_globals, f.globals_path), .flags = kQuiet | kPure, .snapshot = false});
+  ValueId v =
+      emit(OpKind::make_function, inputs,
+           {.imm = flags, .object = object_index(f.live->func_globals, f.globals_path), .flags = kQuiet | kPure, .snapshot = false});
   for (int j = 0; j <= parts; ++j) pop();
   push(v);
   set_type(v, &PyFunction_Type);

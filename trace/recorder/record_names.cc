@@ -129,7 +129,10 @@ void Recorder::load_global(const Instr& instr, bool push_null) {
     v = constant(value, path);
   } else {
     v = emit(OpKind::load_global, {},
-             {.object = object_index(globals, globals_path), .object2 = object_index(builtins, builtins_path), .name = name_index(name), .flags = kQuiet | kReads});
+             {.object = object_index(globals, globals_path),
+              .object2 = object_index(builtins, builtins_path),
+              .name = name_index(name),
+              .flags = kQuiet | kReads});
   }
   if (push_null && !kHas313Calls) push(kNull);
   push(v);

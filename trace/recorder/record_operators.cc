@@ -8,9 +8,10 @@ namespace {
 constexpr int kInplaceFrom = 13;  // NB_INPLACE_ADD
 
 ArrayFn fn_of(BinaryOp op) {
-  static constexpr ArrayFn fns[] = {ArrayFn::add,      ArrayFn::bitwise_and, ArrayFn::floor_divide, ArrayFn::left_shift,  ArrayFn::none,
-                                    ArrayFn::multiply, ArrayFn::remainder,   ArrayFn::bitwise_or,   ArrayFn::none,        ArrayFn::right_shift,
-                                    ArrayFn::subtract, ArrayFn::divide,      ArrayFn::bitwise_xor};
+  static constexpr ArrayFn fns[] = {ArrayFn::add,        ArrayFn::bitwise_and, ArrayFn::floor_divide, ArrayFn::left_shift,
+                                    ArrayFn::none,       ArrayFn::multiply,    ArrayFn::remainder,    ArrayFn::bitwise_or,
+                                    ArrayFn::none,       ArrayFn::right_shift, ArrayFn::subtract,     ArrayFn::divide,
+                                    ArrayFn::bitwise_xor};
   return fns[static_cast<int>(op)];
 }
 
@@ -90,7 +91,8 @@ void Recorder::binary(const Instr&, int nb) {
   bool plain = !arrays && know(left, live_left) && know(right, live_right);
   uint32_t flags = 0;
   PyTypeObject* type = nullptr;
-  bool numeric = plain && (simple(left) || is_numpy_scalar_type(info_[left].type)) && (simple(right) || is_numpy_scalar_type(info_[right].type));
+  bool numeric =
+      plain && (simple(left) || is_numpy_scalar_type(info_[left].type)) && (simple(right) || is_numpy_scalar_type(info_[right].type));
   if (plain && simple(left) && simple(right)) {
     flags = kQuiet | kPure;
     type = arithmetic_type(info_[left].type, info_[right].type, op);
@@ -260,7 +262,8 @@ void Recorder::on_BINARY_SUBSCR(const Instr& i) { get_item(i); }
 void Recorder::on_BINARY_SLICE(const Instr&) {
   PyObject *live = live_top(2), *start = live_top(1), *stop = live_top();
   ValueId container = top(2);
-  bool parts = know(top(1), start) && know(top(), stop) && (start == Py_None || PyLong_Check(start)) && (stop == Py_None || PyLong_Check(stop));
+  bool parts =
+      know(top(1), start) && know(top(), stop) && (start == Py_None || PyLong_Check(start)) && (stop == Py_None || PyLong_Check(stop));
   bool known = parts && (is_exact_array(live) ? know_array(container, live) : know(container, live) && !PyDict_Check(live));
   ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.flags = kQuiet | kPure, .snapshot = false});
   ValueId v = emit(OpKind::get_item, {container, slice}, {.flags = known ? kQuiet | kPure | kReads : 0u});
@@ -276,7 +279,8 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
   bool unknown = true;
   if (is_exact_array(live)) {  // may warn, runs nothing of the user's
     unknown = !(know_array(container, live) && safe_index(index, live_index) &&
-                (is_exact_array(live_value) ? know_array(value, live_value) : know(value, live_value) && (simple(value) || is_numpy_scalar_type(info_[value].type))));
+                (is_exact_array(live_value) ? know_array(value, live_value)
+                                            : know(value, live_value) && (simple(value) || is_numpy_scalar_type(info_[value].type))));
   } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && PyLong_Check(live_index)) {
     flags = kQuiet;
     unknown = false;

@@ -45,8 +45,8 @@ struct ValueInfo {
   std::string path;              // a constant's source
   int array_epoch = -1;          // `facts` hold while this is the recorder's epoch
   ArrayFacts facts;
-  int slots = 0;                 // locals and stack slots that hold it
-  std::vector<ValueId> items;    // of a tuple or slice built in this trace
+  int slots = 0;               // locals and stack slots that hold it
+  std::vector<ValueId> items;  // of a tuple or slice built in this trace
 };
 
 // A frame recorded through.
@@ -114,8 +114,8 @@ class Recorder final : public hook::Watcher {
   ValueId emit(OpKind kind, std::initializer_list<ValueId> inputs, EmitArgs args);
   ValueId emit(OpKind kind, const std::vector<ValueId>& inputs, EmitArgs args);
   ValueId emit(OpKind kind, std::initializer_list<ValueId> inputs) { return emit(kind, inputs, EmitArgs{}); }
-  int snapshot();                    // state before the current instruction
-  int snapshot_now(int offset);      // state as the handler has made it, going on at `offset`
+  int snapshot();                // state before the current instruction
+  int snapshot_now(int offset);  // state as the handler has made it, going on at `offset`
   Snapshot shape_now(int offset);
   SnapshotFrame frame_image(const Frame& frame, int offset, int after);
   int add_snapshot(Snapshot snapshot);
@@ -132,17 +132,17 @@ class Recorder final : public hook::Watcher {
   const Frame& frame() const { return frames_.back(); }
   PyObject* live_top(int below = 0) const;  // live value, `below` places under the top as it was before the instruction
   PyObject* live_local(int index) const { return view_->localsplus[index]; }
-  PyObject* result() const;                 // live top of the stack after the instruction
+  PyObject* result() const;  // live top of the stack after the instruction
 
   // -- facts (facts.cc)
-  bool know(ValueId v, PyObject* live);          // exact type of a builtin value: guards it; false: type not one of those
-  bool know_array(ValueId v, PyObject* live);    // array facts: guards them
+  bool know(ValueId v, PyObject* live);        // exact type of a builtin value: guards it; false: type not one of those
+  bool know_array(ValueId v, PyObject* live);  // array facts: guards them
   bool is(ValueId v, PyTypeObject* type) const { return v >= 0 && info_[v].type == type; }
   void set_type(ValueId v, PyTypeObject* type) { info_[v].type = type; }
   bool is_constant_dtype(ValueId v, PyObject* live) const;
-  bool simple(ValueId v) const;                  // int, float, bool, complex, str, bytes, None: no user's code in operators on it
-  bool safe_index(ValueId v, PyObject* live);    // int, slice, None, Ellipsis, array, tuple of those
-  void unknown_code();                           // an op just ran code nothing is known of
+  bool simple(ValueId v) const;                // int, float, bool, complex, str, bytes, None: no user's code in operators on it
+  bool safe_index(ValueId v, PyObject* live);  // int, slice, None, Ellipsis, array, tuple of those
+  void unknown_code();                         // an op just ran code nothing is known of
   void truth_of(ValueId v, PyObject* live, ValueId* truth);
   int fold(PyObject* dict, const std::string& dict_path, PyObject* name, PyObject* value, const std::string& value_path);
   void rely_on_world();
@@ -150,7 +150,7 @@ class Recorder final : public hook::Watcher {
   // -- array rules (array_rules.cc)
   bool array_operands(const std::vector<ValueId>& values, const std::vector<PyObject*>& live);
   ArrayFn binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyObject* live_right) const;
-  void mark_array_op(ValueId v, ArrayFn fn);     // finisher's part: the result turned out to be an array kernels know
+  void mark_array_op(ValueId v, ArrayFn fn);  // finisher's part: the result turned out to be an array kernels know
   ArrayFn pending_fn_ = ArrayFn::none;
 
   // -- handlers, a group a file
@@ -169,7 +169,8 @@ class Recorder final : public hook::Watcher {
                    std::vector<PyObject*> live_args);
   uint32_t callee_flags(PyObject* callee, const std::vector<ValueId>& args, const std::vector<PyObject*>& live, PyTypeObject** result,
                         bool* unknown);
-  bool bind_arguments(ValueId func, PyFunctionObject* live, const std::vector<ValueId>& args, PyObject* kwnames, std::vector<ValueId>* locals);
+  bool bind_arguments(ValueId func, PyFunctionObject* live, const std::vector<ValueId>& args, PyObject* kwnames,
+                      std::vector<ValueId>* locals);
   void load_global(const Instr& instr, bool push_null);
   void get_attr(PyObject* name, bool method);
   void finish_value(const Instr& instr);
@@ -201,11 +202,11 @@ class Recorder final : public hook::Watcher {
   std::unordered_map<PyObject*, int> object_index_;
   std::unordered_map<std::string, int> name_index_;
   std::unordered_map<PyCodeObject*, std::shared_ptr<CodeInfo>> codes_;
-  int epoch_ = 0;            // of array facts
-  bool world_dirty_ = false; // unknown code ran since folded globals were last checked
+  int epoch_ = 0;             // of array facts
+  bool world_dirty_ = false;  // unknown code ran since folded globals were last checked
   bool recording_ = false;
-  bool lost_ = false;        // events may have been missed: nothing is kept
-  bool abort_ = false;       // a handler met something it cannot record
+  bool lost_ = false;   // events may have been missed: nothing is kept
+  bool abort_ = false;  // a handler met something it cannot record
   Reason abort_reason_ = Reason::none;
 
   // the instruction being recorded
@@ -219,7 +220,7 @@ class Recorder final : public hook::Watcher {
     PyCodeObject* code = nullptr;
     ValueId function = kNull;
     std::vector<ValueId> locals;
-    std::vector<ValueId> args;       // as the call has them, for an opaque call instead
+    std::vector<ValueId> args;  // as the call has them, for an opaque call instead
     PyObject* kwnames = nullptr;
     PyObject* live = nullptr;
     int pops = 0;
