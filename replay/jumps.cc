@@ -102,7 +102,7 @@ bool pick(const Move& move, Reg* r, Carried* out) {
   return out->object != nullptr;
 }
 
-// Nothing but unboxed values: the usual loop.
+// Nothing but unboxed values: the usual loop. Objects that values came in as are among what is dropped.
 const Step* carry_raw(JumpPlan& plan, Machine& m) {
   Reg carried[kFewRaw];
   size_t n = plan.moves.size();
@@ -176,7 +176,7 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
     if (std::find(planner.stays_.begin(), planner.stays_.end(), reg) == planner.stays_.end()) plan.drop.push_back(reg);
   plan.raw_only = plan.in_place && plan.same.empty() && plan.moves.size() <= kFewRaw &&
                   std::all_of(plan.moves.begin(), plan.moves.end(),
-                              [](const Move& move) { return move.to.obj < 0 && move.to.raw >= 0 && move.from.rep == move.to.rep; });
+                              [](const Move& move) { return move.from.obj < 0 && move.to.raw >= 0 && move.from.rep == move.to.rep; });
 }
 
 // imm: index of the jump plan; link: snapshot for signal handlers to see.

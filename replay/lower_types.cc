@@ -36,7 +36,7 @@ void Lowering::unbox_passengers() {
     bool unboxed = source.rep != Rep::kNone && !is_constant(out[k]) && (source.born_raw || source.wants_raw);
     if (!unboxed || param.rep != Rep::kNone || param.wants_obj) continue;
     param.rep = source.rep;
-    param.hoisted = param.wants_raw = true;
+    param.hoisted = param.wants_raw = param.wants_obj = true;
   }
 }
 
@@ -48,7 +48,8 @@ void Lowering::hoist() {
     ValueId v = in(op)[0];
     if (v >= t().n_params || values_[v].rep != Rep::kNone) continue;
     values_[v].rep = rep_of_type(object(op.object));
-    values_[v].hoisted = values_[v].rep != Rep::kNone;
+    // The object it came in as is kept beside it while the value is the same: its identity can be seen.
+    values_[v].hoisted = values_[v].wants_obj = values_[v].rep != Rep::kNone;
   }
 }
 

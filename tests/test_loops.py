@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - programs as text, tables of calls
 """Loops: whole in the replay machine, left and resumed in the middle, nested, zero times, with effects, signals and other threads."""
 
 from __future__ import annotations
@@ -71,7 +72,17 @@ def newton(x, tolerance):
 
 
 def test_a_while_loop_on_floats():
-    check(newton, (2.0, 1e-12), (1e10, 1e-3), (0.25, 1e-15), (2.0, 0.0), (float("nan"), 1.0), (2, 1e-6), (-1.0, 1e-3), (np.float64(3), 1e-9))
+    check(
+        newton,
+        (2.0, 1e-12),
+        (1e10, 1e-3),
+        (0.25, 1e-15),
+        (2.0, 0.0),
+        (float("nan"), 1.0),
+        (2, 1e-6),
+        (-1.0, 1e-3),
+        (np.float64(3), 1e-9),
+    )
 
 
 def sieve(n):
@@ -98,7 +109,14 @@ def smooth(a, rounds):
 
 
 def test_loops_over_elements():
-    check(smooth, (np.arange(10.0) ** 2, 3), (np.arange(3.0), 1), (np.arange(2.0), 5), (np.arange(10), 3), (np.arange(30.0).astype("f"), 2))
+    check(
+        smooth,
+        (np.arange(10.0) ** 2, 3),
+        (np.arange(3.0), 1),
+        (np.arange(2.0), 5),
+        (np.arange(10), 3),
+        (np.arange(30.0).astype("f"), 2),
+    )
     check(smooth, (np.zeros(40)[::2], 2), (np.arange(12.0), 0))
 
 
@@ -115,7 +133,12 @@ def matmul(a, b):
 
 def test_three_nested_loops():
     rng = np.random.default_rng(1)
-    check(matmul, (rng.random((4, 5)), rng.random((5, 3))), (rng.random((1, 1)), rng.random((1, 1))), (rng.random((2, 3)), rng.random((2, 3))))
+    check(
+        matmul,
+        (rng.random((4, 5)), rng.random((5, 3))),
+        (rng.random((1, 1)), rng.random((1, 1))),
+        (rng.random((2, 3)), rng.random((2, 3))),
+    )
 
 
 def crc(data, table):
@@ -127,7 +150,15 @@ def crc(data, table):
 
 def test_a_scalar_loop_over_bytes():
     table = [(i * 40503) & 0xFFFF for i in range(256)]
-    check(crc, (b"the quick brown fox" * 5, table), (b"", table), (b"\xff\x00", table), (b"abc", table[:100]), ([1, 2, 3], table), (np.arange(20), table))
+    check(
+        crc,
+        (b"the quick brown fox" * 5, table),
+        (b"", table),
+        (b"\xff\x00", table),
+        (b"abc", table[:100]),
+        ([1, 2, 3], table),
+        (np.arange(20), table),
+    )
 
 
 def grows(n):
@@ -152,7 +183,16 @@ def changes_type(items):
 
 def test_a_type_that_changes_in_the_middle():
     ints, mixed = list(range(40)), [1] * 20 + [0.5] * 20
-    check(changes_type, (ints,), (mixed,), ([0.5] * 40,), ([1] * 39 + ["x"],), ([1] * 30 + [np.ones(2)] * 5,), ([True] * 30,), ([1] * 30 + [2**80] * 3,))
+    check(
+        changes_type,
+        (ints,),
+        (mixed,),
+        ([0.5] * 40,),
+        ([1] * 39 + ["x"],),
+        ([1] * 30 + [np.ones(2)] * 5,),
+        ([True] * 30,),
+        ([1] * 30 + [2**80] * 3,),
+    )
 
 
 def raises_late(items, log):
@@ -168,7 +208,15 @@ def raises_late(items, log):
 
 
 def test_exceptions_in_the_middle_of_a_loop():
-    check(raises_late, ([1, 2, 5] * 10, []), ([1, 2, 0] * 5, []), ([1] * 30 + [0], []), ([0] * 40, []), ([3] * 20 + ["x"], []), ([], []))
+    check(
+        raises_late,
+        ([1, 2, 5] * 10, []),
+        ([1, 2, 0] * 5, []),
+        ([1] * 30 + [0], []),
+        ([0] * 40, []),
+        ([3] * 20 + ["x"], []),
+        ([], []),
+    )
 
 
 def mutates_while_iterating(items, n):
@@ -256,7 +304,9 @@ def arrays(a, n):
 
 
 def test_arrays_in_a_loop():
-    check(arrays, (np.arange(6.0), 4), (np.arange(6.0), 30), (np.arange(6), 30), (np.ones((3, 4)), 12), (np.zeros(0), 2))
+    check(
+        arrays, (np.arange(6.0), 4), (np.arange(6.0), 30), (np.arange(6), 30), (np.ones((3, 4)), 12), (np.zeros(0), 2)
+    )
 
 
 def test_a_loop_in_a_callee_and_a_loop_around_it():
@@ -329,3 +379,25 @@ def test_other_threads_run_during_a_long_loop():
         jitted(box)
         thread.join()
     assert jitted([1]) == 0
+
+
+def test_identity_of_an_argument_that_a_loop_unboxes():
+    @ds.jit(store=False)
+    def entry(c):
+        n = 0
+        while n < 3:
+            n += 1
+            c if c else n
+        return c
+
+    @ds.jit(store=False)
+    def unchanged_until_later(c, n):
+        s = c
+        for i in range(n):
+            s = s + i
+        return s
+
+    for x in (3000, 4000.5, 5000, 5000.5, 7000, 3000, 4000.5, 5000, 5000.5, 7000):
+        assert entry(x) is x
+        assert unchanged_until_later(x, 3) == x + 3
+        assert unchanged_until_later(x, 0) is x
