@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - programs as text, tables of calls
 """What tests across layers share: comparison with eager, counters of a stretch of calls, other processes."""
 
 from __future__ import annotations
@@ -75,11 +76,19 @@ def reasons(jitted: Any) -> set[str]:
     return {trace["reason"] for trace in told["traces"]} | {note["reason"] for note in told["notes"]}
 
 
-def run_python(source: str | Path, *arguments: str, store: str | Path = "off", returncode: int = 0, **environment: str) -> Any:
+def run_python(
+    source: str | Path, *arguments: str, store: str | Path = "off", returncode: int = 0, **environment: str
+) -> Any:
     """Runs a script (text or file) in a fresh process; what it printed as its last line, read as JSON."""
     script = ["-c", source] if isinstance(source, str) else [str(source)]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    variables = {**os.environ, "DALSEGNO_STORE": str(store), "DALSEGNO_STEP_ASIDE": "0", "PYTHONPATH": path, **environment}
+    variables = {
+        **os.environ,
+        "DALSEGNO_STORE": str(store),
+        "DALSEGNO_STEP_ASIDE": "0",
+        "PYTHONPATH": path,
+        **environment,
+    }
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", *script, *arguments],
         env=variables, capture_output=True, text=True, timeout=250, check=False,

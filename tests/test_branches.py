@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - programs as text, tables of calls
 """Branches on data: guards that fail, side traces that are attached where a trace is left often, and what follows a restart."""
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def test_both_outcomes_in_turn(kernels):
     assert stats["eager_calls"] == 0
 
 
-_PROGRAM = '''
+_PROGRAM = """
 import json, sys
 import numpy as np
 import dalsegno as ds
@@ -62,7 +63,7 @@ same = [f(X, W[n % 2]).tobytes() == job(X, W[n % 2]).tobytes() for n in range(31
 ds.wait()  # from here on with kernels
 same.append(f(X, W[1]).tobytes() == job(X, W[1]).tobytes())
 print(json.dumps([all(same), f.stats]))
-'''
+"""
 
 
 def test_both_outcomes_in_turn_after_a_restart(tmp_path):
@@ -76,7 +77,15 @@ def test_both_outcomes_in_turn_after_a_restart(tmp_path):
     for _ in range(2):
         same, stats = run_python(script, store=tmp_path / "store.sqlite")
         assert same
-        wanted = {"recordings": 0, "kernels_compiled": 0, "replays": 32, "exits": 0, "eager_calls": 0, "traces_loaded": 2, "store_errors": 0}
+        wanted = {
+            "recordings": 0,
+            "kernels_compiled": 0,
+            "replays": 32,
+            "exits": 0,
+            "eager_calls": 0,
+            "traces_loaded": 2,
+            "store_errors": 0,
+        }
         assert stats == stats | wanted
         assert stats["kernel_launches"] > 0
 
@@ -127,7 +136,19 @@ def by_type(v):
 
 
 def test_types_become_side_traces_too():
-    calls = [(1,), (1.5,), ("a",), ([1],), (np.ones(3),), (np.ones((2, 2), "f"),), ((),), (np.int64(4),), (True,), (None,), ({},)]
+    calls = [
+        (1,),
+        (1.5,),
+        ("a",),
+        ([1],),
+        (np.ones(3),),
+        (np.ones((2, 2), "f"),),
+        ((),),
+        (np.int64(4),),
+        (True,),
+        (None,),
+        ({},),
+    ]
     check(by_type, *calls)
     good = calls[:9]
     jitted = ds.jit(store=False)(by_type)
@@ -175,7 +196,22 @@ class Sized:
 
 
 def test_truth_of_anything():
-    check(on_truth, (1,), (0,), (0.0,), (-0.0,), ("",), ("a",), ([],), ([0],), (None,), (np.zeros(1),), (np.zeros(2),), (np.float64(0),), (float("nan"),))
+    check(
+        on_truth,
+        (1,),
+        (0,),
+        (0.0,),
+        (-0.0,),
+        ("",),
+        ("a",),
+        ([],),
+        ([0],),
+        (None,),
+        (np.zeros(1),),
+        (np.zeros(2),),
+        (np.float64(0),),
+        (float("nan"),),
+    )
     check(on_truth, (Odd(True),), (Odd(False),), (Odd(None),), (Sized(0),), (Sized(2),), (Sized(-1),))
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - programs as text, tables of calls
 """A second process: it records nothing and compiles nothing for what it has seen, its first call is a replay, and what has changed since is a miss."""
 
 from __future__ import annotations
@@ -88,7 +89,11 @@ r = [f(5) for _ in range(6)]
 @pytest.mark.parametrize("kind", _SEEN)
 def test_a_second_process_records_and_compiles_nothing(tmp_path, kind):
     script = tmp_path / "script.py"
-    script.write_text(f"{_HEAD}\nX = np.array([1.0, -2.0, 0.5])\n{_SEEN[kind]}\nreport(f, results=repr(r), first=FIRST)\n".replace("FIRST", "0"))
+    script.write_text(
+        f"{_HEAD}\nX = np.array([1.0, -2.0, 0.5])\n{_SEEN[kind]}\nreport(f, results=repr(r), first=FIRST)\n".replace(
+            "FIRST", "0"
+        )
+    )
     plain = run_python(script, DALSEGNO_DISABLE="1")
     first = run_python(script, store=tmp_path / "store.sqlite")
     second = run_python(script, store=tmp_path / "store.sqlite")
@@ -98,7 +103,13 @@ def test_a_second_process_records_and_compiles_nothing(tmp_path, kind):
     assert wrote["recordings"] > 0
     assert wrote["store_errors"] == 0
     for stats in (read, again):
-        wanted = {"recordings": 0, "kernels_compiled": 0, "eager_calls": 0, "store_errors": 0, "replays": stats["calls"]}
+        wanted = {
+            "recordings": 0,
+            "kernels_compiled": 0,
+            "eager_calls": 0,
+            "store_errors": 0,
+            "replays": stats["calls"],
+        }
         assert stats == stats | wanted
         assert stats["traces_loaded"] > 0
         assert stats["kernels_loaded"] == wrote["kernels_compiled"] or stats["kernels_loaded"] > 0
@@ -106,17 +117,29 @@ def test_a_second_process_records_and_compiles_nothing(tmp_path, kind):
 
 def test_the_first_call_of_a_second_process_is_a_replay(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text(f"{_HEAD}\nf = ds.jit(lambda x: np.sqrt(x) * 2 + x)\nfor _ in range(int(sys.argv[1])):\n    f(np.ones(4))\nreport(f)\n")
+    script.write_text(
+        f"{_HEAD}\nf = ds.jit(lambda x: np.sqrt(x) * 2 + x)\nfor _ in range(int(sys.argv[1])):\n    f(np.ones(4))\nreport(f)\n"
+    )
     run_python(script, "2", store=tmp_path / "store.sqlite")
     stats = run_python(script, "1", store=tmp_path / "store.sqlite", DALSEGNO_BACKGROUND="0")["stats"][0]
-    wanted = {"calls": 1, "replays": 1, "recordings": 0, "kernels_compiled": 0, "kernels_loaded": 1, "kernel_launches": 1, "exits": 0}
+    wanted = {
+        "calls": 1,
+        "replays": 1,
+        "recordings": 0,
+        "kernels_compiled": 0,
+        "kernels_loaded": 1,
+        "kernel_launches": 1,
+        "exits": 0,
+    }
     assert stats == stats | wanted
 
 
 def test_kept_without_waiting(tmp_path):
     """A process that ends right after its call has kept what it recorded."""
     script = tmp_path / "script.py"
-    script.write_text("import dalsegno as ds, json\nf = ds.jit(lambda x: 2 * x + 1)\nr = f(3)\nprint(json.dumps([r, f.stats]))\n")
+    script.write_text(
+        "import dalsegno as ds, json\nf = ds.jit(lambda x: 2 * x + 1)\nr = f(3)\nprint(json.dumps([r, f.stats]))\n"
+    )
     assert run_python(script, store=tmp_path / "store.sqlite")[1]["recordings"] == 1
     result, stats = run_python(script, store=tmp_path / "store.sqlite")
     assert result == 7
@@ -128,7 +151,9 @@ def test_moved_to_another_folder(tmp_path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         script = tmp_path / folder / f"{folder}.py"
-        script.write_text("import dalsegno as ds, json\ndef h(x):\n    return x * 3\n@ds.jit\ndef f(x):\n    return h(x) - 1\nr = f(3)\nprint(json.dumps([r, f.stats]))\n")
+        script.write_text(
+            "import dalsegno as ds, json\ndef h(x):\n    return x * 3\n@ds.jit\ndef f(x):\n    return h(x) - 1\nr = f(3)\nprint(json.dumps([r, f.stats]))\n"
+        )
         result, stats = run_python(script, store=tmp_path / "store.sqlite")
         assert result == 8
     assert stats["recordings"] == 0
@@ -137,16 +162,35 @@ def test_moved_to_another_folder(tmp_path):
 
 _CHANGED = "import dalsegno as ds, json\nimport numpy as np\n{setup}\n@ds.jit\ndef f(x):\n    return {expression}\nr = [f(5) for _ in range(3)]\nprint(json.dumps([repr(r), f.stats]))\n"
 _VARIANTS = {
-    "a global": [("K = 2", "x * K"), ("K = 3", "x * K"), ("K = 2.0", "x * K"), ("K = None", "[x, K]"), ("K = 2", "x * K")],
-    "a class": [(f"class C:\n    u = {u}\n    def m(self, x): return x * self.u {more}", "C().m(x)") for u, more in ((1, ""), (2, ""), (2, "+ 1"), (1, ""))],
-    "a base class": [(f"class B:\n    def m(self, x): return x * {k}\nclass C(B): pass", "C().m(x)") for k in (1, 2, 1)],
+    "a global": [
+        ("K = 2", "x * K"),
+        ("K = 3", "x * K"),
+        ("K = 2.0", "x * K"),
+        ("K = None", "[x, K]"),
+        ("K = 2", "x * K"),
+    ],
+    "a class": [
+        (f"class C:\n    u = {u}\n    def m(self, x): return x * self.u {more}", "C().m(x)")
+        for u, more in ((1, ""), (2, ""), (2, "+ 1"), (1, ""))
+    ],
+    "a base class": [
+        (f"class B:\n    def m(self, x): return x * {k}\nclass C(B): pass", "C().m(x)") for k in (1, 2, 1)
+    ],
     "a default": [(f"def h(x, k={k}): return x * k", "h(x)") for k in ("1", "2", "2.0", "True", "1")],
-    "a closure": [(f"def make(k):\n    def h(x): return (x, k)\n    return h\nh = make({k})", "h(x)") for k in ("1", "2", "'a'", "1")],
-    "a function's kind": [(f"def h(x):\n    {body} x", "list(h(x)) if hasattr(h(x), '__next__') else h(x)") for body in ("return", "yield", "return")],
+    "a closure": [
+        (f"def make(k):\n    def h(x): return (x, k)\n    return h\nh = make({k})", "h(x)")
+        for k in ("1", "2", "'a'", "1")
+    ],
+    "a function's kind": [
+        (f"def h(x):\n    {body} x", "list(h(x)) if hasattr(h(x), '__next__') else h(x)")
+        for body in ("return", "yield", "return")
+    ],
     "a name shadowed": [("", "abs(-x)"), ("abs = str", "abs(-x)"), ("abs = lambda v: v", "abs(-x)"), ("", "abs(-x)")],
     "a C function": [(f"from math import {n} as g", "g(x)") for n in ("sqrt", "floor", "sqrt")],
     "a ufunc": [(f"g = np.{n}", "g(x)") for n in ("negative", "square", "negative")],
-    "a module's function": [(f"import types\nm = types.SimpleNamespace(g=lambda v: v {more})", "m.g(x)") for more in ("+ 1", "- 1", "+ 1")],
+    "a module's function": [
+        (f"import types\nm = types.SimpleNamespace(g=lambda v: v {more})", "m.g(x)") for more in ("+ 1", "- 1", "+ 1")
+    ],
     "an instance": [(f"class C: pass\nc = C(); c.v = {v}", "c.v * x") for v in ("1", "2", "[1]", "1")],
 }
 
@@ -180,7 +224,9 @@ report(f, g, results=results)
 
 def test_nothing_is_kept_with_store_false(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text(f"{_HEAD}\nf = ds.jit(store=False)(lambda x: np.sqrt(x) * 2 + x)\nr = [f(np.ones(4)).tolist() for _ in range(3)]\nreport(f, r=r)\n")
+    script.write_text(
+        f"{_HEAD}\nf = ds.jit(store=False)(lambda x: np.sqrt(x) * 2 + x)\nr = [f(np.ones(4)).tolist() for _ in range(3)]\nreport(f, r=r)\n"
+    )
     for _ in range(2):
         stats = run_python(script, store=tmp_path / "store.sqlite")["stats"][0]
         assert stats["recordings"] == 1
@@ -199,8 +245,16 @@ report(*fs, results=results)
 """)
     command = [sys.executable, "-X", "faulthandler", str(script)]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "DALSEGNO_STEP_ASIDE": "0", "DALSEGNO_STORE": str(tmp_path / "store.sqlite"), "PYTHONPATH": path}
-    running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    environment = {
+        **os.environ,
+        "DALSEGNO_STEP_ASIDE": "0",
+        "DALSEGNO_STORE": str(tmp_path / "store.sqlite"),
+        "PYTHONPATH": path,
+    }
+    running = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
     for process in running:
         out, err = process.communicate(timeout=200)
         assert process.returncode == 0, err

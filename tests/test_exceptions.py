@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - programs as text, tables of calls
 """Exceptions and warnings out of replayed code: same type, message, traceback lines, same effects before; caught or not."""
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ def test_not_caught():
             array, log = x.copy(), []
             with counting(jitted) as grown, pytest.raises(IndexError) as caught:
                 function(array, log, 7)
-            entries = [(entry.name, entry.lineno, entry.line) for entry in traceback.extract_tb(caught.value.__traceback__)][1:]
+            entries = [
+                (entry.name, entry.lineno, entry.line) for entry in traceback.extract_tb(caught.value.__traceback__)
+            ][1:]
             seen.append((type(caught.value), str(caught.value), entries, array.tobytes(), log))
     assert seen[0] == seen[1]
     assert [name for name, _, _ in seen[1][2]] == ["uncaught", "index_helper"]
@@ -111,10 +114,19 @@ _ERRORS = {
     "zero division": (lambda a, b: a // b, [(1, 1), (1, 0)]),
     "type of operand": (lambda a, b: a + b, [(1, 1), (1, "a"), ([], 1), (None, 2.5)]),
     "attribute": (lambda a, b: a.real + b, [(1, 1), ("a", 1), ([], 2)]),
-    "item": (lambda a, b: a[b], [([1, 2], 1), ([1], 5), ({}, "k"), ((), 0), ("ab", 9), (3, 0), (np.ones(2), 2), (np.ones((2, 2)), (0, 2))]),
+    "item": (
+        lambda a, b: a[b],
+        [([1, 2], 1), ([1], 5), ({}, "k"), ((), 0), ("ab", 9), (3, 0), (np.ones(2), 2), (np.ones((2, 2)), (0, 2))],
+    ),
     "store": (lambda a, b: a.__setitem__(b, 1), [([1, 2], 1), ([1], 5), (np.ones(2), 2), ((), 0)]),
-    "shapes": (lambda a, b: a * b + 1, [(np.ones(2), np.ones(2)), (np.ones(2), np.ones(3)), (np.ones((2, 2)), np.ones(3)), (np.ones(2), "x")]),
-    "in-place cast": (lambda a, b: a.__iadd__(b), [(np.ones(2), 1), (np.ones(2, int), 1.5), (np.ones(2, int), np.ones(2)), (np.ones(2), np.ones(3))]),
+    "shapes": (
+        lambda a, b: a * b + 1,
+        [(np.ones(2), np.ones(2)), (np.ones(2), np.ones(3)), (np.ones((2, 2)), np.ones(3)), (np.ones(2), "x")],
+    ),
+    "in-place cast": (
+        lambda a, b: a.__iadd__(b),
+        [(np.ones(2), 1), (np.ones(2, int), 1.5), (np.ones(2, int), np.ones(2)), (np.ones(2), np.ones(3))],
+    ),
     "call": (lambda a, b: a(b), [(abs, 1), (abs, "a"), (len, 3), (5, 1), (lambda: 1, 2)]),
     "unpack": (lambda a, b: [x for x, y in [a]] + [b], [((1, 2), 0), ((1,), 0), ((1, 2, 3), 0), (5, 0)]),
     "compare": (lambda a, b: a < b, [(1, 2), (1, "a"), (None, 1), (np.ones(2), np.ones(3))]),
@@ -393,7 +405,10 @@ def test_errstate_changed_between_calls():
     with stepped(kernels=True):
         for state in ("ignore", "ignore", "raise", "ignore", "warn", "call", "ignore", "raise"):
             seen: list[object] = []
-            with np.errstate(all=state, call=lambda kind, flag: seen.append(kind)), warnings.catch_warnings(record=True) as caught:
+            with (
+                np.errstate(all=state, call=lambda kind, flag: seen.append(kind)),
+                warnings.catch_warnings(record=True) as caught,
+            ):
                 warnings.simplefilter("always")
                 if state == "raise":
                     with pytest.raises(FloatingPointError):

@@ -105,7 +105,23 @@ def test_neither_memory_nor_references(way):
     function, numbers, settings = _WAYS[way]
     jitted = ds.jit(store=False)(function)
     x = [1.0, 2.0, 3.0]
-    watched = (x, x[0], BOX, BOX.v, TABLE, TABLE["k"], function, function.__code__, function.__globals__, Box, helper, raises_inner, None, True, *numbers)
+    watched = (
+        x,
+        x[0],
+        BOX,
+        BOX.v,
+        TABLE,
+        TABLE["k"],
+        function,
+        function.__code__,
+        function.__globals__,
+        Box,
+        helper,
+        raises_inner,
+        None,
+        True,
+        *numbers,
+    )
     rounds = ROUNDS // 5 // len(numbers) if way == "opaque calls" else ROUNDS // len(numbers)
     with stepped(**settings):
         for _ in range(300):
@@ -194,5 +210,7 @@ def test_recording_and_forgetting_again():
         rounds(400)
         jitted.clear()
         gc.collect()
-    assert [b - sys.getrefcount(o) for o, b in zip(watched, references, strict=True) if sys.getrefcount(o) - b > 50] == []
+    assert [
+        b - sys.getrefcount(o) for o, b in zip(watched, references, strict=True) if sys.getrefcount(o) - b > 50
+    ] == []
     assert resident() - memory < 6 << 20

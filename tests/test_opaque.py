@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - programs as text, tables of calls
 """What the recorder does not go into, in the middle of a function: it is called again at each replay, and the replay goes on after it."""
 
 from __future__ import annotations
@@ -118,7 +119,19 @@ def with_coroutine(x, n):
         return x * stop.value
 
 
-_OPAQUE = [with_exec, with_eval, with_locals, with_generator, with_sorted_key, with_map, with_reduce, with_getframe, with_super, with_context_manager, with_coroutine]
+_OPAQUE = [
+    with_exec,
+    with_eval,
+    with_locals,
+    with_generator,
+    with_sorted_key,
+    with_map,
+    with_reduce,
+    with_getframe,
+    with_super,
+    with_context_manager,
+    with_coroutine,
+]
 _CALLS = ((np.array([1.0, 2.0]), 3), (2, 4), (np.array([1.0, 2.0]), 0), (1.5, 2.5))
 
 
@@ -329,12 +342,12 @@ def test_randomness_is_drawn_anew_at_each_replay():
     import random
 
     def draw(n):
-        return random.random() + n, np.random.rand(2), GENERATOR.normal(size=2)
+        return random.random() + n, np.random.rand(2), GENERATOR.normal(size=2)  # noqa: NPY002
 
     def run(function):
         global GENERATOR
         random.seed(5)
-        np.random.seed(5)
+        np.random.seed(5)  # noqa: NPY002
         GENERATOR = np.random.default_rng(5)
         return repr([function(1) for _ in range(6)])
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - programs as text, tables of calls
 """A store that is damaged, foreign, unwritable or full: the user sees the eager result, and no crash."""
 
 from __future__ import annotations

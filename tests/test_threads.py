@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - programs as text, tables of calls
 """The same jitted functions from many threads: recording in one while others call, compiling in the background, exits, and the switches."""
 
 from __future__ import annotations
