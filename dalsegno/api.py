@@ -138,7 +138,7 @@ def wait() -> None:
 
 
 def clear() -> None:
-    """Forgets this process's traces and kernels; the store keeps its own."""
+    """Forgets this process's traces. Kernels that are loaded stay loaded; the store keeps what it has."""
     core.clear()
 
 

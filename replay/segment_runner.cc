@@ -60,6 +60,10 @@ class Runner final : public SegmentRunner {
     return launch(*kernel, inputs, views, layout, pack, outputs);
   }
 
+  void prepare() override {
+    if (variants_.empty()) variant(Layout(), true);
+  }
+
   std::vector<std::pair<std::string, std::string>> kernels() const override {
     static constexpr const char* kStates[] = {"new", "compiling", "compiled", "failed"};
     std::vector<std::pair<std::string, std::string>> out;

@@ -51,6 +51,8 @@ class SegmentRunner {
   virtual ~SegmentRunner() = default;
   // inputs[i]: borrowed object for spec.inputs[i]. Sets no exception.
   virtual RunResult run(PyObject* const* inputs, PyObject** outputs) = 0;
+  // Asks for the kernel of the usual layout (dense operands of one shape) before any call needs it.
+  virtual void prepare() = 0;
   // For explain: kernels of this segment so far, as (layout text, state: "compiled" | "loaded" | "compiling" | "failed: ...").
   virtual std::vector<std::pair<std::string, std::string>> kernels() const = 0;
   virtual const SegmentSpec& spec() const = 0;

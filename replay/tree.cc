@@ -289,6 +289,8 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit) {
     bool side = exit != nullptr;
     auto program = lower(std::move(trace), exit);
     if (side && program && work) ++counters_.side_traces;
+    if (program)  // so that the next process finds its kernels even if this one makes no second call
+      for (const auto& runner : program->segments()) runner->prepare();
     if (side) (program ? exit->side = program.get() : nullptr), exit->closed = !program;
     exit = nullptr;
     programs_->push_back(std::move(program));
