@@ -1,10 +1,10 @@
 // The store: traces and kernels that outlive the process, in one SQLite file. No Python.h here.
 //
 // Contract. Any fault (damaged, foreign, locked, full, read-only, missing, newer) is a miss: functions return false or nothing, count an
-// error, say why() and never throw, crash or wait on others for more than about half a second. What a function returns was checked against the
-// SHA-256 stored with it, over the key asked for and the value; damaged rows are deleted. Any thread may call at any time; one Store, or
-// several on one file, in any number of processes. After a fork the child's store works on with a connection of its own.
-// Keys are texts that name everything the value depends on; the store does not look into them. Format: docs/store.md.
+// error, say why() and never throw, crash or wait on others for more than about half a second. What a function returns was checked against
+// the SHA-256 stored with it, over the key asked for and the value; damaged rows are deleted. Any thread may call at any time; one Store,
+// or several on one file, in any number of processes. After a fork the child's store works on with a connection of its own. Keys are texts
+// that name everything the value depends on; the store does not look into them. Format: docs/store.md.
 #pragma once
 #include <cstdint>
 #include <memory>

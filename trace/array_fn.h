@@ -5,24 +5,26 @@
 #pragma once
 #include <cstdint>
 
+// clang-format off
 #define DALSEGNO_ARRAY_FNS(X)                                                                                                              \
   X(add, 2, expr)                                                                                                                          \
-  X(subtract, 2, expr) X(multiply, 2, expr) X(divide, 2, expr) X(floor_divide, 2, expr) X(remainder, 2, expr) X(negative, 1, expr)         \
-      X(positive, 1, expr) X(absolute, 1, expr) X(square, 1, expr) X(reciprocal, 1, expr) X(sqrt, 1, expr) X(floor, 1, expr)               \
-          X(ceil, 1, expr) X(trunc, 1, expr) X(rint, 1, expr) X(sign, 1, expr) X(maximum, 2, expr) X(minimum, 2, expr) X(fmax, 2, expr)    \
-              X(fmin, 2, expr) X(less, 2, expr) X(less_equal, 2, expr) X(greater, 2, expr) X(greater_equal, 2, expr) X(equal, 2, expr)     \
-                  X(not_equal, 2, expr) X(logical_and, 2, expr) X(logical_or, 2, expr) X(logical_xor, 2, expr) X(logical_not, 1, expr)     \
-                      X(bitwise_and, 2, expr) X(bitwise_or, 2, expr) X(bitwise_xor, 2, expr) X(invert, 1, expr) X(left_shift, 2, expr)     \
-                          X(right_shift, 2, expr) X(isnan, 1, expr) X(isinf, 1, expr) X(isfinite, 1, expr) X(signbit, 1, expr)             \
-                              X(copysign, 2, expr) X(where, 3, expr) X(astype, 1, expr) X(fabs, 1, expr) X(exp, 1, loop) X(exp2, 1, loop)  \
-                                  X(expm1, 1, loop) X(log, 1, loop) X(log2, 1, loop) X(log10, 1, loop) X(log1p, 1, loop) X(sin, 1, loop)   \
-                                      X(cos, 1, loop) X(tan, 1, loop) X(arcsin, 1, loop) X(arccos, 1, loop) X(arctan, 1, loop)             \
-                                          X(sinh, 1, loop) X(cosh, 1, loop) X(tanh, 1, loop) X(arcsinh, 1, loop) X(arccosh, 1, loop)       \
-                                              X(arctanh, 1, loop) X(cbrt, 1, loop) X(power, 2, loop) X(float_power, 2, loop)               \
-                                                  X(arctan2, 2, loop) X(hypot, 2, loop) X(fmod, 2, loop) X(logaddexp, 2, loop)             \
-                                                      X(logaddexp2, 2, loop) X(nextafter, 2, loop) X(spacing, 1, loop) X(deg2rad, 1, loop) \
-                                                          X(rad2deg, 1, loop) X(heaviside, 2, loop) X(gcd, 2, loop) X(lcm, 2, loop)        \
-                                                              X(bitwise_count, 1, loop)
+  X(subtract, 2, expr)                                                                                                                     \
+  X(multiply, 2, expr) X(divide, 2, expr) X(floor_divide, 2, expr) X(remainder, 2, expr) X(negative, 1, expr) X(positive, 1, expr)         \
+      X(absolute, 1, expr) X(square, 1, expr) X(reciprocal, 1, expr) X(sqrt, 1, expr) X(floor, 1, expr) X(ceil, 1, expr) X(trunc, 1, expr) \
+          X(rint, 1, expr) X(sign, 1, expr) X(maximum, 2, expr) X(minimum, 2, expr) X(fmax, 2, expr) X(fmin, 2, expr) X(less, 2, expr)     \
+              X(less_equal, 2, expr) X(greater, 2, expr) X(greater_equal, 2, expr) X(equal, 2, expr) X(not_equal, 2, expr)                 \
+                  X(logical_and, 2, expr) X(logical_or, 2, expr) X(logical_xor, 2, expr) X(logical_not, 1, expr) X(bitwise_and, 2, expr)   \
+                      X(bitwise_or, 2, expr) X(bitwise_xor, 2, expr) X(invert, 1, expr) X(left_shift, 2, expr) X(right_shift, 2, expr)     \
+                          X(isnan, 1, expr) X(isinf, 1, expr) X(isfinite, 1, expr) X(signbit, 1, expr) X(copysign, 2, expr)                \
+                              X(where, 3, expr) X(astype, 1, expr) X(fabs, 1, expr) X(exp, 1, loop) X(exp2, 1, loop) X(expm1, 1, loop)     \
+                                  X(log, 1, loop) X(log2, 1, loop) X(log10, 1, loop) X(log1p, 1, loop) X(sin, 1, loop) X(cos, 1, loop)     \
+                                      X(tan, 1, loop) X(arcsin, 1, loop) X(arccos, 1, loop) X(arctan, 1, loop) X(sinh, 1, loop)            \
+                                          X(cosh, 1, loop) X(tanh, 1, loop) X(arcsinh, 1, loop) X(arccosh, 1, loop) X(arctanh, 1, loop)    \
+                                              X(cbrt, 1, loop) X(power, 2, loop) X(float_power, 2, loop) X(arctan2, 2, loop)               \
+                                                  X(hypot, 2, loop) X(fmod, 2, loop) X(logaddexp, 2, loop) X(logaddexp2, 2, loop)          \
+                                                      X(nextafter, 2, loop) X(spacing, 1, loop) X(deg2rad, 1, loop) X(rad2deg, 1, loop)    \
+                                                          X(heaviside, 2, loop) X(gcd, 2, loop) X(lcm, 2, loop) X(bitwise_count, 1, loop)
+// clang-format on
 
 namespace dalsegno {
 

@@ -2,12 +2,13 @@
 // between versions is normalised by decode() (instructions.cc): see the notes beside the names.
 #pragma once
 
+// clang-format off
 #define DALSEGNO_INSTRUCTIONS(X)                                                                                                           \
   /* stack */                                                                                                                              \
   X(NOP)                                                                                                                                   \
-  X(RESUME) X(CACHE) X(POP_TOP) X(PUSH_NULL) X(COPY) X(SWAP)                                                                               \
-      X(END_FOR)                                         /* frame set-up, before RESUME: run by the recorder when a frame begins */        \
-      X(MAKE_CELL) X(COPY_FREE_VARS) X(RETURN_GENERATOR) /* names */                                                                       \
+  X(RESUME)                                                                                                                                \
+  X(CACHE) X(POP_TOP) X(PUSH_NULL) X(COPY) X(SWAP) X(END_FOR) /* frame set-up, before RESUME: run by the recorder when a frame begins */   \
+      X(MAKE_CELL) X(COPY_FREE_VARS) X(RETURN_GENERATOR)      /* names */                                                                  \
       X(LOAD_CONST) X(LOAD_FAST) X(LOAD_FAST_CHECK) X(LOAD_FAST_AND_CLEAR) X(STORE_FAST) X(DELETE_FAST) X(LOAD_FAST_LOAD_FAST)             \
           X(STORE_FAST_LOAD_FAST) X(STORE_FAST_STORE_FAST) X(LOAD_CLOSURE) X(LOAD_DEREF) X(STORE_DEREF) X(DELETE_DEREF) X(LOAD_GLOBAL)     \
               X(STORE_GLOBAL) X(DELETE_GLOBAL) /* operators */                                                                             \
@@ -23,3 +24,4 @@
           X(POP_JUMP_IF_NONE) X(POP_JUMP_IF_NOT_NONE) X(JUMP_IF_TRUE_OR_POP)                                                               \
               X(JUMP_IF_FALSE_OR_POP) /* exceptions: name the reason the recording ends */                                                 \
       X(RAISE_VARARGS) X(RERAISE) X(PUSH_EXC_INFO) X(POP_EXCEPT) X(CHECK_EXC_MATCH) X(EXTENDED_ARG)
+// clang-format on
