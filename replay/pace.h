@@ -28,7 +28,7 @@ class Pace {
     auto& best = way == Way::kTimeReplay ? replay_ : eager_;
     best = std::min(best, took);
     if (--left_ > 0) return;
-    bool loses = replay_.count() > eager_.count() + eager_.count() / 20;
+    bool loses = replay_.count() > eager_.count() + eager_.count() / 50;
     aside_ = loses ? period_ : 0;
     until_ = period_ = std::min(period_ * 4, kLongest);
     replay_ = eager_ = std::chrono::nanoseconds::max();
