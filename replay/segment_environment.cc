@@ -43,7 +43,8 @@ std::string cpu() {
 }  // namespace
 
 std::string kernel_environment() {
-  static const std::string text = "cpu " + cpu() + "\nhalide " + kHalide + "\nnumpy " + numpy_version() + "\n";
+  static const std::string text =
+      "cpu " + cpu() + "\nhalide " + kHalide + "\nnumpy " + numpy_version() + "\ncodegen " DALSEGNO_CODEGEN "\n";
   return text;
 }
 
