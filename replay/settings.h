@@ -1,7 +1,5 @@
 // The settings of the replay layer, as dalsegno.config pushes them down. Read and written under the GIL.
 #pragma once
-#include <string>
-
 namespace dalsegno::replay {
 
 struct Settings {
@@ -12,7 +10,6 @@ struct Settings {
   int max_traces = 64;     // per function
   bool step_aside = true;  // call the plain function where replay was measured to be slower
   bool record = true;
-  std::string store;  // file; "" = the default place
 };
 Settings& settings();
 

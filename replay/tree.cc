@@ -94,7 +94,9 @@ PyObject* Tree::eager(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
 }
 
 PyObject* Tree::eager_because(Reason reason, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  add_note({reason, "", PyUnicode_AsUTF8(function_->func_qualname)});
+  const uint32_t bit = uint32_t{1} << static_cast<int>(reason);
+  if (!(noted_ & bit)) add_note({reason, "", PyUnicode_AsUTF8(function_->func_qualname)});
+  noted_ |= bit;
   return eager(args, nargsf, kwnames);
 }
 

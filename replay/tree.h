@@ -69,8 +69,9 @@ class Tree {
   std::shared_ptr<Programs> programs_ = std::make_shared<Programs>();  // shared with replays under way
   Counters counters_;
   std::map<std::string, recorder::Note> notes_;
-  std::string key_;   // in the store; "" = not computed or not kept
-  size_t saved_ = 0;  // programs before this one are in the store, or cannot be
+  uint32_t noted_ = 0;  // reasons of eager calls that are in notes_ already, a bit each
+  std::string key_;     // in the store; "" = not computed or not kept
+  size_t saved_ = 0;    // programs before this one are in the store, or cannot be
   Pace pace_;
   bool looked_up_ = false;
   bool recording_ = false;

@@ -160,7 +160,6 @@ void Recorder::call_python(const Instr& instr, ValueId func, PyFunctionObject* l
   call_.code = code;
   call_.function = func;
   call_.locals = std::move(locals);
-  call_.args = args;
   successors_[0] = -2;  // the next event is in the new frame; anything else ends the recording
 }
 
@@ -174,11 +173,7 @@ bool Recorder::is_constant_dtype(ValueId v, PyObject* live) const {
 void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::vector<ValueId> args, PyObject* kwnames,
                            std::vector<PyObject*> live_args) {
   CalleeFacts facts = live && info_[callee].object ? callee_facts(live) : CalleeFacts{};
-  if (facts.kind == CalleeKind::refcount) {
-    abort_ = true;
-    abort_reason_ = Reason::refcount;
-    return;
-  }
+  if (facts.kind == CalleeKind::refcount) return give_up(Reason::refcount);
   bool plain = true, arrays_known = true;
   for (size_t i = 0; i < args.size(); ++i) {
     bool known = know(args[i], live_args[i]) || is_constant_dtype(args[i], live_args[i]);

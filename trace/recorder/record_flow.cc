@@ -132,17 +132,11 @@ void Recorder::on_RETURN_CONST(const Instr& i) {
 
 // ---- exceptions: the interpreter's business for now ------------------------------------------------------------------------
 
-void Recorder::on_RAISE_VARARGS(const Instr&) {
-  abort_ = true;
-  abort_reason_ = Reason::exception;
-}
+void Recorder::on_RAISE_VARARGS(const Instr&) { give_up(Reason::exception); }
 void Recorder::on_RERAISE(const Instr& i) { on_PUSH_EXC_INFO(i); }
 void Recorder::on_POP_EXCEPT(const Instr& i) { on_PUSH_EXC_INFO(i); }
 void Recorder::on_CHECK_EXC_MATCH(const Instr& i) { on_PUSH_EXC_INFO(i); }
-void Recorder::on_PUSH_EXC_INFO(const Instr&) {
-  abort_ = true;
-  abort_reason_ = Reason::handler;
-}
+void Recorder::on_PUSH_EXC_INFO(const Instr&) { give_up(Reason::handler); }
 
 void Recorder::on_LOAD_ASSERTION_ERROR(const Instr& i) { on_RAISE_VARARGS(i); }
 

@@ -15,10 +15,12 @@ void Recorder::on_MAKE_CELL(const Instr& i) { not_recorded(i); }
 void Recorder::on_COPY_FREE_VARS(const Instr& i) { not_recorded(i); }
 void Recorder::on_RETURN_GENERATOR(const Instr& i) { not_recorded(i); }
 
-void Recorder::not_recorded(const Instr&) {
+void Recorder::give_up(Reason reason) {
   abort_ = true;
-  abort_reason_ = Reason::instruction;
+  abort_reason_ = reason;
 }
+
+void Recorder::not_recorded(const Instr&) { give_up(Reason::instruction); }
 
 void Recorder::on_POP_TOP(const Instr&) { pop(); }
 void Recorder::on_END_FOR(const Instr&) {
@@ -39,9 +41,7 @@ void Recorder::on_LOAD_CONST(const Instr& i) { push(code_const(i.arg)); }
 
 void Recorder::on_LOAD_FAST(const Instr& i) {
   if (frame().locals[i.arg] == kNull) {  // unbound: the interpreter raises with its own message
-    abort_ = true;
-    abort_reason_ = Reason::exception;
-    return;
+    return give_up(Reason::exception);
   }
   push(frame().locals[i.arg]);
 }

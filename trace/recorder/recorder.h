@@ -104,7 +104,7 @@ class Recorder final : public hook::Watcher {
   void close(Reason reason);
   void stop();
   void close_loop(const Instr& instr, int header);
-  void start_loop(int number);
+  void start_loop(int header);
   bool is_outer(void* id) const;
   void enter_frame(const hook::FrameView& view);
   void leave_frame();
@@ -134,7 +134,7 @@ class Recorder final : public hook::Watcher {
   PyObject* live_local(int index) const { return view_->localsplus[index]; }
   PyObject* result() const;  // live top of the stack after the instruction
 
-  // -- facts (facts.cc)
+  // -- what is known of values (knowledge.cc)
   bool know(ValueId v, PyObject* live);        // exact type of a builtin value: guards it; false: type not one of those
   bool know_array(ValueId v, PyObject* live);  // array facts: guards them
   bool is(ValueId v, PyTypeObject* type) const { return v >= 0 && info_[v].type == type; }
@@ -147,7 +147,7 @@ class Recorder final : public hook::Watcher {
   int fold(PyObject* dict, const std::string& dict_path, PyObject* name, PyObject* value, const std::string& value_path);
   void rely_on_world();
 
-  // -- array rules (array_rules.cc)
+  // -- array ops (record_operators.cc)
   bool array_operands(const std::vector<ValueId>& values, const std::vector<PyObject*>& live);
   ArrayFn binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyObject* live_right) const;
   void mark_array_op(ValueId v, ArrayFn fn);  // finisher's part: the result turned out to be an array kernels know
@@ -157,6 +157,7 @@ class Recorder final : public hook::Watcher {
 #define X(name) void on_##name(const Instr& instr);
   DALSEGNO_INSTRUCTIONS(X)
 #undef X
+  void give_up(Reason reason);  // the recording ends before this instruction
   void not_recorded(const Instr& instr);
   void pop_jump(const Instr& instr, bool when, bool is_none, bool keep);
   void binary(const Instr& instr, int nb);
@@ -167,17 +168,13 @@ class Recorder final : public hook::Watcher {
   void call_python(const Instr& instr, ValueId func, PyFunctionObject* live, std::vector<ValueId> args, PyObject* kwnames);
   void call_opaque(const Instr& instr, ValueId callee, PyObject* live, std::vector<ValueId> args, PyObject* kwnames,
                    std::vector<PyObject*> live_args);
-  uint32_t callee_flags(PyObject* callee, const std::vector<ValueId>& args, const std::vector<PyObject*>& live, PyTypeObject** result,
-                        bool* unknown);
   bool bind_arguments(ValueId func, PyFunctionObject* live, const std::vector<ValueId>& args, PyObject* kwnames,
                       std::vector<ValueId>* locals);
   void load_global(const Instr& instr, bool push_null);
   void get_attr(PyObject* name, bool method);
-  void finish_value(const Instr& instr);
   void finish_array(const Instr& instr);
   void finish_branch(const Instr& instr);
   void finish_for_iter(const Instr& instr);
-  void finish_call(const Instr& instr);
   void finish_method(const Instr& instr);
   void finish_unknown(const Instr& instr);
   void note(Reason reason, PyObject* callee);
@@ -220,17 +217,12 @@ class Recorder final : public hook::Watcher {
     PyCodeObject* code = nullptr;
     ValueId function = kNull;
     std::vector<ValueId> locals;
-    std::vector<ValueId> args;  // as the call has them, for an opaque call instead
-    PyObject* kwnames = nullptr;
-    PyObject* live = nullptr;
     int pops = 0;
   } call_;
   ValueId branch_ = kNull;
   bool branch_when_ = false, branch_keep_ = false, branch_none_ = false;
   ValueId call_result_ = kNull;
   bool call_unknown_ = false;
-  PyTypeObject* call_type_ = nullptr;
-  std::vector<ValueId> array_inputs_;
 
   // state at the start of the current instruction
   struct Checkpoint {
