@@ -116,7 +116,7 @@ void Store::Impl::touch(const char* table, const std::string& key) {
 }
 
 bool Store::drop_function(const std::string& function_key) {
-  return impl_->guarded(false, [&] {
+  return impl_->saved([&] {
     Transaction transaction(impl_->database);
     impl_->drop_function(function_key);
     transaction.commit();
@@ -125,7 +125,7 @@ bool Store::drop_function(const std::string& function_key) {
 }
 
 bool Store::clear() {
-  return impl_->guarded(false, [&] {
+  return impl_->saved([&] {
     Database& database = impl_->database;
     {
       Transaction transaction(database);
@@ -138,7 +138,7 @@ bool Store::clear() {
 }
 
 bool Store::gc() {
-  return impl_->guarded(false, [&] {
+  return impl_->saved([&] {
     {
       Transaction transaction(impl_->database);
       impl_->make_room(0);

@@ -1,10 +1,11 @@
 // The store: traces and kernels that outlive the process, in one SQLite file. No Python.h here.
 //
 // Contract. Any fault (damaged, foreign, locked, full, read-only, missing, newer) is a miss: functions return false or nothing, count an
-// error, say why() and never throw, crash or wait on others for more than about half a second. What a function returns was checked against
-// the SHA-256 stored with it, over the key asked for and the value; damaged rows are deleted. Any thread may call at any time; one Store,
-// or several on one file, in any number of processes. After a fork the child's store works on with a connection of its own. Keys are texts
-// that name everything the value depends on; the store does not look into them. Format: docs/store.md.
+// error, say why() and never throw, crash or wait on others for more than about 100 ms; what saves waits up to a second, without keeping
+// readers out. What a function returns was checked against the SHA-256 stored with it, over the key asked for and the value; damaged rows
+// are deleted. Any thread may call at any time; one Store, or several on one file, in any number of processes. After a fork the child's
+// store works on with a connection of its own. Keys are texts that name everything the value depends on; the store does not look into them.
+// Format: docs/store.md.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,7 +20,8 @@ namespace dalsegno::store {
 
 struct Options {
   uint64_t max_bytes = uint64_t{1} << 30;  // what was used longest ago is dropped beyond this
-  int busy_ms = 400;                       // patience with another process's lock
+  int busy_ms = 50;                        // patience with another process's lock
+  int save_ms = 1000;                      // the same for what saves, which is done by background threads
   int page_size = 4096;                    // of a new file
 };
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <thread>
 
 #include "store/place.h"
 #include "store/schema.h"
@@ -11,9 +12,12 @@
 namespace dalsegno::store {
 
 inline constexpr auto kPatience = std::chrono::milliseconds(100);  // with another thread of this process
+inline constexpr auto kPause = std::chrono::milliseconds(2);       // between two tries to save
 inline constexpr size_t kMaxKey = 1024, kMaxBlob = 64 << 20;
 inline constexpr int32_t kMaxTraces = 4096;  // of one function
 inline constexpr size_t kMaxTreeBytes = 256 << 20;
+
+inline bool is_busy(int code) { return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED; }
 
 struct Store::Impl {
   enum class State : uint8_t { kClosed, kRefused, kUnconnected, kReady };
@@ -21,22 +25,45 @@ struct Store::Impl {
   Impl();
   ~Impl();
 
+  // One of several tries: a lock that somebody else holds is no fault unless it is the last one.
+  struct Try {
+    bool last = true, busy = false;
+  };
+
   // Runs `body` with the connection ready, under the lock. Whatever goes wrong: counted, told, `otherwise`.
   template <class T, class Body>
-  T guarded(T otherwise, Body body) noexcept {
+  T guarded(T otherwise, Body body, Try&& attempt = {}) noexcept {
     std::unique_lock lock(mutex, kPatience);
     if (!lock.owns_lock()) {
-      counters.errors++;
+      attempt.busy = true;
+      counters.errors += attempt.last;
       return otherwise;
     }
     try {
       return ready() ? body() : otherwise;
     } catch (const Fault& fault) {
-      on_fault(fault);
+      attempt.busy = is_busy(fault.code);
+      if (attempt.last || !attempt.busy) on_fault(fault);
     } catch (const std::exception& e) {
       on_fault(Fault(SQLITE_NOMEM, e.what()));
     }
     return otherwise;
+  }
+
+  // guarded(), tried again while somebody else has the file; between two tries nobody is kept out. A file that stays locked costs the
+  // patience once, not for every save that waits in line: after that a save tries once, until one gets in.
+  template <class Body>
+  bool saved(Body body) noexcept {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(stuck ? 0 : options.save_ms);
+    for (;;) {
+      Try attempt{.last = std::chrono::steady_clock::now() >= deadline};
+      const bool done = guarded(false, body, std::move(attempt));
+      if (attempt.last || !attempt.busy) {
+        stuck = attempt.busy;
+        return done;
+      }
+      std::this_thread::sleep_for(kPause);
+    }
   }
 
   bool ready();  // connects if need be; false: no store
@@ -65,6 +92,7 @@ struct Store::Impl {
   Database database;
   pid_t pid;  // whose connection it is
   Counters counters{};
+  std::atomic<bool> stuck = false;  // the last save gave up because the file stayed locked
 };
 
 int64_t now();  // seconds since 1970
