@@ -93,6 +93,8 @@ class Lowering {
   int32_t boxed(ValueId v, const Op& op, ValueId i);         // object register, with a box step before if need be
   void defined(ValueId v);
   void forget_facts();
+  bool dies_at(ValueId v, ValueId i) const;
+  int elidable(const Op& op, ValueId i) const;
   bool appends_to_string(const Op& op, ValueId i) const;
   int32_t plan(ValueId i, int32_t which);
   int32_t exit_record(ValueId i, int32_t which);

@@ -129,6 +129,7 @@ SegmentSpec Lowering::spec_of(const std::vector<ValueId>& ops, Group* group) {
       }
       made.operands.push_back(it->second);
     }
+    made.elidable = elidable(o, ops[k]);
     known[ops[k]] = static_cast<int>(k);
     spec.ops.push_back(std::move(made));
   }

@@ -1,6 +1,7 @@
 // Emission: one handler a kind of op.
 #include <algorithm>
 
+#include "replay/elide.h"
 #include "replay/fault.h"
 #include "replay/lower.h"
 
@@ -98,6 +99,20 @@ void Lowering::forget_facts() {
 
 // ---- python ops ----------------------------------------------------------------------------------------------------------------
 
+// Nothing but one stack slot held v, and op i takes it from there.
+bool Lowering::dies_at(ValueId v, ValueId i) const {
+  if (static_cast<size_t>(i) + 1 >= t().ops.size() || op(i + 1).kind != OpKind::release) return false;
+  const Op& next = op(i + 1);
+  return std::find(in(next), in(next) + next.n_inputs, v) != in(next) + next.n_inputs;
+}
+
+// The operands that eager NumPy may compute the operator into.
+int Lowering::elidable(const Op& o, ValueId i) const {
+  if (o.kind != OpKind::binary || in(o)[0] == in(o)[1]) return 0;
+  const int dying = (dies_at(in(o)[0], i) ? kElideLeft : 0) | (dies_at(in(o)[1], i) ? kElideRight : 0);
+  return dying & elidable_operands(static_cast<BinaryOp>(o.imm));
+}
+
 // Kinds whose operands the Exec finds in a list, whatever their number.
 static bool takes_list(OpKind kind) { return op_inputs(kind) < 0; }
 
@@ -118,6 +133,10 @@ Step Lowering::python_step(const Op& o, ValueId i) {
     s.c = regs.size() > 2 ? regs[2] : -1;
   }
   if (op_has_result(o.kind)) s.dst = values_[i].born_raw ? loc(i).raw : loc(i).obj;
+  if (const int dying = elidable(o, i)) {
+    s.exec = exec_binary_eliding;
+    s.n = dying;
+  }
   return s;
 }
 
@@ -133,9 +152,7 @@ bool Lowering::appends_to_string(const Op& o, ValueId i) const {
   ValueId left = in(o)[0];
   if (!waiting_.empty() || static_cast<BinaryOp>(o.imm) != BinaryOp::add || values_[left].type != str || values_[in(o)[1]].type != str)
     return false;
-  if (!p_->locs[left].owned || left == in(o)[1] || static_cast<size_t>(i) + 1 >= t().ops.size()) return false;
-  const Op& next = op(i + 1);
-  return next.kind == OpKind::release && std::find(in(next), in(next) + next.n_inputs, left) != in(next) + next.n_inputs;
+  return p_->locs[left].owned && left != in(o)[1] && dies_at(left, i);
 }
 
 void Lowering::emit_operator(const Op& o, ValueId i) {

@@ -4,6 +4,7 @@
 
 #include "hook/hook.h"
 #include "replay/describe.h"
+#include "replay/elide.h"
 #include "replay/fault.h"
 #include "replay/jit.h"
 #include "replay/persist_store.h"
@@ -117,6 +118,7 @@ PYBIND11_MODULE(_core, m) {
   using namespace dalsegno::replay;
   m.doc() = "Dal Segno's record-replay machine; dalsegno/ is the interface to it.";
   if (!hook::init() || !recorder::init() || !jit_type()) throw py::error_already_set();
+  init_elision();
   m.attr("JitFunction") = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(jit_type()));
   name_types(m);
   m.def("jit", &jit, py::arg("function"), py::arg("full_graph") = false, py::arg("mode") = "exact", py::arg("device") = "cpu",

@@ -4,10 +4,23 @@
 #include <bit>
 #include <utility>
 
+#include "halide_gen/plan/rules.h"
+#include "replay/elide.h"
+
 namespace dalsegno::replay {
 namespace {
 
 constexpr int64_t kMaxOffset = (int64_t{1} << 31) - 1;
+
+// NumPy's "safe" casting.
+constexpr bool casts_safely(DType from, DType to) {
+  constexpr bool kSafe[5][5] = {{true, true, true, true, true},       // from bool
+                                {false, true, true, false, true},     // int32
+                                {false, false, true, false, true},    // int64
+                                {false, false, false, true, true},    // float32
+                                {false, false, false, false, true}};  // float64
+  return kSafe[static_cast<int>(from)][static_cast<int>(to)];
+}
 
 // Strides of the inputs over the results' axes, 0 where broadcast.
 using Strides = std::vector<Axes>;
@@ -120,12 +133,18 @@ class LayoutMaker {
     bool first = true;
     for (size_t i = 0; i < spec_.ops.size(); ++i) {
       int order[kMaxLayoutRank];
-      sort_axes(spec_.ops[i], results, order);
+      const int into = elided(spec_.ops[i]);
+      if (into < 0) {
+        sort_axes(spec_.ops[i].operands, results, order);
+      } else {
+        sort_axes({spec_.ops[i].operands[into]}, results, order);  // its own layout, as it is dense
+      }
       int64_t stride = 1;
       for (int d = 0; d < out_.rank; ++d) {
         results[i].at[order[d]] = stride;
         stride *= out_.shape[order[d]];
       }
+      if (into >= 0 && !is_dense(spec_.ops[i].operands[into], results[i])) return false;
       if (!spec_.ops[i].output) continue;
       if (!first && !std::equal(order, order + out_.rank, out_.order)) return false;
       std::copy(order, order + out_.rank, out_.order);
@@ -134,9 +153,37 @@ class LayoutMaker {
     return true;
   }
 
+  // The operand that NumPy computes the op into (elide.h), or -1. No extent is 1 here.
+  int elided(const SegmentOp& op) const {
+    for (int k = 0; k < 2; ++k) {
+      if (op.elidable >> k & 1 && is_large_temporary(op.operands[k]) && is_full(op.operands[1 - k]) &&
+          casts_safely(dtype(op.operands[1 - k]), dtype(op.operands[k])) &&
+          (op.fn != ArrayFn::divide || halide_gen::is_float(dtype(op.operands[k]))))
+        return k;
+    }
+    return -1;
+  }
+
+  DType dtype(int v) const { return v >= 0 ? spec_.ops[v].result : spec_.inputs[~v].dtype; }
+
+  // An array of the results' shape. Scalars are of no interest: the layout is the other operand's anyway.
+  bool is_full(int v) const {
+    if (v >= 0) return true;
+    return is_array(~v) && arrays_[~v].rank == out_.rank && std::equal(out_.shape, out_.shape + out_.rank, arrays_[~v].shape);
+  }
+
+  bool is_large_temporary(int v) const {
+    return is_full(v) && (v >= 0 || arrays_[~v].temporary) && dtype(v) != DType::kBool &&
+           out_.size * dtype_size(dtype(v)) >= kMinElidedBytes;
+  }
+
+  bool is_dense(int v, const Axes& dense) const {
+    return v >= 0 || std::equal(dense.at, dense.at + out_.rank, strides_[~v].at);
+  }
+
   // NumPy's stable insertion sort of axes, from the innermost: an axis moves inwards past those of larger stride; where operands
   // disagree, C order wins; where none has a stride in both axes, the search goes on.
-  void sort_axes(const SegmentOp& op, const std::vector<Axes>& results, int* order) const {
+  void sort_axes(const std::vector<int>& operands, const std::vector<Axes>& results, int* order) const {
     const auto stride = [&](int v, int axis) {
       if (v >= 0) return results[v].at[axis];
       return is_array(~v) ? strides_[~v].at[axis] : 0;
@@ -147,7 +194,7 @@ class LayoutMaker {
       int place = d;
       for (int e = d - 1; e >= 0; --e) {
         bool ambiguous = true, inwards = false;
-        for (int v : op.operands) {
+        for (int v : operands) {
           const int64_t mine = stride(v, axis), other = stride(v, order[e]);
           if (mine == 0 || other == 0) continue;
           inwards = other > mine && (ambiguous || inwards);

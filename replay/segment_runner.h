@@ -29,6 +29,7 @@ struct SegmentOp {
   DType result = DType::kFloat64;  // dtype eager gave; NEP 50 decides the dtype the loop computes in
   int rank = 1;
   bool output = false;  // must exist in memory after the segment
+  int elidable = 0;     // operands that NumPy may compute the op into if they are large temporaries: bit 0 the first, bit 1 the second
   bool operator==(const SegmentOp&) const = default;
 };
 struct SegmentSpec {

@@ -46,6 +46,8 @@ struct Step {
 
 // -- how python ops are done (steps_python.cc, steps_build.cc, steps_import.cc)
 Exec exec_of(OpKind kind);
+// A binary operator on what may be arrays; n: mask of operands that die here (elide.h).
+bool exec_binary_eliding(const Step& s, Reg* r);
 bool exec_append_string(const Step& s, Reg* r);  // a + b, a dying: in place where nobody else holds it
 
 // -- typed steps (steps_scalar.cc): a null fn means there is none

@@ -1,4 +1,5 @@
 // Python ops on boxed operands, each as the interpreter does it: one row a kind in the table at the end.
+#include "replay/elide.h"
 #include "replay/exec.h"
 
 namespace dalsegno::replay {
@@ -141,6 +142,12 @@ constexpr Row kRows[] = {
 };
 
 }  // namespace
+
+bool exec_binary_eliding(const Step& s, Reg* r) {
+  const int into = elided_operand(static_cast<BinaryOp>(s.imm), A, B, s.n);
+  if (into == 0) return binary(s, r);
+  return give(s, r, into == kElideLeft ? kInplace[s.imm](A, B) : kInplace[s.imm](B, A));
+}
 
 Exec exec_of(OpKind kind) {
   for (const Row& row : kRows)
