@@ -46,9 +46,8 @@ bool can_elide(PyArrayObject* into, PyArrayObject* other) {
 void init_elision() {
   PyObject* space = numpy_ready() ? PyDict_New() : nullptr;
   if (!space) return PyErr_Clear();
-  PyObject* done = PyDict_SetItemString(space, "__builtins__", PyEval_GetBuiltins()) < 0
-                       ? nullptr
-                       : PyRun_String(kProbe, Py_file_input, space, space);
+  PyObject* done =
+      PyDict_SetItemString(space, "__builtins__", PyEval_GetBuiltins()) < 0 ? nullptr : PyRun_String(kProbe, Py_file_input, space, space);
   g_elides = done && PyDict_GetItemString(space, "elided") == Py_True;
   Py_XDECREF(done);
   Py_DECREF(space);

@@ -177,9 +177,7 @@ class LayoutMaker {
            out_.size * dtype_size(dtype(v)) >= kMinElidedBytes;
   }
 
-  bool is_dense(int v, const Axes& dense) const {
-    return v >= 0 || std::equal(dense.at, dense.at + out_.rank, strides_[~v].at);
-  }
+  bool is_dense(int v, const Axes& dense) const { return v >= 0 || std::equal(dense.at, dense.at + out_.rank, strides_[~v].at); }
 
   // NumPy's stable insertion sort of axes, from the innermost: an axis moves inwards past those of larger stride; where operands
   // disagree, C order wins; where none has a stride in both axes, the search goes on.

@@ -87,7 +87,8 @@ class Runner final : public SegmentRunner {
       if (!PyArray_CheckExact(inputs[i])) return false;
       auto* a = reinterpret_cast<PyArrayObject*>(inputs[i]);
       if (!plain_dtype(a, spec_.inputs[i].dtype) || PyArray_NDIM(a) != spec_.inputs[i].rank || !PyArray_ISBEHAVED_RO(a)) return false;
-      views[i] = {PyArray_BYTES(a), PyArray_NDIM(a), dtype_size(spec_.inputs[i].dtype), PyArray_DIMS(a), PyArray_STRIDES(a), is_temporary(a)};
+      views[i] = {PyArray_BYTES(a), PyArray_NDIM(a),    dtype_size(spec_.inputs[i].dtype),
+                  PyArray_DIMS(a),  PyArray_STRIDES(a), is_temporary(a)};
     }
     return true;
   }

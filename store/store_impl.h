@@ -19,31 +19,36 @@ inline constexpr size_t kMaxTreeBytes = 256 << 20;
 
 inline bool is_busy(int code) { return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED; }
 
+// One of several tries: a lock that somebody else holds is no fault unless it is the last one.
+struct Try {
+  bool last = true, busy = false;
+};
+
 struct Store::Impl {
   enum class State : uint8_t { kClosed, kRefused, kUnconnected, kReady };
 
   Impl();
   ~Impl();
 
-  // One of several tries: a lock that somebody else holds is no fault unless it is the last one.
-  struct Try {
-    bool last = true, busy = false;
-  };
-
   // Runs `body` with the connection ready, under the lock. Whatever goes wrong: counted, told, `otherwise`.
   template <class T, class Body>
-  T guarded(T otherwise, Body body, Try&& attempt = {}) noexcept {
+  T guarded(T otherwise, Body body) noexcept {
+    Try only;
+    return guarded(std::move(otherwise), body, &only);
+  }
+  template <class T, class Body>
+  T guarded(T otherwise, Body body, Try* attempt) noexcept {
     std::unique_lock lock(mutex, kPatience);
     if (!lock.owns_lock()) {
-      attempt.busy = true;
-      counters.errors += attempt.last;
+      attempt->busy = true;
+      counters.errors += attempt->last;
       return otherwise;
     }
     try {
       return ready() ? body() : otherwise;
     } catch (const Fault& fault) {
-      attempt.busy = is_busy(fault.code);
-      if (attempt.last || !attempt.busy) on_fault(fault);
+      attempt->busy = is_busy(fault.code);
+      if (attempt->last || !attempt->busy) on_fault(fault);
     } catch (const std::exception& e) {
       on_fault(Fault(SQLITE_NOMEM, e.what()));
     }
@@ -57,7 +62,7 @@ struct Store::Impl {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(stuck ? 0 : options.save_ms);
     for (;;) {
       Try attempt{.last = std::chrono::steady_clock::now() >= deadline};
-      const bool done = guarded(false, body, std::move(attempt));
+      const bool done = guarded(false, body, &attempt);
       if (attempt.last || !attempt.busy) {
         stuck = attempt.busy;
         return done;

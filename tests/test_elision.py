@@ -81,8 +81,8 @@ def written_in_place(a: Any, c: Any) -> Any:
 
 
 PROGRAMS = [
-    chain, on_the_right, not_commutative, both_die, long_chain, named, through_a_call, from_a_step, from_a_view, kept_elsewhere, broadcast,
-    remainders_and_powers, bits, written_in_place,
+    chain, on_the_right, not_commutative, both_die, long_chain, named, through_a_call, from_a_step, from_a_view,
+    kept_elsewhere, broadcast, remainders_and_powers, bits, written_in_place,
 ]  # fmt: skip
 
 

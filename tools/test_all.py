@@ -1,7 +1,9 @@
 """test_all.py: everything that `make test` checks, then a table; the last lines are pytest's own summaries.
 
 Run by the main version's environment (.venv/py311). Other CPython versions are tested where an interpreter is found. A
-failed stage does not stop the later ones, but the exit status is 0 only if all passed. No stage can hang for ever.
+failed stage does not stop the others, but the exit status is 0 only if all passed. No stage can hang for ever. Groups
+of stages run side by side, two at a time: tests keep one core busy, compilers the other. What a stage prints is shown
+when it is over.
 """
 
 import os
@@ -11,12 +13,15 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OTHER_VERSIONS = ["3.12", "3.13"]
-STAGE_LIMIT = 1200.0  # seconds
+STAGE_LIMIT = 1800.0  # seconds
+SIDE_BY_SIDE = 2
 
 
 @dataclass
@@ -31,18 +36,37 @@ class Stage:
 
 @dataclass
 class Runner:
-    """Runs stages one after the other and remembers how they ended."""
+    """Runs stages, from several threads, and remembers how they ended. Each gets a store of its own."""
 
-    environment: dict[str, str]
+    scratch: Path
     stages: list[Stage] = field(default_factory=list)
+    printing: threading.Lock = field(default_factory=threading.Lock)
+    groups: set[int] = field(default_factory=set)  # process groups that run
+
+    def say(self, text: str) -> None:
+        with self.printing:
+            print(text, flush=True)
 
     def run(self, name: str, *command: str) -> bool:
-        print(f"\n==> {name}", flush=True)
+        self.say(f"\n==> {name} begins")
         start = time.monotonic()
-        output = subprocess.PIPE
+        environment = {
+            **os.environ,
+            "DALSEGNO_STORE": str(self.scratch / name.replace(" ", "-") / "store.db"),
+            "PYTHONPATH": str(ROOT),
+            "PYTHONUNBUFFERED": "1",
+        }
         process = subprocess.Popen(
-            command, cwd=ROOT, env=self.environment, stdout=output, stderr=subprocess.STDOUT, text=True, process_group=0
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            process_group=0,
         )
+        self.groups.add(process.pid)
         # SIGABRT to the stage and all it started: Python's faulthandler then shows where every thread was.
         timers = [
             threading.Timer(STAGE_LIMIT + wait, os.killpg, [process.pid, number])
@@ -50,59 +74,70 @@ class Runner:
         ]
         for timer in timers:
             timer.start()
-        last_line = ""
         try:
-            assert process.stdout is not None
-            for line in process.stdout:
-                print(line, end="", flush=True)
-                last_line = line.strip() or last_line
-            ok = process.wait() == 0
-        except KeyboardInterrupt:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
+            output, _ = process.communicate()
         finally:
             for timer in timers:
                 timer.cancel()
-        self.stages.append(Stage(name, ok, time.monotonic() - start, last_line))
-        return ok
+            self.groups.discard(process.pid)
+        lines = output.rstrip().splitlines() or [""]
+        self.say("\n".join([f"\n==> {name}", *lines]))
+        stage = Stage(name, process.returncode == 0, time.monotonic() - start, lines[-1].strip())
+        self.stages.append(stage)
+        return stage.ok
 
-    def report(self) -> bool:
+    def stop(self) -> None:
+        for group in list(self.groups):
+            os.killpg(group, signal.SIGKILL)
+
+    def report(self, seconds: float) -> bool:
         """Prints the table and pytest's summaries, the main version's last. True if all is well."""
         print("\n" + "-" * 100)
         for stage in self.stages:
             print(f"{'ok    ' if stage.ok else 'FAILED'}  {stage.seconds:6.0f} s  {stage.name}")
-        for stage in reversed([s for s in self.stages if s.name.startswith("tests")]):
+        print(f"        {seconds:6.0f} s  in all")
+        for stage in sorted((s for s in self.stages if s.name.startswith("tests")), key=lambda s: s.name, reverse=True):
             print(f"{stage.name}:\n{stage.last_line}")
         return all(stage.ok for stage in self.stages)
 
 
 def main() -> None:
-    python = sys.executable
+    start = time.monotonic()
+    groups: list[Callable[[Runner], None]] = [test_main_version, test_sanitized]
+    for version in OTHER_VERSIONS:
+        groups.append(lambda runner, version=version: test_version(runner, version))
     with tempfile.TemporaryDirectory(prefix="dalsegno-test-") as scratch:
-        environment = {
-            **os.environ,
-            "DALSEGNO_STORE": f"{scratch}/store.db",
-            "PYTHONPATH": str(ROOT),
-            "PYTHONUNBUFFERED": "1",
-        }
-        runner = Runner(environment)
-        if runner.run("build 3.11", python, "tools/build.py", "--tests"):
-            runner.run("tests 3.11 and C++", python, "-m", "pytest", "tests", "build/py311/gtest")
-            runner.run("lint", python, "tools/lint.py")
-        if runner.run("build under sanitizers", python, "tools/build.py", "--sanitize"):
-            runner.run("C++ under sanitizers", "tools/run_sanitized.sh")
-        runner.run("pip install", python, "tools/check_install.py")
-        for version in OTHER_VERSIONS:
-            test_version(runner, version)
-        ok = runner.report()
+        runner = Runner(Path(scratch))
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+            try:
+                for group in [pool.submit(group, runner) for group in groups]:
+                    group.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                runner.stop()
+                raise
+        ok = runner.report(time.monotonic() - start)
     sys.exit(0 if ok else 1)
+
+
+def test_main_version(runner: Runner) -> None:
+    python = sys.executable
+    if runner.run("build 3.11", python, "tools/build.py", "--tests"):
+        runner.run("tests 3.11 and C++", python, "-m", "pytest", "tests", "build/py311/gtest")
+        runner.run("lint", python, "tools/lint.py")
+    runner.run("pip install", python, "tools/check_install.py")
+
+
+def test_sanitized(runner: Runner) -> None:
+    if runner.run("build under sanitizers", sys.executable, "tools/build.py", "--sanitize"):
+        runner.run("C++ under sanitizers", "tools/run_sanitized.sh")
 
 
 def test_version(runner: Runner, version: str) -> None:
     """Environment, build and Python tests of another CPython version, if it is on this machine."""
     found = subprocess.run(["tools/find_python.sh", version], cwd=ROOT, capture_output=True, text=True)
     if found.returncode:
-        print(f"\n==> CPython {version} is not on this machine: not tested")
+        runner.say(f"\n==> CPython {version} is not on this machine: not tested")
         return
     folder = ".venv/py" + version.replace(".", "")
     python = str(ROOT / folder / "bin" / "python")
