@@ -53,7 +53,7 @@ class Runner final : public SegmentRunner {
       if (result == LayoutResult::kMixed) return split_.run(shape_numbers(spec_, views), inputs, outputs);
       if (result != LayoutResult::kOk) return RunResult::kMismatch;
     }
-    if (!allowed(layout)) return RunResult::kMismatch;
+    if (!allowed(layout) || (tiled_ && layout.size == 1 && !plain_elements(views))) return RunResult::kMismatch;
     const bool pack = tiled_ && layout.loop_rank > 1 && layout.extents[0] < kShortRow && layout.size <= std::numeric_limits<int32_t>::max();
     Kernel* kernel = (flat || pack) && flat_kernel_ ? flat_kernel_ : variant(layout, flat || pack);
     if (!kernel || !kernel->ready()) return not_ready(kernel);
@@ -130,6 +130,16 @@ class Runner final : public SegmentRunner {
     if ((low_.needs_several && layout.size < 2) || (low_.needs_one_run && layout.loop_rank > 1)) return false;
     if (layout.loop_rank > (tiled_ ? kMaxLayoutRank : kMaxWholeRank)) return false;
     return !broadcast_among(low_.unbroadcast, layout) && !broadcast_among(low_.unbroadcast_views, layout);
+  }
+
+  // Of one element, NumPy's inner loops are told the stride all the same, and some go another way by it.
+  bool plain_elements(const ArrayView* views) const {
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      for (int d = 0; is_array(i) && d < views[i].rank; ++d) {
+        if (views[i].strides[d] != views[i].itemsize) return false;
+      }
+    }
+    return true;
   }
 
   static bool broadcast_among(const std::vector<int>& inputs, const Layout& layout) {

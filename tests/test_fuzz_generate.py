@@ -32,7 +32,7 @@ def test_same_seed_same_programs() -> None:
 def test_programs_are_valid_and_do_something(tmp_path) -> None:
     counts: collections.Counter[str] = collections.Counter()
     seen = ""
-    for program in generated(300, 11):
+    for program in generated(400, 11):
         seen += program.source + program.calls
         try:
             session, _ = check(load(program, str(tmp_path)), [], None)
