@@ -57,6 +57,9 @@ SIMPLE: Weighted[str] = Weighted(
         (3, "<boxvar>.value += <num>"),
         (1, "<boxvar>.items.append(<num>)"),
         (1, "<boxvar>.count = <int>"),
+        (1, "vars(<boxvar>)['value'] = <num>"),
+        (1, "<boxvar>.total = <fnvar>"),
+        (1, "<boxvar>.__class__ = type('Other', (Box,), {'total': lambda self, extra=0: extra})"),
         (3, "LOG.append(<num>)"),
         (1, "LOG.append(<arrvar>)"),
         (2, "TABLE[<key>] = <num>"),
@@ -118,6 +121,11 @@ LOOPS: Weighted[tuple[str, tuple[str, ...]]] = Weighted(
         (1, ("$i in numbers(<positive>)", ("num",))),
         (1, ("$i in map(<fnvar>, <list>[:4])", ("num",))),
         (1, ("$i in tuple(<str>[:3])", ("str",))),
+        (1, ("$i in <str>[:3]", ("str",))),
+        (1, ("$i in <str>.encode()", ("int",))),
+        (1, ("$i, $x in zip(<list>[:4], <iter>)", ("num", "num"))),
+        (1, ("$i, $x in zip(<list>[:4], <list>, strict=True)", ("num", "num"))),
+        (1, ("$i, $x in enumerate(reversed(<list>[:4]), <int>)", ("int", "num"))),
         (1, ("$i in (q for q in <list>[:4])", ("num",))),
     ]
 )

@@ -124,6 +124,7 @@ PyObject* throw_into(PyThreadState* thread, Frame* frame, int offset);
 
 bool init_observe();
 bool init_dict_version();
+bool init_iterators();
 bool init_range();
 
 }  // namespace dalsegno::hook

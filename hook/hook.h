@@ -137,6 +137,9 @@ class DictVersion {
 
 // Advances an exact range_iterator whose values fit int64. 1: *out is the next value; 0: exhausted; -1: not such an iterator.
 int range_next(PyObject* iterator, int64_t* out);
+// True if asking this iterator for its next item runs no code of the user's: iterators of the interpreter's own containers and ranges, and
+// enumerate, zip and reversed over such. A few ns.
+bool quiet_iterator(PyObject* iterator);
 // The exception this thread is handling, as sys.exception() (borrowed or null).
 PyObject* handled_exception();
 // False where one more Python frame would exceed the recursion limit, or the C stack is nearly used up: replay leaves the call to the

@@ -116,6 +116,6 @@ bool init_range() {
   return !PyErr_Occurred();
 }
 
-bool init() { return check_interpreter() && init_observe() && init_dict_version() && init_range(); }
+bool init() { return check_interpreter() && init_observe() && init_dict_version() && init_range() && init_iterators(); }
 
 }  // namespace dalsegno::hook

@@ -14,8 +14,8 @@ inline bool give(const Step& s, Reg* r, PyObject* v) {
 class Args {
  public:
   Args(const Step& s, const Reg* r) {
-    if (s.n >= kFew) many_.resize(s.n + 1);
-    data_ = s.n >= kFew ? many_.data() : few_;
+    if (s.n > kFew) many_ = std::make_unique<PyObject*[]>(s.n);
+    data_ = s.n > kFew ? many_.get() : few_;
     for (int32_t i = 0; i < s.n; ++i) data_[i] = r[s.list[i]].o;
   }
   PyObject** data() { return data_; }
@@ -24,7 +24,7 @@ class Args {
  private:
   static constexpr int kFew = 12;
   PyObject* few_[kFew];
-  std::vector<PyObject*> many_;
+  std::unique_ptr<PyObject*[]> many_;
   PyObject** data_;
 };
 

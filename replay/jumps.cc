@@ -85,21 +85,37 @@ struct Carried {
   PyObject* object;  // owned, or null
 };
 
+// The object, out of its register if the move takes it along.
+PyObject* pick_object(const Move& move, Reg* r) {
+  PyObject* o = r[move.from.obj].o;
+  if (!move.takes) return Py_XNewRef(o);
+  r[move.from.obj].o = nullptr;
+  return o;
+}
+
 // One value out of its registers. False: it has another type than the target expects.
 bool pick(const Move& move, Reg* r, Carried* out) {
   out->object = nullptr;
-  PyObject* o = move.from.obj >= 0 ? r[move.from.obj].o : nullptr;
-  if (move.to.rep != Rep::kNone) {
-    if (move.from.rep == move.to.rep) {
-      out->raw = r[move.from.raw];
-    } else if (!o || !unbox(move.to.rep, o, &out->raw)) {
-      return false;
-    }
-    if (move.to.obj >= 0) out->object = Py_XNewRef(o);
-    return true;
+  const bool boxed = move.from.obj >= 0 && r[move.from.obj].o != nullptr;
+  if (move.to.rep == Rep::kNone) {
+    out->object = boxed ? pick_object(move, r) : box(move.from.rep, r[move.from.raw]);
+    return out->object != nullptr;
   }
-  out->object = object_of(move.from, r);
-  return out->object != nullptr;
+  if (move.from.rep == move.to.rep) {
+    out->raw = r[move.from.raw];
+  } else if (!boxed || !unbox(move.to.rep, r[move.from.obj].o, &out->raw)) {
+    return false;
+  }
+  if (move.to.obj >= 0 && boxed) out->object = pick_object(move, r);
+  return true;
+}
+
+void put_back(const Move& move, Reg* r, PyObject* object) {
+  if (move.takes && object != nullptr && r[move.from.obj].o == nullptr) {
+    r[move.from.obj].o = object;
+  } else {
+    Py_XDECREF(object);
+  }
 }
 
 // Nothing but unboxed values: the usual loop. Objects that values came in as are among what is dropped.
@@ -122,7 +138,7 @@ const Step* carry(const Step* s, JumpPlan& plan, Machine& m) {
   for (size_t i = 0; i < plan.moves.size(); ++i) {
     if (pick(plan.moves[i], r, &carried[i])) [[likely]]
       continue;
-    for (size_t k = 0; k < i; ++k) Py_XDECREF(carried[k].object);
+    for (size_t k = 0; k < i; ++k) put_back(plan.moves[k], r, carried[k].object);
     PyErr_Clear();
     return leave(m, s->exit);
   }
@@ -161,6 +177,12 @@ std::vector<ValueId> slots_of(const Snapshot& s) {
   return slots;
 }
 
+// Of what is dropped, and moved from nowhere else.
+static bool takes_along(const JumpPlan& plan, int32_t reg) {
+  return std::find(plan.drop.begin(), plan.drop.end(), reg) != plan.drop.end() &&
+         std::count_if(plan.moves.begin(), plan.moves.end(), [&](const Move& move) { return move.from.obj == reg; }) == 1;
+}
+
 void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
   const Op& op = from.data().ops.back();
   plan = JumpPlan{};
@@ -174,6 +196,10 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
   // What is carried is picked with a new reference, so all that does not stay is dropped.
   for (int32_t reg : here.live)
     if (std::find(planner.stays_.begin(), planner.stays_.end(), reg) == planner.stays_.end()) plan.drop.push_back(reg);
+  for (Move& move : plan.moves) {
+    move.takes = move.to.obj >= 0 && takes_along(plan, move.from.obj);
+    if (move.takes) std::erase(plan.drop, move.from.obj);
+  }
   plan.raw_only = plan.in_place && plan.same.empty() && plan.moves.size() <= kFewRaw &&
                   std::all_of(plan.moves.begin(), plan.moves.end(),
                               [](const Move& move) { return move.from.obj < 0 && move.to.raw >= 0 && move.from.rep == move.to.rep; });

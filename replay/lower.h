@@ -59,6 +59,7 @@ class Lowering {
   bool never_same(const Op& op) const;
   void infer_guard_type(const Op& op, ValueId i);
   void infer_operator(const Op& op, ValueId i);
+  bool compares_as_float(ValueId v, Rep other) const;
   void infer_truth(const Op& op, ValueId i);
   void mark_wants(ValueId i);
   Rep rep_in_ops(ValueId v) const;  // as operators may use it
@@ -93,6 +94,7 @@ class Lowering {
   int32_t boxed(ValueId v, const Op& op, ValueId i);         // object register, with a box step before if need be
   void defined(ValueId v);
   void forget_facts();
+  void emit_attribute(const Op& op, ValueId i);
   bool dies_at(ValueId v, ValueId i) const;
   int elidable(const Op& op, ValueId i) const;
   bool appends_to_string(const Op& op, ValueId i) const;

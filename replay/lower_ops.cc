@@ -77,6 +77,13 @@ int32_t Lowering::raw(ValueId v, Rep rep, const Op&, ValueId) {
   Value& value = values_[v];
   if (value.as_float >= 0) return value.as_float;
   value.as_float = new_reg();
+  if (is_constant(v)) {
+    Reg known;
+    unbox(loc(v).rep, object(op(v).object), &known);
+    known.f = static_cast<double>(known.i);
+    p_->consts.push_back({value.as_float, known});
+    return value.as_float;
+  }
   Step s;
   s.fn = step_int_to_float;
   s.dst = value.as_float;
@@ -174,6 +181,20 @@ void Lowering::emit_operator(const Op& o, ValueId i) {
   s.other = loc(in(o)[0]).obj;
   push(s);
   defined(i);
+}
+
+// Attributes found by the class as it was recorded.
+void Lowering::emit_attribute(const Op& o, ValueId i) {
+  const int32_t object = boxed(in(o)[0], o, i);
+  const int32_t value = o.n_inputs > 1 ? boxed(in(o)[1], o, i) : -1;
+  Step s = base(o, i);
+  s.fn = o.kind == OpKind::own_attr ? step_own_attr : o.kind == OpKind::class_attr ? step_class_attr : step_set_own_attr;
+  s.a = object;
+  s.b = value;
+  s.attribute = &p_->attributes.emplace_back(AttributePlace{{reinterpret_cast<PyTypeObject*>(s.object), s.name, s.object2}, {}});
+  if (op_has_result(o.kind)) s.dst = loc(i).obj;
+  push(s);
+  if (op_has_result(o.kind)) defined(i);
 }
 
 void Lowering::emit_truth(const Op& o, ValueId i) {
@@ -404,9 +425,12 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::guard_is, &Lowering::emit_guard},
       {OpKind::guard_is_not, &Lowering::emit_guard},
       {OpKind::guard_function, &Lowering::emit_guard},
-      {OpKind::guard_length, &Lowering::emit_guard},
       {OpKind::guard_defaults, &Lowering::emit_guard},
+      {OpKind::guard_quiet_iterator, &Lowering::emit_guard},
       {OpKind::guard_world, &Lowering::emit_guard_world},
+      {OpKind::own_attr, &Lowering::emit_attribute},
+      {OpKind::class_attr, &Lowering::emit_attribute},
+      {OpKind::set_own_attr, &Lowering::emit_attribute},
       {OpKind::get_item, &Lowering::emit_get_item},
       {OpKind::set_item, &Lowering::emit_set_item},
       {OpKind::binary, &Lowering::emit_operator},

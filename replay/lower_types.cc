@@ -115,10 +115,21 @@ void Lowering::infer_guard_type(const Op& o, ValueId i) {
   v.since = i;
 }
 
+// An int that is a constant and exact in a double is compared with a float as a double.
+bool Lowering::compares_as_float(ValueId v, Rep other) const {
+  if (other != Rep::kFloat || values_[v].rep != Rep::kInt || !is_constant(v)) return false;
+  Reg value;
+  return unbox(Rep::kInt, object(op(v).object), &value) && exact_in_double(value.i);
+}
+
 void Lowering::infer_operator(const Op& o, ValueId i) {
   if (o.fn != ArrayFn::none) return;
   Rep a = rep_in_ops(in(o)[0]);
   Rep b = o.kind == OpKind::unary ? Rep::kNone : rep_in_ops(in(o)[1]);
+  if (o.kind == OpKind::compare) {
+    if (compares_as_float(in(o)[0], b)) a = Rep::kFloat;
+    if (compares_as_float(in(o)[1], a)) b = Rep::kFloat;
+  }
   Typed typed = o.kind == OpKind::unary     ? typed_unary(static_cast<UnaryOp>(o.imm), a)
                 : o.kind == OpKind::compare ? typed_compare(o.imm, a, b)
                                             : typed_binary(static_cast<BinaryOp>(o.imm), a, b);

@@ -57,6 +57,7 @@ struct Group {
 struct Move {
   Loc from;
   Loc to;
+  bool takes = false;  // the reference goes along: nothing else is left with the object register it comes from
 };
 struct JumpPlan {
   class ProgramImpl* target = nullptr;
@@ -75,6 +76,12 @@ struct World {
   std::vector<std::pair<PyObject*, PyObject*>> names;  // name, value (null: absent); borrowed
 };
 
+// A place in the trace that reads or writes an attribute of an instance.
+struct AttributePlace {
+  dalsegno_attribute attribute;
+  dalsegno_attribute_cache cache;
+};
+
 struct ConstReg {
   int32_t reg;
   Reg value;
@@ -90,9 +97,11 @@ class ProgramImpl final : public Program {
   int traverse(visitproc visit, void* arg) const override;
 
   const Trace& data() const { return live->data; }
-  bool world_holds();
+  bool world_holds() { return worlds.empty() || worlds_hold(); }
   // True if `other` is this program or one it hangs on.
   bool hangs_on(const ProgramImpl* other) const;
+
+  bool worlds_hold();
 
   std::unique_ptr<LiveTrace> live;
   const std::vector<std::unique_ptr<Program>>* tree = nullptr;
@@ -110,7 +119,8 @@ class ProgramImpl final : public Program {
   std::vector<World> worlds;
   std::vector<ConstReg> consts;
   std::deque<std::vector<int32_t>> lists;  // what Step::list points into
-  int32_t first_reg = 0;                   // own registers: [first_reg, n_regs)
+  std::deque<AttributePlace> attributes;
+  int32_t first_reg = 0;  // own registers: [first_reg, n_regs)
   int32_t n_regs = 0;
   bool box_ints = false;            // ints are not unboxed here: one was too large
   std::vector<int32_t> param_regs;  // root: object registers of the parameters

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "hook/attributes.h"
 #include "trace/trace.h"
 
 namespace dalsegno::replay {
@@ -42,6 +43,7 @@ struct Step {
   PyObject* object = nullptr;  // borrowed from the trace
   PyObject* object2 = nullptr;
   PyObject* name = nullptr;
+  struct AttributePlace* attribute = nullptr;  // the program's
 };
 
 // -- how python ops are done (steps_python.cc, steps_build.cc, steps_import.cc)
@@ -60,6 +62,7 @@ Typed typed_binary(BinaryOp op, Rep a, Rep b);
 Typed typed_compare(int op, Rep a, Rep b);
 StepFn guarded_compare(StepFn compare, bool wanted);  // the same comparison and a guard on its result, in one step; or null
 Typed typed_unary(UnaryOp op, Rep a);
+bool exact_in_double(int64_t v);
 const Step* step_int_to_float(const Step* s, Reg* r, Machine& m);
 const Step* step_truth_int(const Step* s, Reg* r, Machine& m);
 const Step* step_truth_float(const Step* s, Reg* r, Machine& m);
@@ -82,6 +85,9 @@ const Step* step_guard_unbox_bool(const Step* s, Reg* r, Machine& m);
 const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, quiet
 const Step* step_exec_linked(const Step* s, Reg* r, Machine& m);  // exec with the snapshot's frames in the chain
 const Step* step_get_attr(const Step* s, Reg* r, Machine& m);     // linked only where a property or __getattr__ may run
+const Step* step_own_attr(const Step* s, Reg* r, Machine& m);
+const Step* step_class_attr(const Step* s, Reg* r, Machine& m);
+const Step* step_set_own_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_set_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_get_item(const Step* s, Reg* r, Machine& m);
 const Step* step_get_item_index(const Step* s, Reg* r, Machine& m);

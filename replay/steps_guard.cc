@@ -20,6 +20,7 @@ const Step* guard_true(const Step* s, Reg* r, Machine& m) { return verdict(r[s->
 const Step* guard_false(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o == Py_False, s, m); }
 const Step* guard_is(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o == s->object, s, m); }
 const Step* guard_is_not(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o != s->object, s, m); }
+const Step* guard_quiet_iterator(const Step* s, Reg* r, Machine& m) { return verdict(hook::quiet_iterator(r[s->a].o), s, m); }
 const Step* guard_world(const Step* s, Reg*, Machine& m) { return verdict(m.program->world_holds(), s, m); }
 
 const Step* guard_array(const Step* s, Reg* r, Machine& m) {
@@ -35,11 +36,6 @@ const Step* guard_function(const Step* s, Reg* r, Machine& m) {
 const Step* guard_defaults(const Step* s, Reg* r, Machine& m) {
   PyObject* defaults = PyFunction_Check(r[s->a].o) ? PyFunction_GET_DEFAULTS(r[s->a].o) : nullptr;
   return verdict((defaults ? PyTuple_GET_SIZE(defaults) : 0) == s->imm, s, m);
-}
-
-const Step* guard_length(const Step* s, Reg* r, Machine& m) {
-  PyObject* o = r[s->a].o;
-  return verdict((PyTuple_CheckExact(o) || PyList_CheckExact(o)) && Py_SIZE(o) == s->imm, s, m);
 }
 
 // The type is right and the value is needed unboxed: dst is the raw register, b, if any, says the value is there already when
@@ -58,10 +54,16 @@ struct Row {
   StepFn fn;
 };
 constexpr Row kGuards[] = {
-    {OpKind::guard_type, guard_type},         {OpKind::guard_array, guard_array},   {OpKind::guard_true, guard_true},
-    {OpKind::guard_false, guard_false},       {OpKind::guard_is, guard_is},         {OpKind::guard_is_not, guard_is_not},
-    {OpKind::guard_function, guard_function}, {OpKind::guard_length, guard_length}, {OpKind::guard_world, guard_world},
+    {OpKind::guard_type, guard_type},
+    {OpKind::guard_array, guard_array},
+    {OpKind::guard_true, guard_true},
+    {OpKind::guard_false, guard_false},
+    {OpKind::guard_is, guard_is},
+    {OpKind::guard_is_not, guard_is_not},
+    {OpKind::guard_function, guard_function},
+    {OpKind::guard_world, guard_world},
     {OpKind::guard_defaults, guard_defaults},
+    {OpKind::guard_quiet_iterator, guard_quiet_iterator},
 };
 
 }  // namespace
@@ -72,13 +74,26 @@ StepFn guard_step(OpKind kind) {
   return nullptr;
 }
 
+const Step* step_own_attr(const Step* s, Reg* r, Machine& m) {
+  r[s->dst].o = dalsegno_own_attribute(r[s->a].o, &s->attribute->attribute, &s->attribute->cache);
+  return verdict(r[s->dst].o != nullptr, s, m);
+}
+
+const Step* step_class_attr(const Step* s, Reg* r, Machine& m) {
+  return verdict(dalsegno_has_class_attribute(r[s->a].o, &s->attribute->attribute, &s->attribute->cache), s, m);
+}
+
+const Step* step_set_own_attr(const Step* s, Reg* r, Machine& m) {
+  return verdict(dalsegno_replace_own_attribute(r[s->a].o, &s->attribute->attribute, r[s->b].o, &s->attribute->cache), s, m);
+}
+
 const Step* step_guard_raw_true(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].i != 0, s, m); }
 const Step* step_guard_raw_false(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].i == 0, s, m); }
 const Step* step_guard_unbox_int(const Step* s, Reg* r, Machine& m) { return guard_unbox<Rep::kInt>(s, r, m); }
 const Step* step_guard_unbox_float(const Step* s, Reg* r, Machine& m) { return guard_unbox<Rep::kFloat>(s, r, m); }
 const Step* step_guard_unbox_bool(const Step* s, Reg* r, Machine& m) { return guard_unbox<Rep::kBool>(s, r, m); }
 
-bool ProgramImpl::world_holds() {
+bool ProgramImpl::worlds_hold() {
   for (World& world : worlds) {
     if (world.checked && world.version.unchanged()) [[likely]]
       continue;

@@ -27,10 +27,12 @@ bool unbox(Rep rep, PyObject* object, Reg* out) {
   return over == 0;
 }
 
-namespace {
+bool exact_in_double(int64_t v) {
+  constexpr int64_t kExactInDouble = int64_t{1} << 53;
+  return v >= -kExactInDouble && v <= kExactInDouble;
+}
 
-constexpr int64_t kExactInDouble = int64_t{1} << 53;
-bool exact_in_double(int64_t v) { return v >= -kExactInDouble && v <= kExactInDouble; }
+namespace {
 
 // What a typed operation came to.
 enum class Did { kOk, kOverflow, kLeave };
@@ -275,7 +277,7 @@ Typed typed_binary(BinaryOp op, Rep a, Rep b) {
   return {kIntOps[i], Rep::kInt, result};
 }
 
-// An int beside a float is compared boxed: beyond 2**53 a double does not tell.
+// An int beside a float is compared boxed, as beyond 2**53 a double does not tell; but see Lowering::compares_as_float.
 Typed typed_compare(int op, Rep a, Rep b) {
   if (integral(a) && integral(b)) return {kIntCompare[op], Rep::kInt, Rep::kBool};
   if (a == Rep::kFloat && b == Rep::kFloat) return {kFloatCompare[op], Rep::kFloat, Rep::kBool};

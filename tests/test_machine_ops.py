@@ -191,7 +191,6 @@ LEAVING: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("import_from", (sys,), {"name": "no_such_name"}),
     ("guard_is", (1,), {"object": None}),
     ("guard_is_not", (None,), {"object": None}),
-    ("guard_length", ((1, 2),), {"imm": 3}),
     ("guard_type", (True,), {"object": int}),
     ("guard_true", (1,), {}),
     ("guard_array", ([1.0],), {"facts": (4, 1)}),

@@ -6,6 +6,7 @@ of stages run side by side, two at a time: tests keep one core busy, compilers t
 when it is over.
 """
 
+import functools
 import os
 import signal
 import subprocess
@@ -104,8 +105,7 @@ class Runner:
 def main() -> None:
     start = time.monotonic()
     groups: list[Callable[[Runner], None]] = [test_main_version, test_sanitized]
-    for version in OTHER_VERSIONS:
-        groups.append(lambda runner, version=version: test_version(runner, version))
+    groups += [functools.partial(test_version, version) for version in OTHER_VERSIONS]
     with tempfile.TemporaryDirectory(prefix="dalsegno-test-") as scratch:
         runner = Runner(Path(scratch))
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
@@ -133,7 +133,7 @@ def test_sanitized(runner: Runner) -> None:
         runner.run("C++ under sanitizers", "tools/run_sanitized.sh")
 
 
-def test_version(runner: Runner, version: str) -> None:
+def test_version(version: str, runner: Runner) -> None:
     """Environment, build and Python tests of another CPython version, if it is on this machine."""
     found = subprocess.run(["tools/find_python.sh", version], cwd=ROOT, capture_output=True, text=True)
     if found.returncode:

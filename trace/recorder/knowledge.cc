@@ -32,6 +32,13 @@ bool Recorder::know(ValueId v, PyObject* live) {
   return true;
 }
 
+bool Recorder::know_iterator(ValueId v, PyObject* live) {
+  if (know(v, live)) return !PyCell_Check(live);
+  if (!live || info_[v].slots < 0 || !hook::quiet_iterator(live)) return false;
+  emit(OpKind::guard_quiet_iterator, {v}, {.flags = kQuiet | kPure});
+  return true;
+}
+
 bool Recorder::know_array(ValueId v, PyObject* live) {
   ArrayFacts facts;
   if (v == kNull || !array_facts(live, &facts)) return false;
@@ -139,11 +146,27 @@ std::string Recorder::globals_path(PyObject* globals) const {
 
 // A function or class found by its module and qualified name; "" if that does not lead back to it. Plain look-ups only.
 std::string Recorder::path_by_name(PyObject* object) const {
-  PyObject* globals = PyFunction_Check(object) ? reinterpret_cast<PyFunctionObject*>(object)->func_globals : nullptr;
-  PyObject* name = globals ? reinterpret_cast<PyFunctionObject*>(object)->func_qualname : nullptr;
-  std::string path = globals ? globals_path(globals) : "";
-  if (path.empty() || !PyUnicode_Check(name)) return "";
-  std::string rest = PyUnicode_AsUTF8(name);
+  if (PyFunction_Check(object)) {
+    auto* function = reinterpret_cast<PyFunctionObject*>(object);
+    return PyUnicode_Check(function->func_qualname) ? path_within(function->func_globals, PyUnicode_AsUTF8(function->func_qualname), object)
+                                                    : "";
+  }
+  if (!PyType_Check(object) || !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(object), Py_TPFLAGS_HEAPTYPE)) return "";
+  auto* type = reinterpret_cast<PyHeapTypeObject*>(object);
+  PyObject* module_name = PyDict_GetItemString(type->ht_type.tp_dict, "__module__");
+  PyObject* module = module_name && PyUnicode_Check(module_name) ? PyImport_GetModule(module_name) : nullptr;
+  const char* name = PyUnicode_AsUTF8(type->ht_qualname);
+  // A script or a cell that was run by exec has globals that are no module's.
+  std::string path = path_within(function_->func_globals, name, object);
+  if (path.empty() && module && PyModule_Check(module)) path = path_within(PyModule_GetDict(module), name, object);
+  Py_XDECREF(module);
+  PyErr_Clear();
+  return path;
+}
+
+std::string Recorder::path_within(PyObject* globals, const std::string& qualified_name, PyObject* object) const {
+  std::string path = globals_path(globals), rest = qualified_name;
+  if (path.empty()) return "";
   PyObject* found = nullptr;
   while (!rest.empty()) {
     size_t dot = rest.find('.');

@@ -82,7 +82,7 @@ void Recorder::on_JUMP_IF_FALSE_OR_POP(const Instr& i) { pop_jump(i, false, fals
 
 void Recorder::on_GET_ITER(const Instr&) {
   PyObject* live = live_top();
-  bool plain = know(top(), live) && !PyCell_Check(live);
+  bool plain = know_iterator(top(), live);
   ValueId v = emit(OpKind::get_iter, {top()}, {.flags = plain ? kQuiet | kPure : 0u});
   pop();
   push(v);
@@ -91,7 +91,7 @@ void Recorder::on_GET_ITER(const Instr&) {
 
 void Recorder::on_FOR_ITER(const Instr& i) {
   successors_[1] = for_iter_exhausted(i);
-  bool plain = know(top(), live_top());
+  bool plain = know_iterator(top(), live_top());
   call_unknown_ = !plain;
   call_result_ = emit(OpKind::iter_next, {top()}, {.imm = 1, .flags = plain ? kQuiet : 0u});
   finisher_ = &Recorder::finish_for_iter;

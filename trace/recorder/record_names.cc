@@ -159,61 +159,110 @@ void Recorder::on_DELETE_GLOBAL(const Instr& i) {
 
 // ---- attributes ------------------------------------------------------------------------------------------------------------
 
-void Recorder::get_attr(PyObject* name, bool method) {
+// As LOAD_ATTR and LOAD_METHOD leave them. `self` is kNull where the callable is bound already, or is no method.
+void Recorder::push_loaded(ValueId value, ValueId self, bool method) {
+  pop();
+  if (!method) {
+    push(value);
+  } else if (self != kNull) {
+    push(value);
+    push(self);
+  } else {
+    push(kHas313Calls ? value : kNull);
+    push(kHas313Calls ? kNull : value);
+  }
+}
+
+// np.sqrt
+bool Recorder::module_attr(PyObject* name, bool method) {
   ValueId object = top();
   PyObject* live = live_top();
-  auto push_pair = [&](ValueId callable, ValueId self) {  // as LOAD_METHOD leaves them
-    if (self != kNull) {
-      push(callable);
-      push(self);
-    } else {
-      push(kHas313Calls ? callable : kNull);
-      push(kHas313Calls ? kNull : callable);
-    }
-  };
-  if (info_[object].object && PyModule_CheckExact(live)) {  // np.sqrt
-    PyObject* dict = PyModule_GetDict(live);
-    PyObject* value = PyDict_GetItemWithError(dict, name);
-    if (value && foldable(value)) {
-      rely_on_world();
-      const std::string path = info_[object].path;
-      std::string value_path = path.empty() ? "" : path + ".attr(" + PyUnicode_AsUTF8(name) + ")";
-      fold(dict, path.empty() ? "" : path + ".attr(__dict__)", name, value, value_path);
-      ValueId v = constant(value, value_path);
-      pop();
-      return method ? push_pair(v, kNull) : push(v);
-    }
-    PyErr_Clear();
-  }
-  if (know(object, live)) {
-    PyTypeObject* type = Py_TYPE(live);
-    if (method) {  // a plain type's method cannot change: no bound method is made
-      PyObject* descriptor = PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name);
-      if (descriptor && Py_IS_TYPE(descriptor, &PyMethodDescr_Type)) {
-        std::string path = type_path(type) + ".attr(" + PyUnicode_AsUTF8(name) + ")";
-        ValueId v = constant(descriptor, path);
-        Py_DECREF(descriptor);
-        pop();
-        return push_pair(v, object);
-      }
-      Py_XDECREF(descriptor);
-      PyErr_Clear();
-    } else if (is_exact_array(live) && is_pure_array_attribute(PyUnicode_AsUTF8(name))) {
-      ValueId v = emit(OpKind::get_attr, {object}, {.name = name_index(name), .flags = kQuiet | kPure});
-      pop();
-      return push(v);
-    }
-  }
-  ValueId v = emit(OpKind::get_attr, {object}, {.name = name_index(name)});
-  pop();
-  call_result_ = v;
+  if (!info_[object].object || !PyModule_CheckExact(live)) return false;
+  PyObject* dict = PyModule_GetDict(live);
+  PyObject* value = PyDict_GetItemWithError(dict, name);
+  PyErr_Clear();
+  if (!value || !foldable(value)) return false;
+  rely_on_world();
+  const std::string path = info_[object].path;
+  std::string value_path = path.empty() ? "" : path + ".attr(" + PyUnicode_AsUTF8(name) + ")";
+  fold(dict, path.empty() ? "" : path + ".attr(__dict__)", name, value, value_path);
+  push_loaded(constant(value, value_path), kNull, method);
+  return true;
+}
+
+// Of a type that cannot change: a method, without making a bound one; what arrays say of themselves.
+bool Recorder::plain_attr(PyObject* name, bool method) {
+  ValueId object = top();
+  PyObject* live = live_top();
+  if (!know(object, live)) return false;
+  PyTypeObject* type = Py_TYPE(live);
   if (method) {
-    push_pair(v, kNull);
-    finisher_ = &Recorder::finish_method;
-  } else {
-    push(v);
-    finisher_ = &Recorder::finish_unknown;
+    PyObject* descriptor = _PyType_Lookup(type, name);
+    if (!descriptor || !Py_IS_TYPE(descriptor, &PyMethodDescr_Type)) return false;
+    push_loaded(constant(descriptor, type_path(type) + ".attr(" + PyUnicode_AsUTF8(name) + ")"), object, true);
+    return true;
   }
+  if (!is_exact_array(live) || !is_pure_array_attribute(PyUnicode_AsUTF8(name))) return false;
+  push_loaded(emit(OpKind::get_attr, {object}, {.name = name_index(name), .flags = kQuiet | kPure}), kNull, false);
+  return true;
+}
+
+namespace {
+
+// Nothing decides about the attribute but the instance and, where it keeps none, the class.
+bool leaves_it_to_instances(PyObject* found) { return !found || !Py_TYPE(found)->tp_descr_set; }
+
+bool keepable(PyObject* found) { return !found || foldable(found) || is_simple_type(Py_TYPE(found)); }
+
+}  // namespace
+
+// What is to be guarded about an attribute of an instance; `found`: what its class has under the name. False: it is not an ordinary one.
+bool Recorder::ordinary_attr(PyObject* live, PyObject* name, dalsegno_attribute* attribute, std::string* path) {
+  PyTypeObject* type = Py_TYPE(live);
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return false;
+  *attribute = {type, name, _PyType_Lookup(type, name)};
+  if (!leaves_it_to_instances(attribute->found) || !keepable(attribute->found)) return false;
+  *path = path_by_name(reinterpret_cast<PyObject*>(type));
+  return !path->empty();
+}
+
+ValueId Recorder::emit_attr(OpKind kind, std::initializer_list<ValueId> inputs, const dalsegno_attribute& a, const std::string& path,
+                            uint32_t flags) {
+  const std::string found_path = path + ".attr(" + PyUnicode_AsUTF8(a.name) + ")";
+  return emit(kind, inputs,
+              {.object = object_index(reinterpret_cast<PyObject*>(a.type), path),
+               .object2 = a.found ? object_index(a.found, found_path) : -1,
+               .name = name_index(a.name),
+               .flags = flags});
+}
+
+// self.x, self.method: read without running anything, as long as the class is as it was.
+bool Recorder::instance_attr(PyObject* name, bool method) {
+  ValueId object = top();
+  PyObject* live = live_top();
+  dalsegno_attribute a;
+  dalsegno_attribute_cache cache{};
+  std::string path;
+  if (info_[object].slots < 0 || !ordinary_attr(live, name, &a, &path)) return false;
+  if (PyObject* own = dalsegno_own_attribute(live, &a, &cache)) {
+    Py_DECREF(own);
+    push_loaded(emit_attr(OpKind::own_attr, {object}, a, path, kQuiet | kPure | kReads), kNull, method);
+    return true;
+  }
+  const bool is_method = method && a.found && PyFunction_Check(a.found);
+  if (!is_method && (!a.found || Py_TYPE(a.found)->tp_descr_get)) return false;
+  if (!dalsegno_has_class_attribute(live, &a, &cache)) return false;
+  emit_attr(OpKind::class_attr, {object}, a, path, kQuiet | kPure);
+  push_loaded(constant(a.found, path + ".attr(" + PyUnicode_AsUTF8(name) + ")"), is_method ? object : kNull, method);
+  return true;
+}
+
+void Recorder::get_attr(PyObject* name, bool method) {
+  if (module_attr(name, method) || plain_attr(name, method) || instance_attr(name, method)) return;
+  ValueId v = emit(OpKind::get_attr, {top()}, {.name = name_index(name)});
+  push_loaded(v, kNull, method);
+  call_result_ = v;
+  finisher_ = method ? &Recorder::finish_method : &Recorder::finish_unknown;
 }
 
 // LOAD_METHOD may have left a function and self instead of a bound method. For a Python function the trace does the same.
@@ -245,7 +294,24 @@ void Recorder::finish_unknown(const Instr&) { unknown_code(); }
 void Recorder::on_LOAD_ATTR(const Instr& i) { get_attr(name_at(load_attr_name(i.op, i.arg)), load_attr_is_method(i.op, i.arg)); }
 void Recorder::on_LOAD_METHOD(const Instr& i) { get_attr(name_at(load_attr_name(i.op, i.arg)), true); }
 
+// An attribute that the instance has already gets another value.
+bool Recorder::set_instance_attr(PyObject* name) {
+  dalsegno_attribute a;
+  dalsegno_attribute_cache cache{};
+  std::string path;
+  PyObject* live = live_top();
+  if (Py_TYPE(live)->tp_setattro != PyObject_GenericSetAttr || !ordinary_attr(live, name, &a, &path)) return false;
+  PyObject* own = dalsegno_own_attribute(live, &a, &cache);
+  if (!own) return false;
+  Py_DECREF(own);
+  emit_attr(OpKind::set_own_attr, {top(), top(1)}, a, path, kQuiet);
+  pop();
+  pop();
+  return true;
+}
+
 void Recorder::on_STORE_ATTR(const Instr& i) {
+  if (set_instance_attr(name_at(i.arg))) return;
   emit(OpKind::set_attr, {top(), top(1)}, {.name = name_index(name_at(i.arg))});
   pop();
   pop();

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "hook/attributes.h"
 #include "hook/hook.h"
 #include "replay/live_trace.h"
 #include "trace/recorder/instructions.h"
@@ -135,8 +136,9 @@ class Recorder final : public hook::Watcher {
   PyObject* result() const;  // live top of the stack after the instruction
 
   // -- what is known of values (knowledge.cc)
-  bool know(ValueId v, PyObject* live);        // exact type of a builtin value: guards it; false: type not one of those
-  bool know_array(ValueId v, PyObject* live);  // array facts: guards them
+  bool know(ValueId v, PyObject* live);           // exact type of a builtin value: guards it; false: type not one of those
+  bool know_iterator(ValueId v, PyObject* live);  // its next runs no code of the user's: guards that
+  bool know_array(ValueId v, PyObject* live);     // array facts: guards them
   bool is(ValueId v, PyTypeObject* type) const { return v >= 0 && info_[v].type == type; }
   void set_type(ValueId v, PyTypeObject* type) { info_[v].type = type; }
   bool is_constant_dtype(ValueId v, PyObject* live) const;
@@ -172,6 +174,14 @@ class Recorder final : public hook::Watcher {
                       std::vector<ValueId>* locals);
   void load_global(const Instr& instr, bool push_null);
   void get_attr(PyObject* name, bool method);
+  bool module_attr(PyObject* name, bool method);
+  bool plain_attr(PyObject* name, bool method);
+  bool instance_attr(PyObject* name, bool method);
+  bool set_instance_attr(PyObject* name);
+  bool ordinary_attr(PyObject* live, PyObject* name, dalsegno_attribute* attribute, std::string* path);
+  ValueId emit_attr(OpKind kind, std::initializer_list<ValueId> inputs, const dalsegno_attribute& attribute, const std::string& path,
+                    uint32_t flags);
+  void push_loaded(ValueId callable, ValueId self, bool method);
   void finish_array(const Instr& instr);
   void finish_branch(const Instr& instr);
   void finish_for_iter(const Instr& instr);
@@ -184,6 +194,7 @@ class Recorder final : public hook::Watcher {
   void set_paths(Frame& frame, PyFunctionObject* live, const std::string& code_path);
   std::string globals_path(PyObject* globals) const;
   std::string path_by_name(PyObject* object) const;
+  std::string path_within(PyObject* globals, const std::string& qualified_name, PyObject* object) const;
   static const Handler* handlers();
 
   Options options_;

@@ -1,0 +1,140 @@
+/* See attributes.h. Objects/dictobject.c and Objects/object.c of the three versions say how instances keep their attributes: in an array of
+   values, whose names are the type's shared keys, until somebody asks for the dict; in the dict then, or from the start. */
+#ifndef Py_BUILD_CORE
+#define Py_BUILD_CORE 1
+#endif
+#include "hook/attributes.h"
+
+#include <Python.h>
+
+#include "internal/pycore_dict.h"
+#include "internal/pycore_object.h"
+
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+
+/* The array of an object whose type manages its dict, or NULL with the dict, if there is one, in *dict (borrowed). */
+static inline PyObject** managed_values(PyObject* object, PyObject** dict) {
+  *dict = NULL;
+#if PY_VERSION_HEX >= 0x030d0000
+  *dict = (PyObject*)_PyObject_GetManagedDict(object);
+  if (*dict != NULL || !PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_INLINE_VALUES)) return NULL;
+  PyDictValues* values = _PyObject_InlineValues(object);
+  return values->valid ? values->values : NULL;
+#elif PY_VERSION_HEX >= 0x030c0000
+  PyDictOrValues either = *_PyObject_DictOrValuesPointer(object);
+  if (_PyDictOrValues_IsValues(either)) return _PyDictOrValues_GetValues(either)->values;
+  *dict = _PyDictOrValues_GetDict(either);
+  return NULL;
+#else
+  PyDictValues* values = *_PyObject_ValuesPointer(object);
+  if (values != NULL) return values->values;
+  *dict = *_PyObject_ManagedDictPointer(object);
+  return NULL;
+#endif
+}
+
+static inline PyObject** values_of(PyObject* object, PyObject** dict) {
+  if (LIKELY(PyType_HasFeature(Py_TYPE(object), Py_TPFLAGS_MANAGED_DICT))) return managed_values(object, dict);
+  PyObject** pointer = _PyObject_GetDictPtr(object);
+  *dict = pointer == NULL ? NULL : *pointer;
+  return NULL;
+}
+
+static inline PyDictKeysObject* shared_keys(PyTypeObject* type) { return ((PyHeapTypeObject*)type)->ht_cached_keys; }
+
+/* The names that a class's instances share belong to it for good and are only ever added to. */
+static void look_for_index(PyTypeObject* type, PyObject* name, dalsegno_attribute_cache* cache) {
+  PyDictKeysObject* keys = shared_keys(type);
+  cache->index = -1;
+  cache->entries = 0;
+  if (keys == NULL || !DK_IS_UNICODE(keys)) return;
+  PyDictUnicodeEntry* entries = DK_UNICODE_ENTRIES(keys);
+  cache->entries = keys->dk_nentries;
+  for (Py_ssize_t i = 0; i < cache->entries && cache->index < 0; i++) {
+    PyObject* key = entries[i].me_key;
+    if (key == name || (key != NULL && PyUnicode_Compare(key, name) == 0)) cache->index = i;
+  }
+}
+
+static int class_gives_now(const dalsegno_attribute* a, int ordinary, dalsegno_attribute_cache* cache) {
+  if (!ordinary || _PyType_Lookup(a->type, a->name) != a->found) return 0;
+  /* The look-up gave the type a version, if it has any left to give. */
+  const int has_version = PyType_HasFeature(a->type, Py_TPFLAGS_VALID_VERSION_TAG) && a->type->tp_version_tag != 0;
+  cache->version = has_version ? (uint64_t)a->type->tp_version_tag + 1 : 0;
+  look_for_index(a->type, a->name, cache);
+  return 1;
+}
+
+/* A type that is changed loses its version, and never gets an old one again. */
+static inline int same_class(PyObject* object, const dalsegno_attribute* a, const dalsegno_attribute_cache* cache) {
+  return Py_TYPE(object) == a->type && (uint64_t)a->type->tp_version_tag + 1 == cache->version;
+}
+
+static int class_gives(PyObject* object, const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
+  if (LIKELY(same_class(object, a, cache))) return 1;
+  return Py_TYPE(object) == a->type && class_gives_now(a, a->type->tp_getattro == PyObject_GenericGetAttr, cache);
+}
+
+static int class_lets_set(PyObject* object, const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
+  if (LIKELY(same_class(object, a, cache))) return 1;
+  return Py_TYPE(object) == a->type && class_gives_now(a, a->type->tp_setattro == PyObject_GenericSetAttr, cache);
+}
+
+/* Where the value stands; NULL: the class's instances have no place for it yet. */
+static inline PyObject** place_in(PyObject** values, PyObject* object, const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
+  if (LIKELY(cache->index >= 0)) return &values[cache->index];
+  PyDictKeysObject* keys = shared_keys(Py_TYPE(object));
+  if (keys == NULL || keys->dk_nentries == cache->entries) return NULL;
+  look_for_index(a->type, a->name, cache);
+  return cache->index >= 0 ? &values[cache->index] : NULL;
+}
+
+/* A dict that has str for keys alone compares nothing else with a name. */
+static int has_only_names(PyObject* dict) { return DK_IS_UNICODE(((PyDictObject*)dict)->ma_keys); }
+
+/* Borrowed. */
+static PyObject* find_in_dict(PyObject* dict, PyObject* name) {
+  PyObject* found = PyDict_GetItemWithError(dict, name);
+  if (found == NULL) PyErr_Clear();
+  return found;
+}
+
+PyObject* dalsegno_own_attribute(PyObject* object, const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
+  PyObject* dict;
+  if (!class_gives(object, a, cache)) return NULL;
+  PyObject** values = values_of(object, &dict);
+  if (LIKELY(values != NULL)) {
+    PyObject** place = place_in(values, object, a, cache);
+    return place == NULL ? NULL : Py_XNewRef(*place);
+  }
+  return dict != NULL && has_only_names(dict) ? Py_XNewRef(find_in_dict(dict, a->name)) : NULL;
+}
+
+int dalsegno_has_class_attribute(PyObject* object, const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
+  PyObject* dict;
+  if (!class_gives(object, a, cache)) return 0;
+  PyObject** values = values_of(object, &dict);
+  if (LIKELY(values != NULL)) {
+    PyObject** place = place_in(values, object, a, cache);
+    return place == NULL || *place == NULL;
+  }
+  return dict == NULL || (has_only_names(dict) && find_in_dict(dict, a->name) == NULL);
+}
+
+int dalsegno_replace_own_attribute(PyObject* object, const dalsegno_attribute* a, PyObject* value, dalsegno_attribute_cache* cache) {
+  PyObject* dict;
+  if (!class_lets_set(object, a, cache)) return 0;
+  PyObject** values = values_of(object, &dict);
+  if (LIKELY(values != NULL)) {
+    PyObject** place = place_in(values, object, a, cache);
+    if (place == NULL || *place == NULL) return 0;
+    PyObject* old = *place;
+    *place = Py_NewRef(value);
+    Py_DECREF(old);
+    return 1;
+  }
+  if (dict == NULL || !has_only_names(dict) || find_in_dict(dict, a->name) == NULL) return 0;
+  if (PyDict_SetItem(dict, a->name, value) == 0) return 1;
+  PyErr_Clear();
+  return 0;
+}

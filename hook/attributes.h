@@ -1,0 +1,35 @@
+/* Attributes that instances keep themselves, found by what their class was like before. Runs no code of the user's and sets no exception.
+   CPython's headers for this are C only, and so is this interface. `name` is interned; `cache` belongs to the place in the trace that asks
+   for this name of this class, and is zeroed to begin with. All functions need the GIL. A few ns while the class stays as it is.
+
+   They all ask first: is the object's type `type`, does that leave attributes to object's own __getattribute__ (for setting: __setattr__),
+   and does looking `name` up in it and its bases give `found` (NULL: nothing)? */
+#pragma once
+#include <Python.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  uint64_t version; /* of the class, plus 1; 0: none seen */
+  Py_ssize_t index; /* of the name among those that the class's instances share; -1: not among the first `entries` */
+  Py_ssize_t entries;
+} dalsegno_attribute_cache;
+
+typedef struct {
+  PyTypeObject* type;
+  PyObject* name;
+  PyObject* found; /* borrowed */
+} dalsegno_attribute;
+
+/* The attribute that the object keeps itself: a new reference. NULL: the class is another, it keeps none, or only user's code could tell.
+ */
+PyObject* dalsegno_own_attribute(PyObject* object, const dalsegno_attribute* attribute, dalsegno_attribute_cache* cache);
+/* Whether it keeps none, so that it is the class's. 0 also if the class is another, or only user's code could tell. */
+int dalsegno_has_class_attribute(PyObject* object, const dalsegno_attribute* attribute, dalsegno_attribute_cache* cache);
+/* Gives an attribute that it keeps another value. 0: nothing was done, as the class is another, it keeps none, or it cannot be told. */
+int dalsegno_replace_own_attribute(PyObject* object, const dalsegno_attribute* attribute, PyObject* value, dalsegno_attribute_cache* cache);
+
+#ifdef __cplusplus
+}
+#endif

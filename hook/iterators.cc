@@ -1,0 +1,107 @@
+// Which iterators run nothing but C code of the interpreter's own, and the layouts of those that hold others.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "hook/frame_access.h"
+
+namespace dalsegno::hook {
+namespace {
+
+// The beginnings of enumobject, reversedobject (Objects/enumobject.c) and zipobject (Python/bltinmodule.c); the same in all versions.
+struct Holder {
+  PyObject ob_base;
+  Py_ssize_t number;
+  PyObject* inner;  // enumerate: an iterator; reversed: a sequence, or null; zip: a tuple of iterators
+};
+
+std::vector<PyTypeObject*> g_own;                             // iterators over what the interpreter holds itself
+bool g_enumerate = false, g_reversed = false, g_zip = false;  // the layout is this interpreter's
+
+constexpr const char* kIterables[] = {"b''",
+                                      "bytearray()",
+                                      "''",
+                                      "'\\xe9'",
+                                      "'\\u20ac'",
+                                      "{}",
+                                      "{}.values()",
+                                      "{}.items()",
+                                      "reversed({})",
+                                      "reversed({}.values())",
+                                      "reversed({}.items())",
+                                      "set()",
+                                      "[]",
+                                      "reversed([])",
+                                      "()",
+                                      "range(0)",
+                                      "range(1 << 70)"};
+
+PyObject* inner_of(PyObject* holder) { return reinterpret_cast<Holder*>(holder)->inner; }
+
+// Where a type stands that was found before: most loops ask for the same few.
+PyTypeObject*& found_before(PyTypeObject* type) {
+  static std::array<PyTypeObject*, 64> table{};
+  return table[reinterpret_cast<uintptr_t>(type) / sizeof(PyTypeObject) % table.size()];
+}
+
+bool is_own(PyTypeObject* type) {
+  PyTypeObject*& slot = found_before(type);
+  if (slot == type) [[likely]]
+    return true;
+  if (std::find(g_own.begin(), g_own.end(), type) == g_own.end()) return false;
+  slot = type;
+  return true;
+}
+
+bool is_plain_sequence(PyObject* o) {
+  return PyTuple_CheckExact(o) || PyList_CheckExact(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyByteArray_CheckExact(o);
+}
+
+PyObject* evaluate(const char* text) {
+  PyObject* space = PyDict_New();
+  if (space == nullptr || PyDict_SetItemString(space, "__builtins__", PyEval_GetBuiltins()) < 0) return nullptr;
+  PyObject* value = PyRun_String(text, Py_eval_input, space, space);
+  Py_DECREF(space);
+  return value;
+}
+
+// Is what stands in the place of `inner` an object of this type?
+bool holds(const char* text, PyTypeObject* type, PyTypeObject* inner) {
+  PyObject* made = evaluate(text);
+  const bool same = made != nullptr && Py_IS_TYPE(made, type) && type->tp_basicsize >= static_cast<Py_ssize_t>(sizeof(Holder)) &&
+                    inner_of(made) != nullptr && Py_IS_TYPE(inner_of(made), inner);
+  Py_XDECREF(made);
+  return same;
+}
+
+}  // namespace
+
+bool init_iterators() {
+  for (const char* text : kIterables) {
+    PyObject* iterable = evaluate(text);
+    PyObject* iterator = iterable != nullptr ? PyObject_GetIter(iterable) : nullptr;
+    Py_XDECREF(iterable);
+    if (iterator == nullptr) return false;
+    if (!is_own(Py_TYPE(iterator))) g_own.push_back(Py_TYPE(iterator));
+    Py_DECREF(iterator);
+  }
+  g_enumerate = holds("enumerate(())", &PyEnum_Type, &PyTupleIter_Type);
+  g_reversed = holds("reversed(((),))", &PyReversed_Type, &PyTuple_Type);
+  g_zip = holds("zip((), ())", &PyZip_Type, &PyTuple_Type);
+  return true;
+}
+
+bool quiet_iterator(PyObject* iterator) {
+  PyTypeObject* type = Py_TYPE(iterator);
+  if (is_own(type)) return true;
+  if (type == &PyEnum_Type) return g_enumerate && quiet_iterator(inner_of(iterator));
+  if (type == &PyReversed_Type) return g_reversed && (inner_of(iterator) == nullptr || is_plain_sequence(inner_of(iterator)));
+  if (type != &PyZip_Type || !g_zip || inner_of(iterator) == nullptr) return false;
+  PyObject* inner = inner_of(iterator);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inner); i++) {
+    if (!quiet_iterator(PyTuple_GET_ITEM(inner, i))) return false;
+  }
+  return true;
+}
+
+}  // namespace dalsegno::hook
