@@ -190,7 +190,7 @@ def test_trouble_in_a_smaller_part_is_noticed():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_one_element_of_a_strided_view(dtype):
-    """NumPy hands the stride to its inner loops even then: arctan2 of float32 rounds another way where it is not the item's size."""
+    """NumPy hands inner loops the stride even then: by it, arctan2 of float32 rounds one way or another."""
     x = np.array([2.5, 9.0], dtype)
     views = [x[:1], x[::2], x[:1][::-1], x.reshape(2, 1)[:1], x[:1].reshape(1, 1)[::-1]]
     for name in ("arctan2", "power", "divide", "hypot"):
