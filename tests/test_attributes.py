@@ -151,7 +151,7 @@ CHANGES = {
     "a property": "type(o).x = property(lambda self: 5.0, lambda self, value: None)",
     "a property in the base": "Base.n = property(lambda self: 5, lambda self, value: seen.append(value))",
     "__getattr__": "type(o).__getattr__ = lambda self, name: 'asked'\ndel o.x",
-    "__getattribute__": "type(o).__getattribute__ = lambda o, name: 1 if name == 'x' else object.__getattribute__(o, name)",
+    "__getattribute__": "type(o).__getattribute__ = lambda o, n: 1 if n == 'x' else object.__getattribute__(o, n)",
     "__setattr__": "type(o).__setattr__ = lambda self, name, value: seen.append((name, value))",
     "the class itself": "o.__class__ = Other",
     "the bases": "Derived.__bases__ = (Other,)",
