@@ -103,6 +103,7 @@ class Lowering {
   void release(const std::vector<ValueId>& values);
   const std::vector<int32_t>& list(std::vector<int32_t> regs);
   bool quiet(const Op& op) const { return (op.flags & kQuiet) != 0; }
+  bool forgets(const Op& op) const { return !quiet(op) && !(op.flags & kKeepsFacts) && op.fn == ArrayFn::none; }
   bool pure(const Op& op) const { return (op.flags & kQuiet) && (op.flags & kPure); }
 
   // -- lower_groups.cc

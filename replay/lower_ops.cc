@@ -150,7 +150,7 @@ Step Lowering::python_step(const Op& o, ValueId i) {
 void Lowering::emit_python(const Op& o, ValueId i) {
   push(python_step(o, i));
   if (op_has_result(o.kind)) defined(i);
-  if (!quiet(o) && o.fn == ArrayFn::none) forget_facts();
+  if (forgets(o)) forget_facts();
 }
 
 // `s + t` whose left operand dies at once: appended in place, as the interpreter does.
@@ -240,7 +240,7 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
   s.c = loc(index).obj;
   push(s);
   defined(i);
-  if (!quiet(o)) forget_facts();
+  if (forgets(o)) forget_facts();
 }
 
 void Lowering::emit_set_item(const Op& o, ValueId i) {
@@ -256,7 +256,7 @@ void Lowering::emit_set_item(const Op& o, ValueId i) {
   s.c = loc(index).obj;
   s.other = item;
   push(s);
-  if (!quiet(o)) forget_facts();
+  if (forgets(o)) forget_facts();
 }
 
 // The item of a range is wanted unboxed: its object register stays null until it is boxed.
@@ -275,7 +275,7 @@ void Lowering::emit_iter_next(const Op& o, ValueId i) {
   }
   push(s);
   if (o.imm == 1) defined(i);
-  if (!quiet(o)) forget_facts();
+  if (forgets(o)) forget_facts();
 }
 
 // ---- guards --------------------------------------------------------------------------------------------------------------------

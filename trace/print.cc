@@ -89,6 +89,7 @@ std::string flags_text(uint32_t flags) {
   if (flags & kQuiet) add(&text, "quiet");
   if (flags & kPure) add(&text, "pure");
   if (flags & kReads) add(&text, "reads");
+  if (flags & kKeepsFacts) add(&text, "keeps facts");
   return text;
 }
 

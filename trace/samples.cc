@@ -134,7 +134,7 @@ class Generator {
     if ((rule.needs & kObject2) || chance(20)) op.object2 = object();
     if ((rule.needs & kName) || chance(20)) op.name = name();
     if ((rule.needs & kFacts) || chance(20)) op.facts = facts();
-    op.flags = static_cast<uint32_t>(pick(0, 7));
+    op.flags = static_cast<uint32_t>(pick(0, 15));
     op.line = pick(0, 10000);
     op.depth = pick(0, 3);
     if (!op_has_result(op.kind) || op.facts < 0) return;

@@ -47,9 +47,10 @@ struct ArrayFacts {
 };
 
 enum OpFlags : uint32_t {
-  kQuiet = 1,  // with its guards, runs no code of the user's, sees no frame, warns nothing: needs no linked frames
-  kPure = 2,   // has no effect: may be left out, repeated, or done while array ops wait
-  kReads = 4,  // reads memory of arrays, but changes nothing
+  kQuiet = 1,       // with its guards, runs no code of the user's, sees no frame, warns nothing: needs no linked frames
+  kPure = 2,        // has no effect: may be left out, repeated, or done while array ops wait
+  kReads = 4,       // reads memory of arrays, but changes nothing
+  kKeepsFacts = 8,  // not quiet, as it may warn or raise, but what was known of values before it holds after it too
 };
 
 struct Op {

@@ -137,7 +137,7 @@ class Verifier {
                     absent_or_in_range(op.name, t_.names.size()) && absent_or_in_range(op.facts, t_.facts.size()) &&
                     absent_or_in_range(op.snapshot, t_.snapshots.size()) && absent_or_in_range(op.exit_snapshot, t_.snapshots.size());
     if (!ok) return fail_op(i, "index out of range");
-    if (op.flags > (kQuiet | kPure | kReads)) return fail_op(i, "unknown flags");
+    if (op.flags > (kQuiet | kPure | kReads | kKeepsFacts)) return fail_op(i, "unknown flags");
     if (op.depth < 0) return fail_op(i, "negative depth");
     return true;
   }

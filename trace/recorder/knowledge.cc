@@ -85,6 +85,7 @@ bool Recorder::safe_index(ValueId v, PyObject* live) {
 
 void Recorder::unknown_code() {
   world_dirty_ = true;
+  forgot_ = true;
   ++epoch_;
 }
 

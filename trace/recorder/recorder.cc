@@ -185,6 +185,7 @@ void Recorder::begin(const Instr& instr) {
   last_offset_ = view_->offset;
   finisher_ = nullptr;
   returning_ = false;
+  forgot_ = false;
   call_ = PendingCall{};
   successors_[0] = instr.next;
   successors_[1] = -1;
@@ -204,8 +205,17 @@ void Recorder::begin(const Instr& instr) {
 
 void Recorder::commit() {
   if (finisher_) (this->*finisher_)(*pending_);
+  if (recording_ && !forgot_) keep_facts();
   if (recording_ && !abort_) release_dead();
   if (recording_ && abort_) end_with_leave(abort_reason_);
+}
+
+// What the instruction did may have warned, no more.
+void Recorder::keep_facts() {
+  for (size_t i = check_.ops; i < trace_->data.ops.size(); ++i) {
+    Op& op = trace_->data.ops[i];
+    if (!(op.flags & kQuiet)) op.flags |= kKeepsFacts;
+  }
 }
 
 void Recorder::enter_frame(const hook::FrameView& view) {

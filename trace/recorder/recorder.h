@@ -99,6 +99,7 @@ class Recorder final : public hook::Watcher {
   void step(const hook::FrameView& view);
   void begin(const Instr& instr);
   void commit();
+  void keep_facts();
   void checkpoint();
   void rollback();
   void end_with_leave(Reason reason);
@@ -211,6 +212,7 @@ class Recorder final : public hook::Watcher {
   std::unordered_map<std::string, int> name_index_;
   std::unordered_map<PyCodeObject*, std::shared_ptr<CodeInfo>> codes_;
   int epoch_ = 0;             // of array facts
+  bool forgot_ = false;       // the instruction being recorded has run code nothing is known of
   bool world_dirty_ = false;  // unknown code ran since folded globals were last checked
   bool recording_ = false;
   bool lost_ = false;   // events may have been missed: nothing is kept
