@@ -45,8 +45,12 @@ inline void set_next(Frame* frame, int offset) {
 #endif
 }
 
-// The frame is executing the instruction at `offset`: what f_lasti, f_lineno and tracebacks show.
+// Where the instruction itself stands that begins at `offset`, behind its EXTENDED_ARG, KW_NAMES and PRECALL.
+int executing_offset(PyCodeObject* code, int offset);
+
+// The frame is executing the instruction that begins at `offset`: what f_lasti, positions and tracebacks show.
 inline void set_executing(Frame* frame, int offset) {
+  offset = executing_offset(code_of(frame), offset);
 #if DALSEGNO_PY313
   frame->instr_ptr = _PyCode_CODE(code_of(frame)) + offset;
 #else

@@ -1,4 +1,5 @@
 // The rest: range iterators, the handled exception, and whether this interpreter is one that the hooks were made for.
+#include <opcode.h>
 #include <pthread.h>
 
 #include "hook/frame_access.h"
@@ -81,6 +82,28 @@ bool check_interpreter() {
 #ifdef Py_GIL_DISABLED
 #error "dalsegno needs a build of CPython with the GIL"
 #endif
+
+int executing_offset(PyCodeObject* code, int offset) {
+  PyObject* bytes = PyCode_GetCode(code);  // made once and kept by the code object
+  if (bytes == nullptr) {
+    PyErr_Clear();
+    return offset;
+  }
+  const auto* units = reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(bytes));
+  for (const Py_ssize_t n = PyBytes_GET_SIZE(bytes) / 2; offset + 2 < n; ++offset) {
+    const int opcode = units[2 * offset];
+    bool prefix = opcode == EXTENDED_ARG;
+#ifdef KW_NAMES
+    prefix = prefix || opcode == KW_NAMES;
+#endif
+#ifdef PRECALL
+    if (opcode == PRECALL) prefix = true, ++offset;  // it has an inline cache
+#endif
+    if (!prefix) break;
+  }
+  Py_DECREF(bytes);
+  return offset;
+}
 
 int range_next(PyObject* iterator, int64_t* out) {
   if (!Py_IS_TYPE(iterator, &PyRangeIter_Type) || !g_range_known) return -1;

@@ -70,6 +70,7 @@ PyObject* leave_frame(PyThreadState* thread, Frame* frame) {
 // is past the instruction's first unit by then. Where both units have the same handler, the evaluator does all the work; elsewhere
 // its unwinding is done here.
 PyObject* throw_into(PyThreadState* thread, Frame* frame, int offset) {
+  offset = executing_offset(code_of(frame), offset);
   set_executing(frame, offset);
   const Handler handler = find_handler(code_of(frame), offset);
   if (handler == find_handler(code_of(frame), offset - 1)) return _PyEval_EvalFrameDefault(thread, frame, 1);

@@ -430,3 +430,59 @@ def test_an_exception_in_a_segment_leaves_effects_before_it_done():
 
     good, bad = np.ones(3), np.ones(4)
     check(work, (np.arange(3.0), good, []), (np.arange(3.0), bad, []), (np.arange(3.0), good, []))
+
+
+def test_a_method_call_with_keywords_raises_where_it_stands():
+    """KW_NAMES and PRECALL stand before the CALL, and at the method's place in the source, not at the call's."""
+
+    def calls(a, axis):
+        return (
+            a
+            .mean(
+                axis=axis,
+                keepdims=bool(
+                    axis
+                ),
+            )
+        )  # fmt: skip
+
+    check(calls, (np.ones(3), 0), (np.array(2), 0), (np.ones(3), 7), (np.ones((2, 3)), 1))
+
+    def shows(a):
+        seen.append(a.shown(
+            step=1,
+            **more,
+        ))  # fmt: skip
+        return a.shown(
+            step=2,
+        )
+
+    class Shows:
+        def shown(self, step):
+            frame = sys._getframe(1)
+            return step, frame.f_lineno - frame.f_code.co_firstlineno
+
+    seen: list[object] = []
+    more: dict[str, object] = {}
+    check(shows, (Shows(),), rounds=6)
+
+
+def test_a_call_with_many_keywords_raises_where_it_stands():
+    """EXTENDED_ARG stands before instructions with large arguments."""
+    names = [f"k{i}" for i in range(300)]
+    check_source(
+        f"""
+        class C:
+            def m(self, **kw):
+                raise ValueError(len(kw))
+        def entry():
+            c = C()
+            try:
+                return c.m(
+                    {", ".join(f"{n}={i}" for i, n in enumerate(names))})
+            except ValueError as e:
+                return e.__traceback__.tb_lasti, e.__traceback__.tb_lineno, list(entry.__code__.co_positions())[e.__traceback__.tb_lasti // 2]
+        """.replace("entry.__code__", "sys._getframe().f_code").replace("class C", "import sys\n        class C"),
+        "def calls():\n    for _ in range(5):\n        yield (), {}\n",
+        engines=("recording", "stepped"),
+    )
