@@ -281,10 +281,11 @@ void Lowering::emit_iter_next(const Op& o, ValueId i) {
 // ---- guards --------------------------------------------------------------------------------------------------------------------
 
 void Lowering::emit_guard(const Op& o, ValueId i) {
-  int32_t reg = o.n_inputs ? boxed(in(o)[0], o, i) : -1;
+  int32_t reg = o.n_inputs ? boxed(in(o)[0], o, i) : -1, other = o.n_inputs > 1 ? boxed(in(o)[1], o, i) : -1;
   Step s = base(o, i);
   s.fn = guard_step(o.kind);
   s.a = reg;
+  s.b = other;
   if (o.kind == OpKind::guard_function) s.name = object(o.imm);
   push(s);
 }
@@ -427,6 +428,7 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::guard_function, &Lowering::emit_guard},
       {OpKind::guard_defaults, &Lowering::emit_guard},
       {OpKind::guard_quiet_iterator, &Lowering::emit_guard},
+      {OpKind::guard_quiet_lookup, &Lowering::emit_guard},
       {OpKind::guard_world, &Lowering::emit_guard_world},
       {OpKind::own_attr, &Lowering::emit_attribute},
       {OpKind::class_attr, &Lowering::emit_attribute},

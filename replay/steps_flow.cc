@@ -1,4 +1,5 @@
 // Steps that do python ops through their Exec, iterate, release, and end a trace.
+#include "hook/lookups.h"
 #include "replay/program.h"
 
 namespace dalsegno::replay {
@@ -57,10 +58,10 @@ const Step* step_set_attr(const Step* s, Reg* r, Machine& m) {
   return step_exec(s, r, m);
 }
 
-// Dicts with str keys cannot run unknown code: no frames are needed for them.
+// A str looked up among str runs no code of the user's: no frames are needed.
 const Step* step_get_item(const Step* s, Reg* r, Machine& m) {
   PyObject *o = r[s->a].o, *key = r[s->b].o;
-  if (PyDict_CheckExact(o) && PyUnicode_CheckExact(key)) {
+  if (PyDict_CheckExact(o) && PyUnicode_CheckExact(key) && (s->link < 0 || dalsegno_quiet_lookup(o, key))) {
     if (PyObject* v = PyDict_GetItemWithError(o, key)) {
       r[s->dst].o = Py_NewRef(v);
       return s + 1;

@@ -1,6 +1,7 @@
 // Guards: a step goes on if the fact holds, else it leaves.
 #include <array>
 
+#include "hook/lookups.h"
 #include "replay/program.h"
 
 namespace dalsegno::replay {
@@ -21,6 +22,7 @@ const Step* guard_false(const Step* s, Reg* r, Machine& m) { return verdict(r[s-
 const Step* guard_is(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o == s->object, s, m); }
 const Step* guard_is_not(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o != s->object, s, m); }
 const Step* guard_quiet_iterator(const Step* s, Reg* r, Machine& m) { return verdict(hook::quiet_iterator(r[s->a].o), s, m); }
+const Step* guard_quiet_lookup(const Step* s, Reg* r, Machine& m) { return verdict(dalsegno_quiet_lookup(r[s->a].o, r[s->b].o), s, m); }
 const Step* guard_world(const Step* s, Reg*, Machine& m) { return verdict(m.program->world_holds(), s, m); }
 
 const Step* guard_array(const Step* s, Reg* r, Machine& m) {
@@ -64,6 +66,7 @@ constexpr Row kGuards[] = {
     {OpKind::guard_world, guard_world},
     {OpKind::guard_defaults, guard_defaults},
     {OpKind::guard_quiet_iterator, guard_quiet_iterator},
+    {OpKind::guard_quiet_lookup, guard_quiet_lookup},
 };
 
 }  // namespace

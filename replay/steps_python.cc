@@ -63,6 +63,17 @@ bool cell_delete(const Step& s, Reg* r) { return PyCell_Check(A) && PyCell_GET(A
 
 // -- attributes and items
 bool get_attr(const Step& s, Reg* r) { return give(s, r, PyObject_GetAttr(A, s.name)); }
+bool load_special(const Step& s, Reg* r) {  // _PyObject_LookupSpecial
+  PyTypeObject* type = Py_TYPE(A);
+  PyObject* found = _PyType_Lookup(type, s.name);
+  if (!found) return false;
+  descrgetfunc bind = Py_TYPE(found)->tp_descr_get;
+  Py_INCREF(found);
+  if (!bind) return give(s, r, found);
+  PyObject* bound = bind(found, A, reinterpret_cast<PyObject*>(type));
+  Py_DECREF(found);
+  return give(s, r, bound);
+}
 bool set_attr(const Step& s, Reg* r) { return PyObject_SetAttr(A, s.name, B) == 0; }
 bool del_attr(const Step& s, Reg* r) { return PyObject_SetAttr(A, s.name, nullptr) == 0; }
 bool get_item(const Step& s, Reg* r) { return give(s, r, PyObject_GetItem(A, B)); }
@@ -134,10 +145,10 @@ constexpr Row kRows[] = {
 #define ROW(name) \
   { OpKind::name, name }
     ROW(load_global), ROW(store_global), ROW(delete_global), ROW(func_closure), ROW(func_default), ROW(func_kwdefault), ROW(cell_new),
-    ROW(cell_get),    ROW(cell_set),     ROW(cell_delete),   ROW(get_attr),     ROW(set_attr),     ROW(del_attr),       ROW(get_item),
-    ROW(set_item),    ROW(del_item),     ROW(binary),        ROW(inplace),      ROW(unary),        ROW(compare),        ROW(contains),
-    ROW(is_),         ROW(truth),        ROW(not_),          ROW(get_len),      ROW(call),         ROW(call_ex),        ROW(method_func),
-    ROW(method_self), ROW(convert),      ROW(format),        ROW(get_iter),     ROW(tuple_item),
+    ROW(cell_get),    ROW(cell_set),     ROW(cell_delete),   ROW(get_attr),     ROW(load_special), ROW(set_attr),       ROW(del_attr),
+    ROW(get_item),    ROW(set_item),     ROW(del_item),      ROW(binary),       ROW(inplace),      ROW(unary),          ROW(compare),
+    ROW(contains),    ROW(is_),          ROW(truth),         ROW(not_),         ROW(get_len),      ROW(call),           ROW(call_ex),
+    ROW(method_func), ROW(method_self),  ROW(convert),       ROW(format),       ROW(get_iter),     ROW(tuple_item),
 #undef ROW
 };
 

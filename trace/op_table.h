@@ -30,12 +30,14 @@
   X(guard_function, 1, 0, "function v has code `object` and the globals dict imm (object)")                                                \
   X(guard_defaults, 1, 0, "function v has imm positional defaults")                                                                        \
   X(guard_quiet_iterator, 1, 0, "the next of iterator v runs no code of the user's (hook::quiet_iterator)")                                \
+  X(guard_quiet_lookup, 2, 0, "looking plain v1 up in exact dict or set v0 runs no code of the user's (hook/lookups.h)")                   \
   X(guard_world, 0, 0, "no folded global changed")                                                                                         \
   /* ---- python ops */                                                                                                                    \
   X(get_attr, 1, 1, "v.name")                                                                                                              \
   X(own_attr, 1, 1, "v.name, kept by v itself. Class `object`, in which name is `object2` or (-1) nothing; otherwise leaves")              \
   X(class_attr, 1, 0, "v has no attribute name of its own. Class `object`, in which name is `object2`; otherwise leaves")                  \
   X(set_own_attr, 2, 0, "v0.name = v1, kept by v0 itself and there already. Class as in own_attr; otherwise leaves")                       \
+  X(load_special, 1, 1, "name of type(v), bound to v: __enter__ and the like; missing: leaves")                                            \
   X(set_attr, 2, 0, "v0.name = v1")                                                                                                        \
   X(del_attr, 1, 0, "del v.name")                                                                                                          \
   X(get_item, 2, 1, "v0[v1]")                                                                                                              \

@@ -23,5 +23,5 @@
       X(GET_ITER) X(FOR_ITER) X(JUMP_FORWARD) X(JUMP_BACKWARD) X(JUMP_BACKWARD_NO_INTERRUPT) X(POP_JUMP_IF_TRUE) X(POP_JUMP_IF_FALSE)      \
           X(POP_JUMP_IF_NONE) X(POP_JUMP_IF_NOT_NONE) X(JUMP_IF_TRUE_OR_POP)                                                               \
               X(JUMP_IF_FALSE_OR_POP) /* exceptions: name the reason the recording ends */                                                 \
-      X(RAISE_VARARGS) X(RERAISE) X(PUSH_EXC_INFO) X(POP_EXCEPT) X(CHECK_EXC_MATCH) X(EXTENDED_ARG)
+      X(BEFORE_WITH) X(RAISE_VARARGS) X(RERAISE) X(PUSH_EXC_INFO) X(POP_EXCEPT) X(CHECK_EXC_MATCH) X(EXTENDED_ARG)
 // clang-format on

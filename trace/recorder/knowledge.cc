@@ -1,4 +1,5 @@
 // What is known of values while recording: guards that establish it, and what makes it stale.
+#include "hook/lookups.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/numpy_api.h"
 #include "trace/recorder/recorder.h"
@@ -36,6 +37,14 @@ bool Recorder::know_iterator(ValueId v, PyObject* live) {
   if (know(v, live)) return !PyCell_Check(live);
   if (!live || info_[v].slots < 0 || !hook::quiet_iterator(live)) return false;
   emit(OpKind::guard_quiet_iterator, {v}, {.flags = kQuiet | kPure});
+  return true;
+}
+
+bool Recorder::know_lookup(ValueId container, PyObject* live, ValueId key, PyObject* live_key) {
+  if (!live || !live_key || !know(key, live_key) || !simple(key)) return false;
+  if (info_[container].object) return true;  // a constant of the code: a set of literals
+  if (!dalsegno_quiet_lookup(live, live_key)) return false;
+  emit(OpKind::guard_quiet_lookup, {container, key}, {.flags = kQuiet | kPure | kReads});
   return true;
 }
 

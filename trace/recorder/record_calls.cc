@@ -163,6 +163,9 @@ void Recorder::call_python(const Instr& instr, ValueId func, PyFunctionObject* l
   successors_[0] = -2;  // the next event is in the new frame; anything else ends the recording
 }
 
+// dict.get
+static bool looks_up(PyObject* callee) { return Py_IS_TYPE(callee, &PyMethodDescr_Type) && PyDescr_TYPE(callee) == &PyDict_Type; }
+
 // np.float32, float, a dtype object: as argument of a NumPy function, data and not code.
 bool Recorder::is_constant_dtype(ValueId v, PyObject* live) const {
   return live && info_[v].object && (PyType_Check(live) || PyArray_DescrCheck(live));
@@ -195,6 +198,7 @@ void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::ve
   pending_fn_ = ArrayFn::none;
   switch (facts.kind) {
     case CalleeKind::quiet:
+      if (quiet_args && looks_up(live) && args.size() > 1) quiet_args = know_lookup(args[0], live_args[0], args[1], live_args[1]);
       if (quiet_args && !kwnames) flags = kQuiet | kReads, unknown = false;
       break;
     case CalleeKind::quiet_write:
@@ -243,6 +247,20 @@ void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::ve
              PyCFunction_Check(live) && !std::strcmp(reinterpret_cast<PyCFunctionObject*>(live)->m_ml->ml_name, "abs")) {
     set_type(v, &PyFloat_Type);
   }
+}
+
+// The manager's methods are looked up and __enter__ is called; __exit__ stays on the stack, to be called as anything else is.
+void Recorder::on_BEFORE_WITH(const Instr&) {
+  static PyObject *const kEnter = PyUnicode_InternFromString("__enter__"), *const kExit = PyUnicode_InternFromString("__exit__");
+  ValueId manager = top();
+  note(Reason::opaque_call, reinterpret_cast<PyObject*>(Py_TYPE(live_top())));
+  ValueId enter = emit(OpKind::load_special, {manager}, {.name = name_index(kEnter)});
+  ValueId exit = emit(OpKind::load_special, {manager}, {.name = name_index(kExit)});
+  ValueId entered = emit(OpKind::call, {enter}, {.imm = 0});
+  pop();
+  push(exit);
+  push(entered);
+  finisher_ = &Recorder::finish_unknown;
 }
 
 // ---- functions made in the trace -------------------------------------------------------------------------------------------

@@ -59,14 +59,14 @@ void Recorder::on_LIST_APPEND(const Instr& i) {
 }
 
 void Recorder::on_SET_ADD(const Instr& i) {
-  bool quiet = know(top(), live_top()) && simple(top());
+  bool quiet = know_lookup(top(i.arg), live_top(i.arg), top(), live_top());
   emit(OpKind::set_add, {top(i.arg), top()}, {.flags = quiet ? kQuiet : 0u});
   pop();
   if (!quiet) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_MAP_ADD(const Instr& i) {
-  bool quiet = know(top(1), live_top(1)) && simple(top(1));
+  bool quiet = know_lookup(top(i.arg + 1), live_top(i.arg + 1), top(1), live_top(1));
   emit(OpKind::map_add, {top(i.arg + 1), top(1), top()}, {.flags = quiet ? kQuiet : 0u});
   pop();
   pop();

@@ -225,7 +225,8 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
   ValueId item = top(1), container = top();
   bool plain = know(item, live_top(1)) && know(container, live_top());
   bool hashed = is(container, &PyDict_Type) || is(container, &PySet_Type) || is(container, &PyFrozenSet_Type);
-  bool quiet = plain && simple(item) && (simple(container) || is(container, &PyRange_Type) || hashed);
+  bool quiet = plain && simple(item) && (simple(container) || is(container, &PyRange_Type));
+  if (hashed) quiet = know_lookup(container, live_top(), item, live_top(1));
   if (plain && info_[container].object && PyTuple_Check(live_top())) quiet = simple(item) && safe_index(container, live_top());
   ValueId v = emit(OpKind::contains, {item, container}, {.imm = i.arg, .flags = quiet ? kQuiet | kPure : 0u});
   set_type(v, &PyBool_Type);
@@ -247,7 +248,7 @@ void Recorder::get_item(const Instr&) {
   } else if (know(container, live) && know(index, live_index)) {
     bool sequence = PyList_Check(live) || PyTuple_Check(live) || PyUnicode_Check(live) || PyBytes_Check(live) || PyRange_Check(live);
     bool position = PyLong_Check(live_index) || (PySlice_Check(live_index) && safe_index(index, live_index));
-    bool keyed = PyDict_Check(live) && simple(index);
+    bool keyed = PyDict_Check(live) && know_lookup(container, live, index, live_index);
     if ((sequence && position) || keyed) flags = kQuiet | kPure | kReads, unknown = false;
   }
   ValueId v = emit(OpKind::get_item, {container, index}, {.flags = flags});
@@ -284,7 +285,7 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
   } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && PyLong_Check(live_index)) {
     flags = kQuiet;
     unknown = false;
-  } else if (know(container, live) && PyDict_Check(live) && know(index, live_index) && simple(index)) {
+  } else if (know(container, live) && PyDict_Check(live) && know_lookup(container, live, index, live_index)) {
     flags = kQuiet;
     unknown = false;
   }

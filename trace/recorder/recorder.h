@@ -139,7 +139,9 @@ class Recorder final : public hook::Watcher {
   // -- what is known of values (knowledge.cc)
   bool know(ValueId v, PyObject* live);           // exact type of a builtin value: guards it; false: type not one of those
   bool know_iterator(ValueId v, PyObject* live);  // its next runs no code of the user's: guards that
-  bool know_array(ValueId v, PyObject* live);     // array facts: guards them
+  // Looking up a simple key in an exact dict or set runs no code of the user's: guards that.
+  bool know_lookup(ValueId container, PyObject* live, ValueId key, PyObject* live_key);
+  bool know_array(ValueId v, PyObject* live);  // array facts: guards them
   bool is(ValueId v, PyTypeObject* type) const { return v >= 0 && info_[v].type == type; }
   void set_type(ValueId v, PyTypeObject* type) { info_[v].type = type; }
   bool is_constant_dtype(ValueId v, PyObject* live) const;

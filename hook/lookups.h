@@ -1,0 +1,14 @@
+/* Which look-ups in dicts and sets run no code of the user's. CPython's header for dicts is C only, and so is this interface. */
+#pragma once
+#include <Python.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 1 if looking `key`, of a type whose own hash and comparison run no code of the user's (int, float, str, bytes, None ...), up in an exact
+   dict, set or frozenset compares it with no key of a class written in Python. 0 if it might. Sets no exception. Needs the GIL. */
+int dalsegno_quiet_lookup(PyObject* container, PyObject* key);
+
+#ifdef __cplusplus
+}
+#endif
