@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "hook/hook.h"
-#include "replay/live_trace.h"
 #include "replay/segment_runner.h"
+#include "trace/recorder/live_trace.h"
 
 namespace dalsegno::replay {
 

@@ -23,7 +23,7 @@ LAYERS = [
     (r"(Python|pybind11/\w+|numpy/\w+)\.h", r"(trace/(?!recorder/)|store/|halide_gen/(?!module\.cc))"),
     (r"Halide\.h", r"(?!halide_gen/)"),
     (r"sqlite3\.h", r"(?!store/)"),
-    (r"(replay/(?!live_trace)|halide_gen/|store/)\w+\.h", r"(trace|hook)/"),  # live_trace.h is what a recording becomes
+    (r"(replay|halide_gen|store)/\w+\.h", r"(trace|hook)/"),
 ]
 
 

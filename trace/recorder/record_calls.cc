@@ -1,5 +1,6 @@
 // Calls: Python functions are recorded through, everything else is called again at replay.
 #include <cstring>
+#include <string_view>
 
 #include "trace/recorder/facts.h"
 #include "trace/recorder/numpy_api.h"
@@ -163,9 +164,6 @@ void Recorder::call_python(const Instr& instr, ValueId func, PyFunctionObject* l
   successors_[0] = -2;  // the next event is in the new frame; anything else ends the recording
 }
 
-// dict.get
-static bool looks_up(PyObject* callee) { return Py_IS_TYPE(callee, &PyMethodDescr_Type) && PyDescr_TYPE(callee) == &PyDict_Type; }
-
 // np.float32, float, a dtype object: as argument of a NumPy function, data and not code.
 bool Recorder::is_constant_dtype(ValueId v, PyObject* live) const {
   return live && info_[v].object && (PyType_Check(live) || PyArray_DescrCheck(live));
@@ -173,80 +171,114 @@ bool Recorder::is_constant_dtype(ValueId v, PyObject* live) const {
 
 // ---- everything else -------------------------------------------------------------------------------------------------------
 
-void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::vector<ValueId> args, PyObject* kwnames,
-                           std::vector<PyObject*> live_args) {
-  CalleeFacts facts = live && info_[callee].object ? callee_facts(live) : CalleeFacts{};
-  if (facts.kind == CalleeKind::refcount) return give_up(Reason::refcount);
-  bool plain = true, arrays_known = true;
-  for (size_t i = 0; i < args.size(); ++i) {
-    bool known = know(args[i], live_args[i]) || is_constant_dtype(args[i], live_args[i]);
-    if (known && is_exact_array(live_args[i])) arrays_known &= know_array(args[i], live_args[i]);
-    plain &= known;
+namespace {
+
+// The name of a builtin function; "" for anything else.
+std::string_view builtin_name(PyObject* callee) {
+  return PyCFunction_Check(callee) ? reinterpret_cast<PyCFunctionObject*>(callee)->m_ml->ml_name : "";
+}
+
+bool is_method_of(PyObject* callee, PyTypeObject* type) { return Py_IS_TYPE(callee, &PyMethodDescr_Type) && PyDescr_TYPE(callee) == type; }
+
+bool is_astype(PyObject* callee) {
+  return is_method_of(callee, &PyArray_Type) && PyUnicode_CompareWithASCIIString(PyDescr_NAME(callee), "astype") == 0;
+}
+
+// isinstance(x, ordinary class)
+bool is_class_test(PyObject* callee, const std::vector<PyObject*>& args) {
+  return builtin_name(callee) == "isinstance" && args.size() == 2 && args[1] && Py_IS_TYPE(args[1], &PyType_Type);
+}
+
+}  // namespace
+
+// Builtins that look at their arguments' values, or at whatever they contain: with plain arguments they run no code of the user's.
+bool Recorder::call_is_quiet(const OpaqueCall& call) {
+  PyObject* callee = call.live;
+  if (is_class_test(callee, call.live_args) && info_[call.args[1]].object) return info_[call.args[0]].type != nullptr;
+  if (!call.plain) return false;
+  const bool any_container = builtin_name(callee) == "len" || builtin_name(callee) == "id";  // min(list) looks into it
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    const bool own = i == 0 && Py_IS_TYPE(callee, &PyMethodDescr_Type);
+    if (!any_container && !own && !simple(call.args[i])) return false;
   }
-  bool class_test = live && facts.kind == CalleeKind::quiet && args.size() == 2 && live_args[1] && PyType_Check(live_args[1]) &&
-                    Py_IS_TYPE(live_args[1], &PyType_Type) && info_[args[1]].object;
-  if (class_test) plain = info_[args[0]].type != nullptr;  // isinstance(plain value, ordinary class)
-  bool quiet_args = plain;
-  for (size_t i = 0; i < args.size() && !class_test; ++i)
-    if (facts.kind == CalleeKind::quiet && !simple(args[i])) {  // len(list) is quiet, min(list) is not
-      const char* name = live && PyCFunction_Check(live) ? reinterpret_cast<PyCFunctionObject*>(live)->m_ml->ml_name : "";
-      bool container_ok = !std::strcmp(name, "len") || !std::strcmp(name, "id") || (i == 0 && Py_IS_TYPE(live, &PyMethodDescr_Type));
-      quiet_args &= container_ok;
-    }
-  uint32_t flags = 0;
-  bool unknown = true;
-  pending_fn_ = ArrayFn::none;
-  switch (facts.kind) {
+  const bool looks_up = is_method_of(callee, &PyDict_Type) && call.args.size() > 1;  // dict.get
+  return !looks_up || know_lookup(call.args[0], call.live_args[0], call.args[1], call.live_args[1]);
+}
+
+// NumPy's own functions run nothing but C code on plain arguments; lists would be looked into.
+bool Recorder::numpy_knows(const OpaqueCall& call) {
+  if (!call.plain || !call.arrays_known) return false;
+  bool known = true;
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    if (PyTuple_Check(call.live_args[i])) known &= safe_index(call.args[i], call.live_args[i]);
+    if (PyList_Check(call.live_args[i])) known = false;
+  }
+  return known;
+}
+
+// Does the call run no code of the user's, but for warnings? Those that do not even warn get their flags.
+bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* flags) {
+  switch (call.facts.kind) {
     case CalleeKind::quiet:
-      if (quiet_args && looks_up(live) && args.size() > 1) quiet_args = know_lookup(args[0], live_args[0], args[1], live_args[1]);
-      if (quiet_args && !kwnames) flags = kQuiet | kReads, unknown = false;
-      break;
+      if (call.kwnames || !call_is_quiet(call)) return false;
+      *flags = kQuiet | kReads;
+      return true;
     case CalleeKind::quiet_write:
-      if (!kwnames && !args.empty() && info_[args[0]].type) flags = kQuiet, unknown = false;
-      break;
+      if (call.kwnames || call.args.empty() || !info_[call.args[0]].type) return false;
+      *flags = kQuiet;
+      return true;
     case CalleeKind::numpy_pure:
     case CalleeKind::numpy_write:
-      unknown = !plain || !arrays_known;
-      if (unknown) break;
-      for (size_t i = 0; i < args.size(); ++i)
-        if (PyTuple_Check(live_args[i]))
-          unknown |= !safe_index(args[i], live_args[i]);
-        else
-          unknown |= PyList_Check(live_args[i]);
-      break;
+      return numpy_knows(call);
     default:
-      break;
+      return false;
   }
-  std::vector<ValueId> inputs{callee};
-  inputs.insert(inputs.end(), args.begin(), args.end());
-  int nkw = kwnames ? static_cast<int>(PyTuple_GET_SIZE(kwnames)) : 0;
-  std::string kw_path;
-  if (kwnames) {
-    kw_path = frame().code_path.empty() ? "" : frame().code_path + ".const[" + std::to_string(pending_->kwnames) + "]";
-    if (pending_->op == Ins::CALL_KW) kw_path = info_[check_.top.stack.back()].path;
-  }
-  if (unknown && live) note(facts.kind == CalleeKind::frame_reader ? Reason::frame_reader : Reason::opaque_call, live);
-  ValueId v = emit(OpKind::call, inputs,
-                   {.imm = static_cast<int>(args.size()) - nkw, .object = kwnames ? object_index(kwnames, kw_path) : -1, .flags = flags});
-  int pops = call_.pops;
-  for (int i = 0; i < pops; ++i) pop();
-  push(v);
-  set_type(v, unknown ? nullptr : facts.result);
-  call_result_ = v;
-  if (unknown) {
-    finisher_ = &Recorder::finish_unknown;
-  } else if (facts.kind == CalleeKind::numpy_pure && !kwnames) {
-    bool astype = live && Py_IS_TYPE(live, &PyMethodDescr_Type) &&
-                  !std::strcmp(PyDescr_NAME(live) ? PyUnicode_AsUTF8(PyDescr_NAME(live)) : "", "astype");
-    pending_fn_ = astype && args.size() == 2 && info_[args[1]].object ? ArrayFn::astype : facts.fn;
-    size_t expected = static_cast<size_t>(array_fn_inputs(pending_fn_));
-    bool shape =
-        pending_fn_ == ArrayFn::astype || (pending_fn_ != ArrayFn::none && args.size() == expected && array_operands(args, live_args));
-    if (shape) finisher_ = &Recorder::finish_array;
-  } else if (facts.kind == CalleeKind::quiet && facts.result == nullptr && args.size() == 1 && is(args[0], &PyFloat_Type) &&
-             PyCFunction_Check(live) && !std::strcmp(reinterpret_cast<PyCFunctionObject*>(live)->m_ml->ml_name, "abs")) {
+}
+
+// What follows for the result, and whether the call is one that kernels know.
+void Recorder::known_result(const OpaqueCall& call, ValueId v) {
+  set_type(v, call.facts.result);
+  if (call.facts.kind == CalleeKind::numpy_pure && !call.kwnames) {
+    const bool astype = is_astype(call.live) && call.args.size() == 2 && info_[call.args[1]].object;
+    pending_fn_ = astype ? ArrayFn::astype : call.facts.fn;
+    const bool fits = pending_fn_ != ArrayFn::none && call.args.size() == static_cast<size_t>(array_fn_inputs(pending_fn_));
+    if (astype || (fits && array_operands(call.args, call.live_args))) finisher_ = &Recorder::finish_array;
+  } else if (builtin_name(call.live) == "abs" && call.args.size() == 1 && is(call.args[0], &PyFloat_Type)) {
     set_type(v, &PyFloat_Type);
   }
+}
+
+void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::vector<ValueId> args, PyObject* kwnames,
+                           std::vector<PyObject*> live_args) {
+  OpaqueCall call{live, live && info_[callee].object ? callee_facts(live) : CalleeFacts{}, std::move(args), std::move(live_args), kwnames};
+  if (call.facts.kind == CalleeKind::refcount) return give_up(Reason::refcount);
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    const bool known = know(call.args[i], call.live_args[i]) || is_constant_dtype(call.args[i], call.live_args[i]);
+    if (known && is_exact_array(call.live_args[i])) call.arrays_known &= know_array(call.args[i], call.live_args[i]);
+    call.plain &= known;
+  }
+  uint32_t flags = 0;
+  pending_fn_ = ArrayFn::none;
+  const bool known = call_is_known(call, &flags);
+  if (!known && live) note(call.facts.kind == CalleeKind::frame_reader ? Reason::frame_reader : Reason::opaque_call, live);
+  std::vector<ValueId> inputs{callee};
+  inputs.insert(inputs.end(), call.args.begin(), call.args.end());
+  const int nkw = kwnames ? static_cast<int>(PyTuple_GET_SIZE(kwnames)) : 0;
+  const int positional = static_cast<int>(call.args.size()) - nkw;
+  ValueId v = emit(OpKind::call, inputs, {.imm = positional, .object = kwnames ? keywords_index(kwnames) : -1, .flags = flags});
+  const int pops = call_.pops;
+  for (int i = 0; i < pops; ++i) pop();
+  push(v);
+  call_result_ = v;
+  if (known) return known_result(call, v);
+  finisher_ = &Recorder::finish_unknown;
+}
+
+// The tuple of names is a constant of the code; 3.13 has it on the stack.
+int Recorder::keywords_index(PyObject* kwnames) {
+  std::string path = frame().code_path.empty() ? "" : frame().code_path + ".const[" + std::to_string(pending_->kwnames) + "]";
+  if (pending_->op == Ins::CALL_KW) path = info_[check_.top.stack.back()].path;
+  return object_index(kwnames, path);
 }
 
 // The manager's methods are looked up and __enter__ is called; __exit__ stays on the stack, to be called as anything else is.

@@ -13,13 +13,12 @@
 
 #include "hook/attributes.h"
 #include "hook/hook.h"
-#include "replay/live_trace.h"
+#include "trace/recorder/facts.h"
 #include "trace/recorder/instructions.h"
+#include "trace/recorder/live_trace.h"
 #include "trace/trace.h"
 
 namespace dalsegno::recorder {
-
-using replay::LiveTrace;
 
 // A place in the program: code object and instruction of every frame, outermost first. Borrowed pointers.
 using AnchorKey = std::vector<std::pair<PyCodeObject*, int>>;
@@ -173,6 +172,21 @@ class Recorder final : public hook::Watcher {
   void call_python(const Instr& instr, ValueId func, PyFunctionObject* live, std::vector<ValueId> args, PyObject* kwnames);
   void call_opaque(const Instr& instr, ValueId callee, PyObject* live, std::vector<ValueId> args, PyObject* kwnames,
                    std::vector<PyObject*> live_args);
+  // A callee that is called again at replay, and what is known of its arguments.
+  struct OpaqueCall {
+    PyObject* live;  // the callee, or null
+    CalleeFacts facts;
+    std::vector<ValueId> args;
+    std::vector<PyObject*> live_args;
+    PyObject* kwnames;
+    bool plain = true;         // all are of exact builtin types, or constant dtypes
+    bool arrays_known = true;  // the facts of all arrays among them are guarded
+  };
+  bool call_is_known(const OpaqueCall& call, uint32_t* flags);
+  bool call_is_quiet(const OpaqueCall& call);
+  bool numpy_knows(const OpaqueCall& call);
+  void known_result(const OpaqueCall& call, ValueId v);
+  int keywords_index(PyObject* kwnames);
   bool bind_arguments(ValueId func, PyFunctionObject* live, const std::vector<ValueId>& args, PyObject* kwnames,
                       std::vector<ValueId>* locals);
   void load_global(const Instr& instr, bool push_null);

@@ -7,7 +7,7 @@
 
 #include "trace/trace.h"
 
-namespace dalsegno::replay {
+namespace dalsegno {
 
 // Owns one reference to each of data.objects (never null) and to the interned str of each of data.names. Needs the GIL to be destroyed.
 struct LiveTrace {
@@ -23,4 +23,4 @@ struct LiveTrace {
   }
 };
 
-}  // namespace dalsegno::replay
+}  // namespace dalsegno
