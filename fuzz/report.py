@@ -49,6 +49,8 @@ def check_program(source: str, calls: str, *, engines: Sequence[str] = (), **opt
     """Runs a program through engines (all of them, if none is named); AssertionError says where one differs from
     eager."""
     program = Program(source.lstrip("\n"), calls.lstrip("\n"), **options)  # type: ignore[arg-type]
+    if "jit" not in program.source:
+        raise ValueError("nothing in the program is jitted: put @jit on a function")
     if program.warnings not in WARNING_MODES or program.errstate not in ERRSTATES:
         raise ValueError(f"warnings must be one of {WARNING_MODES}, errstate one of {ERRSTATES}")
     chosen = [engine_named(name) for name in engines] or list(Engine)

@@ -30,6 +30,13 @@ PyFrameObject* frame_object_of(PyThreadState* thread, Frame* frame) {
   return object;
 }
 
+bool frame_kept(void* frame_id) {
+  const PyFrameObject* object = static_cast<const Frame*>(frame_id)->frame_obj;
+  return object != nullptr && Py_REFCNT(object) > 1;
+}
+
+PyObject* const* frame_locals(void* frame_id) { return static_cast<Frame*>(frame_id)->localsplus; }
+
 void drop_frame_object(Frame* frame) {
   PyFrameObject* object = frame->frame_obj;
   if (object == nullptr) return;
@@ -59,7 +66,7 @@ PyFrameObject* give_frame_object(PyThreadState* thread, Frame* frame) {
   return object;
 }
 
-void attach_frame_object(PyFrameObject* object, Frame* frame) {
+void attach_frame_object(PyFrameObject* object, Frame* frame, const bool* object_wins) {
   if (PyObject_GC_IsTracked(reinterpret_cast<PyObject*>(object))) PyObject_GC_UnTrack(object);
   Frame* own = own_data(object);
   const bool owns = object->f_frame == own && own->owner == FRAME_OWNED_BY_FRAME_OBJECT;
@@ -68,6 +75,7 @@ void attach_frame_object(PyFrameObject* object, Frame* frame) {
   if (owns) {
     // Swap, so that what is dropped below is dropped when everything is consistent again.
     for (int i = 0; i < own->stacktop; ++i) {
+      if (object_wins != nullptr && !object_wins[i]) continue;
       PyObject* value = own->localsplus[i];
       own->localsplus[i] = frame->localsplus[i];
       frame->localsplus[i] = value;

@@ -47,6 +47,10 @@ bool watch_code(PyCodeObject* code);
 bool watch_frame(void* frame_id);
 // Stops; puts back everything as it was. kLost if events may have been missed. Safe to call from inside `before`.
 WatchStatus watch_stop();
+// True if somebody holds the frame object of a frame that runs (sys._getframe(), a traceback).
+bool frame_kept(void* frame_id);
+// Its local variables, cells and free variables; borrowed, valid while it runs.
+PyObject* const* frame_locals(void* frame_id);
 // True if the calling thread is the one being watched.
 bool watching();
 // True if this thread is traced, profiled or monitored by others: replay steps aside then (rule 11). A few ns.
@@ -73,8 +77,11 @@ struct FrameImage {
   int depth = 0;
   PyObject* f_locals = nullptr;  // the dict locals() has handed out for this frame (3.11, 3.12), or null. Stolen/updated
   // A frame object somebody kept of this activation, or null. Stolen/updated. Until it is resumed it owns its variables and may be
-  // touched (or just released) at any time. They win over `locals` then, as they may have been written to through f_locals.
+  // touched (or just released) at any time.
   PyFrameObject* frame_object = nullptr;
+  // With frame_object: per local, whether the object's own value wins. Null: everywhere.
+  const bool* object_wins = nullptr;
+  bool written = false;  // set by LinkedFrames::unlink: somebody assigned to a variable through the frame object
   ReturnAction action = ReturnAction::kPush;
   PyCodeObject* code = nullptr;  // borrowed; the code being run, or null: the function's present code
 };

@@ -62,8 +62,15 @@ void fill_linked(Frame* frame, FrameImage* image) {
   if (image->frame_object != nullptr) {
     PyFrameObject* object = image->frame_object;
     image->frame_object = nullptr;
-    attach_frame_object(object, frame);
+    attach_frame_object(object, frame, image->object_wins);
   }
+}
+
+bool variables_changed(const Frame* frame, const FrameImage& image) {
+  for (int i = 0; i < frame->stacktop; ++i) {
+    if (frame->localsplus[i] != image.locals[i]) return true;
+  }
+  return false;
 }
 
 // Has anybody written to the frame's variables, or left something in its frame object that eager would still find there?
@@ -73,10 +80,7 @@ bool written_to(const Frame* frame, const FrameImage& image) {
 #if DALSEGNO_PY313
   if (object->f_extra_locals != nullptr || object->f_locals_cache != nullptr) return true;
 #endif
-  for (int i = 0; i < frame->stacktop; ++i) {
-    if (frame->localsplus[i] != image.locals[i]) return true;
-  }
-  return false;
+  return variables_changed(frame, image);
 }
 
 bool must_keep(const Frame* frame, const FrameImage& image) {
@@ -87,6 +91,7 @@ bool must_keep(const Frame* frame, const FrameImage& image) {
 bool retire(PyThreadState* thread, Frame* frame, FrameImage* image) {
   const int count = frame->stacktop;
   if (must_keep(frame, *image)) {
+    image->written = variables_changed(frame, *image);
     image->f_locals = Py_XNewRef(frame->f_locals);
     image->frame_object = give_frame_object(thread, frame);
     free_frame(frame, count);

@@ -123,20 +123,24 @@ void move_offset(const Trace& t, const ExitPlan& plan, FrameState& state) {
   }
 }
 
-// Hands what was shown of frame i to its image. A frame object somebody kept owns its variables, and they win over the image's: so
-// only if no variable has been assigned since. Otherwise it stays as it was, and the activation gets another one.
-void attach_shown(Machine& m, size_t i, int32_t snapshot, hook::FrameImage* image) {
+// Hands what was shown of frame i to its image. A frame object somebody kept gets the variables as they are at the snapshot; but one
+// that was assigned to through the object, and not by the trace since, stays.
+void attach_shown(Machine& m, size_t i, int32_t snapshot, hook::FrameImage* image, ObjectsWin* wins) {
   if (i >= m.shown.size()) return;
   Shown& shown = m.shown[i];
   image->f_locals = std::exchange(shown.f_locals, nullptr);
   PyFrameObject* frame = std::exchange(shown.frame, nullptr);
   if (!frame) return;
   const Trace& t = m.program->data();
-  if (shown.trace == &t && t.snapshots[shown.snapshot].frames[i].locals == t.snapshots[snapshot].frames[i].locals) {
-    image->frame_object = frame;
-  } else {
-    Py_DECREF(frame);
+  const std::vector<ValueId>& now = t.snapshots[snapshot].frames[i].locals;
+  auto win = std::make_unique<bool[]>(now.size());
+  if (shown.written && shown.trace == &t) {
+    const std::vector<ValueId>& then = t.snapshots[shown.snapshot].frames[i].locals;
+    for (size_t k = 0; k < now.size(); ++k) win[k] = then[k] == now[k];
   }
+  image->frame_object = frame;
+  image->object_wins = win.get();
+  wins->push_back(std::move(win));
 }
 
 void build_frames(Machine& m, const ExitPlan& plan, FrameState& state) {
@@ -161,7 +165,7 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state) {
     image.depth = static_cast<int>(frame.stack.size());
     image.action = static_cast<hook::ReturnAction>(frame.action);
     image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
-    attach_shown(m, i, plan.snapshot, &image);
+    attach_shown(m, i, plan.snapshot, &image, &state.wins);
   }
   forget_shown(m, 0);
   if (fault == "wrong_snapshot_slot") swap_two_locals(state);
@@ -171,7 +175,7 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state) {
 const Step* to_interpreter(Machine& m, const ExitPlan& plan, PyObject* raised) {
   Exit& exit = m.program->exit_records[plan.exit];
   counters.exits++;
-  if (!raised) exit.count++;
+  if (!raised && !m.written) exit.count++;  // a side trace would not be taken then either
   build_frames(m, plan, *m.state);
   m.state->raised = raised;
   *m.exit = &exit;
@@ -216,7 +220,7 @@ const Step* leave_by(Machine& m, ExitPlan& plan) {
   }
   Exit& exit = m.program->exit_records[plan.exit];
   auto* side = static_cast<ProgramImpl*>(exit.side);
-  if (side && side->world_holds()) return to_side(m, plan, *side);
+  if (side && !m.written && side->world_holds()) return to_side(m, plan, *side);
   if (plan.pending.empty()) return to_interpreter(m, plan, nullptr);
   ExitPlan done;
   done.exit = plan.exit;
@@ -244,6 +248,23 @@ const Step* leave(Machine& m, int32_t plan) {
 const Step* fail(Machine& m, int32_t plan, bool pure) {
   if (plan < 0) Py_FatalError("dalsegno: an op without snapshot failed");
   return fail_by(m, m.program->plans[plan], pure);
+}
+
+// A branch's guard leaves to the other way, so it is not what stands before the next instruction.
+static bool is_branch(OpKind kind) {
+  return kind == OpKind::guard_true || kind == OpKind::guard_false || kind == OpKind::guard_is || kind == OpKind::guard_is_not;
+}
+
+const Step* leave_soon(const Step* s, Machine& m) {
+  const int32_t here = s->link;
+  const Step* next = s + 1;
+  while (next) {
+    const ProgramImpl& p = *m.program;
+    const ExitPlan* plan = next->exit < 0 ? nullptr : &p.plans[next->exit];
+    if (plan && plan->snapshot != here && !is_branch(p.data().ops[plan->op].kind)) return leave(m, next->exit);
+    next = next->fn(next, m.r, m);
+  }
+  return nullptr;
 }
 
 const Step* overflow(Machine& m, int32_t plan) {
@@ -281,7 +302,7 @@ Shows::Shows(Machine& m, int32_t snapshot) : m_(m), snapshot_(snapshot) {
     image.locals = slots;
     for (ValueId v : frames[i].locals) *slots++ = object(v);
     image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frames[i].code]);
-    attach_shown(m, i, snapshot, &image);
+    attach_shown(m, i, snapshot, &image, &wins_);
   }
   linked_.emplace(images_, static_cast<int>(n_images_));
 }
@@ -292,7 +313,8 @@ Shows::~Shows() {
   for (size_t i = 0; i < n_images_; ++i) {
     if (!images_[i].f_locals && !images_[i].frame_object && i >= m_.shown.size()) continue;
     if (m_.shown.size() <= i) m_.shown.resize(i + 1);
-    m_.shown[i] = {images_[i].f_locals, images_[i].frame_object, &m_.program->data(), snapshot_};
+    m_.shown[i] = {images_[i].f_locals, images_[i].frame_object, &m_.program->data(), snapshot_, images_[i].written};
+    m_.written |= images_[i].written;
   }
   for (PyObject* o : boxes_) Py_DECREF(o);
 }

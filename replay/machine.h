@@ -31,6 +31,7 @@ struct FrameState {
   std::vector<hook::FrameImage> images;       // outermost first; point into `slots`
   std::vector<std::vector<PyObject*>> slots;  // per frame: locals then stack; owned references
   std::vector<PyObject*> functions;           // owned references
+  std::vector<std::unique_ptr<bool[]>> wins;  // what images' object_wins point to
   PyObject* raised = nullptr;                 // owned: the exception to be thrown in, or null
   FrameState() = default;
   FrameState(const FrameState&) = delete;

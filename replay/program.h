@@ -130,8 +130,9 @@ class ProgramImpl final : public Program {
 struct Shown {
   PyObject* f_locals = nullptr;
   PyFrameObject* frame = nullptr;
-  const Trace* trace = nullptr;  // `frame` holds the variables as they were at this snapshot
+  const Trace* trace = nullptr;  // `frame` holds the variables as they were at this snapshot,
   int32_t snapshot = -1;
+  bool written = false;  // or as somebody has assigned to them since
 };
 
 // The state of one run().
@@ -141,6 +142,7 @@ struct Machine {
   int32_t capacity = 0;
   std::vector<Reg>* file = nullptr;
   std::vector<Shown> shown;
+  bool written = false;        // somebody assigned to a variable of a frame shown: see leave_soon
   bool dirty = false;          // unknown code may have run where the trace does not expect it
   uint32_t until_tick = 1000;  // back edges until signals are looked at
   Outcome outcome = Outcome::kReturned;
@@ -150,6 +152,9 @@ struct Machine {
 
   void reserve(int32_t n);
 };
+
+// Per frame that is kept: which variables its frame object knows better. Null data where there is none.
+using ObjectsWin = std::vector<std::unique_ptr<bool[]>>;
 
 // Frames of a snapshot standing in the thread's chain while unknown code runs. Values that are unboxed are boxed for the time.
 class Shows {
@@ -167,6 +172,7 @@ class Shows {
   hook::FrameImage few_images_[kFewFrames];
   std::vector<PyObject*> many_slots_;
   std::vector<hook::FrameImage> many_images_;
+  ObjectsWin wins_;
   hook::FrameImage* images_ = few_images_;
   size_t n_images_ = 0;
   std::vector<PyObject*> boxes_;
@@ -180,6 +186,9 @@ const Step* leave(Machine& m, int32_t plan);
 const Step* fail(Machine& m, int32_t plan, bool pure);
 // The same by a plan made on the spot.
 const Step* fail_by(Machine& m, ExitPlan& plan, bool pure);
+// After a step in which a variable of a frame was assigned to from outside: on to the next instruction, and leaves before it, to the
+// interpreter and with the variables as they are now.
+const Step* leave_soon(const Step* s, Machine& m);
 // Leaves and remembers that an int did not fit in a register.
 const Step* overflow(Machine& m, int32_t plan);
 // The value as an object: a new reference, or null with MemoryError.

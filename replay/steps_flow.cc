@@ -17,6 +17,7 @@ const Step* step_exec_linked(const Step* s, Reg* r, Machine& m) {
     ok = s->exec(*s, r);
   }
   m.dirty = true;
+  if (m.written && ok) return leave_soon(s, m);
   return ok ? s + 1 : fail(m, s->exit, s->pure);
 }
 
@@ -135,7 +136,7 @@ const Step* step_iter_next(const Step* s, Reg* r, Machine& m) {
   Next next = next_shown(s, r, m, &item);
   if (next != Next::kItem) return no_item(s, m, next);
   r[s->dst].o = item;
-  return s + 1;
+  return m.written ? leave_soon(s, m) : s + 1;
 }
 
 // An int is expected (its guard comes later): of a range it comes unboxed in c, and dst stays null. imm: 2 where the guard stands

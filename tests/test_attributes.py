@@ -214,6 +214,7 @@ class Both(Reads):
     def __set__(self, o, value):
         seen.append(value)
 
+@jit
 def entry():
     out = []
     for _ in range(3):
@@ -267,6 +268,7 @@ def test_a_value_that_is_replaced_dies_at_once() -> None:
             def __init__(self):
                 self.it = None
         deaths = []
+        @jit
         def entry(n):
             h = Holder()
             out = []

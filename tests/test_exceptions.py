@@ -475,6 +475,7 @@ def test_a_call_with_many_keywords_raises_where_it_stands():
         class C:
             def m(self, **kw):
                 raise ValueError(len(kw))
+        @jit
         def entry():
             c = C()
             try:

@@ -63,6 +63,7 @@ class Iterator:
             raise StopIteration
         return self.n
 
+@jit
 def entry(kind):
     LOG.clear()
     out = []

@@ -62,6 +62,7 @@ def generated(x):
     finally:
         LOG.append('after')
 
+@jit
 def entry(x, how):
     LOG.clear()
     out = []

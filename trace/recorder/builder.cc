@@ -130,6 +130,7 @@ ValueId Recorder::pop() {
 }
 
 void Recorder::set_local(int index, ValueId v) {
+  if (frame_is_kept()) give_up(Reason::frame_kept);
   hold(v, +1);
   hold(frame().locals[index], -1);
   frame().locals[index] = v;

@@ -1,4 +1,6 @@
 // What is known of values while recording: guards that establish it, and what makes it stale.
+#include <algorithm>
+
 #include "hook/lookups.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/numpy_api.h"
@@ -92,9 +94,25 @@ bool Recorder::safe_index(ValueId v, PyObject* live) {
   return false;
 }
 
+void Recorder::note_locals(std::vector<PyObject*>* out) const {
+  out->clear();
+  for (const Frame& f : frames_) {
+    if (!f.id) continue;
+    PyObject* const* locals = hook::frame_locals(f.id);
+    out->insert(out->end(), locals, locals + f.code->nlocalsplus());
+  }
+}
+
+bool Recorder::frame_is_kept() {
+  if (!maybe_kept_) return false;
+  maybe_kept_ = std::any_of(frames_.begin(), frames_.end(), [](const Frame& f) { return f.id && hook::frame_kept(f.id); });
+  return maybe_kept_;
+}
+
 void Recorder::unknown_code() {
   world_dirty_ = true;
   forgot_ = true;
+  maybe_kept_ = true;
   ++epoch_;
 }
 

@@ -123,9 +123,13 @@ void Recorder::finish_for_iter(const Instr& i) {
 
 // ---- returns ---------------------------------------------------------------------------------------------------------------
 
-void Recorder::on_RETURN_VALUE(const Instr&) { returning_ = true; }
+void Recorder::on_RETURN_VALUE(const Instr&) {
+  if (frame_is_kept()) return give_up(Reason::frame_kept);
+  returning_ = true;
+}
 
 void Recorder::on_RETURN_CONST(const Instr& i) {
+  if (frame_is_kept()) return give_up(Reason::frame_kept);
   push(code_const(i.arg));
   returning_ = true;
 }

@@ -26,6 +26,8 @@ void Recorder::start_trace(AnchorKind anchor) {
   constants_.clear();
   object_index_.clear();
   name_index_.clear();
+  maybe_kept_ = true;
+  written_ = false;
   world_dirty_ = false;
   ++epoch_;
   recording_ = true;
@@ -190,6 +192,8 @@ void Recorder::begin(const Instr& instr) {
   successors_[0] = instr.next;
   successors_[1] = -1;
   checkpoint();
+  if (written_) return end_with_leave(Reason::frame_kept);
+  if (kHas313Calls) note_locals(&live_locals_);  // f_locals writes through since then
   if (view_->stack_depth >= 0 && view_->stack_depth != static_cast<int>(f.stack.size())) return end_with_leave(Reason::lost);
 #ifndef NDEBUG
   for (size_t i = 0; i < f.stack.size(); ++i) {  // the shadow stack against the live frame
@@ -206,6 +210,11 @@ void Recorder::begin(const Instr& instr) {
 void Recorder::commit() {
   if (finisher_) (this->*finisher_)(*pending_);
   if (recording_ && !forgot_) keep_facts();
+  if (recording_ && forgot_ && kHas313Calls) {
+    std::vector<PyObject*> now;
+    note_locals(&now);
+    written_ = now != live_locals_;
+  }
   if (recording_ && !abort_) release_dead();
   if (recording_ && abort_) end_with_leave(abort_reason_);
 }

@@ -146,7 +146,9 @@ class Recorder final : public hook::Watcher {
   bool is_constant_dtype(ValueId v, PyObject* live) const;
   bool simple(ValueId v) const;                // int, float, bool, complex, str, bytes, None: no user's code in operators on it
   bool safe_index(ValueId v, PyObject* live);  // int, slice, None, Ellipsis, array, tuple of those
-  void unknown_code();                         // an op just ran code nothing is known of
+  void note_locals(std::vector<PyObject*>* out) const;
+  bool frame_is_kept();  // somebody holds a frame object of ours, and what it shows is about to change
+  void unknown_code();   // an op just ran code nothing is known of
   void truth_of(ValueId v, PyObject* live, ValueId* truth);
   int fold(PyObject* dict, const std::string& dict_path, PyObject* name, PyObject* value, const std::string& value_path);
   void rely_on_world();
@@ -227,9 +229,12 @@ class Recorder final : public hook::Watcher {
   std::unordered_map<PyObject*, int> object_index_;
   std::unordered_map<std::string, int> name_index_;
   std::unordered_map<PyCodeObject*, std::shared_ptr<CodeInfo>> codes_;
-  int epoch_ = 0;             // of array facts
-  bool forgot_ = false;       // the instruction being recorded has run code nothing is known of
-  bool world_dirty_ = false;  // unknown code ran since folded globals were last checked
+  int epoch_ = 0;                       // of array facts
+  bool maybe_kept_ = false;             // code that ran may have kept a frame object of ours
+  bool written_ = false;                // code that ran has assigned to a variable of a frame of ours
+  std::vector<PyObject*> live_locals_;  // of all frames, as the instruction began; where f_locals writes through (3.13)
+  bool forgot_ = false;                 // the instruction being recorded has run code nothing is known of
+  bool world_dirty_ = false;            // unknown code ran since folded globals were last checked
   bool recording_ = false;
   bool lost_ = false;   // events may have been missed: nothing is kept
   bool abort_ = false;  // a handler met something it cannot record
