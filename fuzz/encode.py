@@ -192,6 +192,7 @@ _ENCODERS: dict[type, Callable[[Encoder, Any], Encoded]] = {
     frozenset: Encoder._set,
     np.ndarray: Encoder._array,
     types.FunctionType: lambda _, value: ("callable", value.__qualname__),
+    types.FrameType: lambda _, value: ("frame", value.f_code.co_name, value.f_lineno, tuple(sorted(value.f_locals))),
     types.ModuleType: lambda _, value: ("module", value.__name__),
     type: lambda _, value: ("type", value.__qualname__),
 }
