@@ -47,14 +47,14 @@ def test_programs_are_valid_and_do_something(tmp_path) -> None:
     assert counts["raised"] < 0.5 * counts["calls"]
     assert counts["raised"] > 0.1 * counts["calls"]
     assert counts["events"] > 0.1 * counts["calls"]
-    assert counts["Flaky"] == counts["TooSlow"] == 0
+    assert counts["Flaky"] + counts["TooSlow"] < 4  # a loaded machine is slow
     assert counts["InvalidProgram"] < 10
     for word in (
         "nonlocal", "global ", "lambda", "for ", "while ", "try:", "finally:", "except", "with ", "match ", "break",
         "continue", "raise ",
         "print(", "warnings.warn(", "locals()", "exec(", "eval(", "Box(", "yield 'SCALE", "numbers(", "recursive(",
         "out=", "np.where",
-        "astype", "[1:] = ", ".T", "[::2]", " is ", 'f"', "np.concatenate", ".append(", "int32", "float32", "bool",
+        "astype", "[1:] = ", ".T", "[::2]", " is ", 'f"', ".append(", "int32", "float32", "bool",
         "asfortranarray", "del ",
     ):  # fmt: skip
         assert word in seen, word
