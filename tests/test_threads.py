@@ -81,12 +81,10 @@ def test_one_function_from_many_threads(background):
         ds.wait()
         in_threads(work)
         stats = jitted.stats
-        assert (
-            stats["calls"] == 960 == stats["replays"] + stats["eager_calls"] + 1
-        )  # one call was recorded from its start
-        with counting(
-            jitted
-        ) as grown:  # how many calls met another thread's recording is up to the scheduler; now none does
+        recorded = stats["calls"] - stats["replays"] - stats["eager_calls"]  # from their start
+        assert stats["calls"] == 960 and 1 <= recorded <= 3
+        # How many calls met another thread's recording is up to the scheduler; now none does.
+        with counting(jitted) as grown:
             work(3)
         assert grown["replays"] == 60
 
