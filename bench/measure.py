@@ -108,7 +108,7 @@ def guard_rows(quick: bool) -> Iterator[Row]:
 
 def exit_row(quick: bool) -> Row:
     """What it costs to leave in the middle, every time, without a side trace."""
-    with ds.config(hot_exit=1_000_000):
+    with ds.config(hot_exit=1_000_000, step_aside=False):
         jitted = ds.jit(store=False)(programs.branch)
         steady(jitted, (1.0, 0.5))
         inside = _timed(quick, programs.branch, jitted, (1.0, 0.5))
