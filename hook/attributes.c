@@ -56,8 +56,8 @@ static void look_for_index(PyTypeObject* type, PyObject* name, dalsegno_attribut
   }
 }
 
-static int class_gives_now(const dalsegno_attribute* a, int ordinary, dalsegno_attribute_cache* cache) {
-  if (!ordinary || _PyType_Lookup(a->type, a->name) != a->found) return 0;
+static int class_gives_now(const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
+  if (_PyType_Lookup(a->type, a->name) != a->found) return 0;
   /* The look-up gave the type a version, if it has any left to give. */
   const int has_version = PyType_HasFeature(a->type, Py_TPFLAGS_VALID_VERSION_TAG) && a->type->tp_version_tag != 0;
   cache->version = has_version ? (uint64_t)a->type->tp_version_tag + 1 : 0;
@@ -70,14 +70,13 @@ static inline int same_class(PyObject* object, const dalsegno_attribute* a, cons
   return Py_TYPE(object) == a->type && (uint64_t)a->type->tp_version_tag + 1 == cache->version;
 }
 
-static int class_gives(PyObject* object, const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
-  if (LIKELY(same_class(object, a, cache))) return 1;
-  return Py_TYPE(object) == a->type && class_gives_now(a, a->type->tp_getattro == PyObject_GenericGetAttr, cache);
-}
+typedef enum { GET, SET } use;
 
-static int class_lets_set(PyObject* object, const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
+static inline int class_gives(PyObject* object, const dalsegno_attribute* a, use what_for, dalsegno_attribute_cache* cache) {
   if (LIKELY(same_class(object, a, cache))) return 1;
-  return Py_TYPE(object) == a->type && class_gives_now(a, a->type->tp_setattro == PyObject_GenericSetAttr, cache);
+  if (Py_TYPE(object) != a->type) return 0;
+  const int ordinary = what_for == GET ? a->type->tp_getattro == PyObject_GenericGetAttr : a->type->tp_setattro == PyObject_GenericSetAttr;
+  return ordinary && class_gives_now(a, cache);
 }
 
 /* Where the value stands; NULL: the class's instances have no place for it yet. */
@@ -101,7 +100,7 @@ static PyObject* find_in_dict(PyObject* dict, PyObject* name) {
 
 PyObject* dalsegno_own_attribute(PyObject* object, const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
   PyObject* dict;
-  if (!class_gives(object, a, cache)) return NULL;
+  if (!class_gives(object, a, GET, cache)) return NULL;
   PyObject** values = values_of(object, &dict);
   if (LIKELY(values != NULL)) {
     PyObject** place = place_in(values, object, a, cache);
@@ -112,7 +111,7 @@ PyObject* dalsegno_own_attribute(PyObject* object, const dalsegno_attribute* a, 
 
 int dalsegno_has_class_attribute(PyObject* object, const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
   PyObject* dict;
-  if (!class_gives(object, a, cache)) return 0;
+  if (!class_gives(object, a, GET, cache)) return 0;
   PyObject** values = values_of(object, &dict);
   if (LIKELY(values != NULL)) {
     PyObject** place = place_in(values, object, a, cache);
@@ -123,7 +122,7 @@ int dalsegno_has_class_attribute(PyObject* object, const dalsegno_attribute* a, 
 
 int dalsegno_replace_own_attribute(PyObject* object, const dalsegno_attribute* a, PyObject* value, dalsegno_attribute_cache* cache) {
   PyObject* dict;
-  if (!class_lets_set(object, a, cache)) return 0;
+  if (!class_gives(object, a, SET, cache)) return 0;
   PyObject** values = values_of(object, &dict);
   if (LIKELY(values != NULL)) {
     PyObject** place = place_in(values, object, a, cache);

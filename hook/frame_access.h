@@ -109,7 +109,8 @@ class ErrorAside {
 PyFrameObject* frame_object_of(PyThreadState* thread, Frame* frame);
 
 // Makes a frame object that owns its data (give_frame_object's result) the frame object of `frame`, whose localsplus is filled and
-// owned. The object's variables win over the frame's: f_locals may have written to them. Steals `object`.
+// owned. The object's variables win over the frame's where `object_wins` says so (null: everywhere), as f_locals may have written to them.
+// Steals `object`.
 void attach_frame_object(PyFrameObject* object, Frame* frame, const bool* object_wins);
 
 // The reverse: detaches the frame object of `frame` and moves the frame's data into it, so that it may be touched at any time: a new

@@ -18,23 +18,9 @@ struct Holder {
 std::vector<PyTypeObject*> g_own;                             // iterators over what the interpreter holds itself
 bool g_enumerate = false, g_reversed = false, g_zip = false;  // the layout is this interpreter's
 
-constexpr const char* kIterables[] = {"b''",
-                                      "bytearray()",
-                                      "''",
-                                      "'\\xe9'",
-                                      "'\\u20ac'",
-                                      "{}",
-                                      "{}.values()",
-                                      "{}.items()",
-                                      "reversed({})",
-                                      "reversed({}.values())",
-                                      "reversed({}.items())",
-                                      "set()",
-                                      "[]",
-                                      "reversed([])",
-                                      "()",
-                                      "range(0)",
-                                      "range(1 << 70)"};
+constexpr const char* kIterables =
+    "(b'', bytearray(), '', '\\xe9', '\\u20ac', {}, {}.values(), {}.items(), reversed({}), reversed({}.values()), reversed({}.items()), "
+    "set(), [], reversed([]), (), range(0), range(1 << 70))";
 
 PyObject* inner_of(PyObject* holder) { return reinterpret_cast<Holder*>(holder)->inner; }
 
@@ -59,9 +45,9 @@ bool is_plain_sequence(PyObject* o) {
 
 PyObject* evaluate(const char* text) {
   PyObject* space = PyDict_New();
-  if (space == nullptr || PyDict_SetItemString(space, "__builtins__", PyEval_GetBuiltins()) < 0) return nullptr;
-  PyObject* value = PyRun_String(text, Py_eval_input, space, space);
-  Py_DECREF(space);
+  const bool ready = space != nullptr && PyDict_SetItemString(space, "__builtins__", PyEval_GetBuiltins()) == 0;
+  PyObject* value = ready ? PyRun_String(text, Py_eval_input, space, space) : nullptr;
+  Py_XDECREF(space);
   return value;
 }
 
@@ -77,14 +63,15 @@ bool holds(const char* text, PyTypeObject* type, PyTypeObject* inner) {
 }  // namespace
 
 bool init_iterators() {
-  for (const char* text : kIterables) {
-    PyObject* iterable = evaluate(text);
-    PyObject* iterator = iterable != nullptr ? PyObject_GetIter(iterable) : nullptr;
-    Py_XDECREF(iterable);
-    if (iterator == nullptr) return false;
-    if (!is_own(Py_TYPE(iterator))) g_own.push_back(Py_TYPE(iterator));
-    Py_DECREF(iterator);
+  PyObject* iterables = evaluate(kIterables);
+  if (iterables == nullptr) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(iterables); i++) {
+    PyObject* iterator = PyObject_GetIter(PyTuple_GET_ITEM(iterables, i));
+    if (iterator != nullptr && !is_own(Py_TYPE(iterator))) g_own.push_back(Py_TYPE(iterator));
+    Py_XDECREF(iterator);
   }
+  Py_DECREF(iterables);
+  if (PyErr_Occurred()) return false;
   g_enumerate = holds("enumerate(())", &PyEnum_Type, &PyTupleIter_Type);
   g_reversed = holds("reversed(((),))", &PyReversed_Type, &PyTuple_Type);
   g_zip = holds("zip((), ())", &PyZip_Type, &PyTuple_Type);

@@ -31,14 +31,9 @@ constexpr int kElidable[] = {
     kEither,     // xor_
 };
 
-// Its references but the one in the register are nobody's.
-bool is_temporary(PyArrayObject* a) {
-  return Py_REFCNT(a) == 1 && PyArray_ISNUMBER(a) && PyArray_CHKFLAGS(a, NPY_ARRAY_OWNDATA) && PyArray_ISWRITEABLE(a) &&
-         !PyArray_CHKFLAGS(a, NPY_ARRAY_WRITEBACKIFCOPY) && PyArray_NBYTES(a) >= kMinElidedBytes;
-}
-
 bool can_elide(PyArrayObject* into, PyArrayObject* other) {
-  return is_temporary(into) && PyArray_CanCastArrayTo(other, PyArray_DESCR(into), NPY_SAFE_CASTING);
+  return is_temporary(reinterpret_cast<PyObject*>(into)) && PyArray_NBYTES(into) >= kMinElidedBytes &&
+         PyArray_CanCastArrayTo(other, PyArray_DESCR(into), NPY_SAFE_CASTING);
 }
 
 }  // namespace
@@ -52,6 +47,12 @@ void init_elision() {
   Py_XDECREF(done);
   Py_DECREF(space);
   PyErr_Clear();
+}
+
+bool is_temporary(PyObject* array) {
+  auto* a = reinterpret_cast<PyArrayObject*>(array);
+  return Py_REFCNT(array) == 1 && PyArray_ISNUMBER(a) && PyArray_CHKFLAGS(a, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE) &&
+         !PyArray_CHKFLAGS(a, NPY_ARRAY_WRITEBACKIFCOPY);
 }
 
 int elidable_operands(BinaryOp op) { return g_elides ? kElidable[static_cast<int>(op)] : 0; }

@@ -16,6 +16,8 @@ inline constexpr int kElideLeft = 1, kElideRight = 2;  // a mask of operands
 // Asks the interpreter, once: does NumPy elide for its code?
 void init_elision();
 
+// An array that nothing but one register refers to, of numbers, that owns its data and may be written: a candidate, if it is large.
+bool is_temporary(PyObject* array);
 // Which of its operands an operator may be computed into, if they are temporaries: a mask; 0 where this interpreter never elides.
 int elidable_operands(BinaryOp op);
 // kElideLeft or kElideRight if NumPy would compute `left op right` into that operand, else 0. `dying`: mask of those that nothing but one

@@ -26,13 +26,16 @@ struct Exit {
   bool closed = false;      // no side trace will be recorded here (blacklisted)
 };
 
+// Per frame that is kept: which variables its frame object knows better; what images' object_wins point to.
+using ObjectsWin = std::vector<std::unique_ptr<bool[]>>;
+
 // The frames rebuilt from a snapshot, values owned; what hook::resume needs.
 struct FrameState {
   std::vector<hook::FrameImage> images;       // outermost first; point into `slots`
   std::vector<std::vector<PyObject*>> slots;  // per frame: locals then stack; owned references
   std::vector<PyObject*> functions;           // owned references
-  std::vector<std::unique_ptr<bool[]>> wins;  // what images' object_wins point to
-  PyObject* raised = nullptr;                 // owned: the exception to be thrown in, or null
+  ObjectsWin wins;
+  PyObject* raised = nullptr;  // owned: the exception to be thrown in, or null
   FrameState() = default;
   FrameState(const FrameState&) = delete;
   ~FrameState();

@@ -153,9 +153,6 @@ struct Machine {
   void reserve(int32_t n);
 };
 
-// Per frame that is kept: which variables its frame object knows better. Null data where there is none.
-using ObjectsWin = std::vector<std::unique_ptr<bool[]>>;
-
 // Frames of a snapshot standing in the thread's chain while unknown code runs. Values that are unboxed are boxed for the time.
 class Shows {
  public:

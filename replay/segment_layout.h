@@ -17,7 +17,7 @@ struct ArrayView {
   int itemsize;
   const intptr_t* shape;
   const intptr_t* strides;  // bytes
-  bool temporary = false;   // nobody else refers to it, it owns its data and may be written
+  bool temporary = false;   // see is_temporary()
 };
 
 struct Axes {

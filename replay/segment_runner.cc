@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "replay/elide.h"
 #include "replay/segment_compile.h"
 #include "replay/segment_kernels.h"
 #include "replay/segment_layout.h"
@@ -88,12 +89,10 @@ class Runner final : public SegmentRunner {
       auto* a = reinterpret_cast<PyArrayObject*>(inputs[i]);
       if (!plain_dtype(a, spec_.inputs[i].dtype) || PyArray_NDIM(a) != spec_.inputs[i].rank || !PyArray_ISBEHAVED_RO(a)) return false;
       views[i] = {PyArray_BYTES(a), PyArray_NDIM(a),    dtype_size(spec_.inputs[i].dtype),
-                  PyArray_DIMS(a),  PyArray_STRIDES(a), is_temporary(a)};
+                  PyArray_DIMS(a),  PyArray_STRIDES(a), is_temporary(inputs[i])};
     }
     return true;
   }
-
-  static bool is_temporary(PyArrayObject* a) { return Py_REFCNT(a) == 1 && PyArray_CHKFLAGS(a, NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE); }
 
   // Metadata would be handed on to results.
   static bool plain_dtype(PyArrayObject* a, DType dtype) {

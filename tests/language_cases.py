@@ -7,6 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tests.support import check, settles
+
 A = np.array([1.0, -2.0, 3.5])
 B = np.array([0.5, 4.0, -0.0])
 I = np.array([3, -1, 7])
@@ -26,18 +28,23 @@ class Cases:
 
         return add
 
-    @property
-    def all(self):
-        return pytest.mark.parametrize(
+    def tests(self):
+        """The two tests of all cases: as eager on every call, and replayed from end to end."""
+
+        @pytest.mark.parametrize(
             ("function", "calls"), [pytest.param(f, calls, id=f.__name__) for f, calls, _ in self._cases]
         )
+        def test_same_as_eager(function, calls):
+            check(function, *calls)
 
-    @property
-    def replayed(self):
-        return pytest.mark.parametrize(
+        @pytest.mark.parametrize(
             ("function", "made"),
             [pytest.param(f, calls[0], id=f.__name__) for f, calls, replays in self._cases if replays],
         )
+        def test_replayed_from_end_to_end(function, made):
+            settles(function, made)
+
+        return test_same_as_eager, test_replayed_from_end_to_end
 
 
 @dataclasses.dataclass

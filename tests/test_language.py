@@ -7,7 +7,6 @@ from __future__ import annotations
 import numpy as np
 
 from tests.language_cases import A, B, Cases, I, M
-from tests.support import check, settles
 
 case = Cases()
 
@@ -265,11 +264,4 @@ def comprehension_of_arrays(items):
     return [item * 2 for item in items]
 
 
-@case.all
-def test_same_as_eager(function, calls):
-    check(function, *calls)
-
-
-@case.replayed
-def test_replayed_from_end_to_end(function, made):
-    settles(function, made)
+test_same_as_eager, test_replayed_from_end_to_end = case.tests()

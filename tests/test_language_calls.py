@@ -12,7 +12,7 @@ import operator
 import numpy as np
 
 from tests.language_cases import A, B, Cases, I, M, Point
-from tests.support import call, check, settles
+from tests.support import call
 
 case = Cases()
 
@@ -368,11 +368,4 @@ def exception_group(n):
     return return_value
 
 
-@case.all
-def test_same_as_eager(function, calls):
-    check(function, *calls)
-
-
-@case.replayed
-def test_replayed_from_end_to_end(function, made):
-    settles(function, made)
+test_same_as_eager, test_replayed_from_end_to_end = case.tests()

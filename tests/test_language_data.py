@@ -10,7 +10,6 @@ import math
 import numpy as np
 
 from tests.language_cases import A, B, Cases, M, Point
-from tests.support import check, settles
 
 case = Cases()
 
@@ -371,11 +370,4 @@ def swaps(a, b, c, d):
     return a, b, c, d
 
 
-@case.all
-def test_same_as_eager(function, calls):
-    check(function, *calls)
-
-
-@case.replayed
-def test_replayed_from_end_to_end(function, made):
-    settles(function, made)
+test_same_as_eager, test_replayed_from_end_to_end = case.tests()

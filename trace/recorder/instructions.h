@@ -60,9 +60,10 @@ bool init_instructions();
 
 // What differs between the versions, one fact a function.
 inline constexpr bool kHas313Calls = PY_VERSION_HEX >= 0x030d0000;  // stack: callable, self or NULL (before: method or NULL, callable)
-int for_iter_exhausted(const Instr& for_iter);                      // where an exhausted FOR_ITER goes on
-int compare_op(int arg);                                            // COMPARE_OP's Py_LT .. Py_GE
-bool compare_to_bool(int arg);                                      // COMPARE_OP converts its result to bool (3.13)
+inline constexpr bool kLocalsWriteThrough = PY_VERSION_HEX >= 0x030d0000;  // f_locals of a running frame: assigning sets the variable
+int for_iter_exhausted(const Instr& for_iter);                             // where an exhausted FOR_ITER goes on
+int compare_op(int arg);                                                   // COMPARE_OP's Py_LT .. Py_GE
+bool compare_to_bool(int arg);                                             // COMPARE_OP converts its result to bool (3.13)
 bool load_global_pushes_null(int arg);
 int load_global_name(int arg);
 bool load_attr_is_method(Ins op, int arg);

@@ -159,6 +159,11 @@ void Recorder::on_DELETE_GLOBAL(const Instr& i) {
 
 // ---- attributes ------------------------------------------------------------------------------------------------------------
 
+// Source path of an attribute; "" if its owner has none.
+static std::string attr_path(const std::string& owner, PyObject* name) {
+  return owner.empty() ? "" : owner + ".attr(" + PyUnicode_AsUTF8(name) + ")";
+}
+
 // As LOAD_ATTR and LOAD_METHOD leave them. `self` is kNull where the callable is bound already, or is no method.
 void Recorder::push_loaded(ValueId value, ValueId self, bool method) {
   pop();
@@ -184,7 +189,7 @@ bool Recorder::module_attr(PyObject* name, bool method) {
   if (!value || !foldable(value)) return false;
   rely_on_world();
   const std::string path = info_[object].path;
-  std::string value_path = path.empty() ? "" : path + ".attr(" + PyUnicode_AsUTF8(name) + ")";
+  const std::string value_path = attr_path(path, name);
   fold(dict, path.empty() ? "" : path + ".attr(__dict__)", name, value, value_path);
   push_loaded(constant(value, value_path), kNull, method);
   return true;
@@ -199,7 +204,7 @@ bool Recorder::plain_attr(PyObject* name, bool method) {
   if (method) {
     PyObject* descriptor = _PyType_Lookup(type, name);
     if (!descriptor || !Py_IS_TYPE(descriptor, &PyMethodDescr_Type)) return false;
-    push_loaded(constant(descriptor, type_path(type) + ".attr(" + PyUnicode_AsUTF8(name) + ")"), object, true);
+    push_loaded(constant(descriptor, attr_path(type_path(type), name)), object, true);
     return true;
   }
   if (!is_exact_array(live) || !is_pure_array_attribute(PyUnicode_AsUTF8(name))) return false;
@@ -228,10 +233,9 @@ bool Recorder::ordinary_attr(PyObject* live, PyObject* name, dalsegno_attribute*
 
 ValueId Recorder::emit_attr(OpKind kind, std::initializer_list<ValueId> inputs, const dalsegno_attribute& a, const std::string& path,
                             uint32_t flags) {
-  const std::string found_path = path + ".attr(" + PyUnicode_AsUTF8(a.name) + ")";
   return emit(kind, inputs,
               {.object = object_index(reinterpret_cast<PyObject*>(a.type), path),
-               .object2 = a.found ? object_index(a.found, found_path) : -1,
+               .object2 = a.found ? object_index(a.found, attr_path(path, a.name)) : -1,
                .name = name_index(a.name),
                .flags = flags});
 }
@@ -253,7 +257,7 @@ bool Recorder::instance_attr(PyObject* name, bool method) {
   if (!is_method && (!a.found || Py_TYPE(a.found)->tp_descr_get)) return false;
   if (!dalsegno_has_class_attribute(live, &a, &cache)) return false;
   emit_attr(OpKind::class_attr, {object}, a, path, kQuiet | kPure);
-  push_loaded(constant(a.found, path + ".attr(" + PyUnicode_AsUTF8(name) + ")"), is_method ? object : kNull, method);
+  push_loaded(constant(a.found, attr_path(path, name)), is_method ? object : kNull, method);
   return true;
 }
 

@@ -193,7 +193,7 @@ void Recorder::begin(const Instr& instr) {
   successors_[1] = -1;
   checkpoint();
   if (written_) return end_with_leave(Reason::frame_kept);
-  if (kHas313Calls) note_locals(&live_locals_);  // f_locals writes through since then
+  if (kLocalsWriteThrough) note_locals(&live_locals_);
   if (view_->stack_depth >= 0 && view_->stack_depth != static_cast<int>(f.stack.size())) return end_with_leave(Reason::lost);
 #ifndef NDEBUG
   for (size_t i = 0; i < f.stack.size(); ++i) {  // the shadow stack against the live frame
@@ -210,7 +210,7 @@ void Recorder::begin(const Instr& instr) {
 void Recorder::commit() {
   if (finisher_) (this->*finisher_)(*pending_);
   if (recording_ && !forgot_) keep_facts();
-  if (recording_ && forgot_ && kHas313Calls) {
+  if (recording_ && forgot_ && kLocalsWriteThrough) {
     std::vector<PyObject*> now;
     note_locals(&now);
     written_ = now != live_locals_;

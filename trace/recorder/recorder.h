@@ -232,7 +232,7 @@ class Recorder final : public hook::Watcher {
   int epoch_ = 0;                       // of array facts
   bool maybe_kept_ = false;             // code that ran may have kept a frame object of ours
   bool written_ = false;                // code that ran has assigned to a variable of a frame of ours
-  std::vector<PyObject*> live_locals_;  // of all frames, as the instruction began; where f_locals writes through (3.13)
+  std::vector<PyObject*> live_locals_;  // of all frames, as the instruction began; only if kLocalsWriteThrough
   bool forgot_ = false;                 // the instruction being recorded has run code nothing is known of
   bool world_dirty_ = false;            // unknown code ran since folded globals were last checked
   bool recording_ = false;
