@@ -37,13 +37,24 @@ struct {
   int threads = 0;
 } g_kernels;
 
+void wait() {
+  wait_for_compilers();
+  wait_for_store();
+}
+
+// What is still to be kept goes where it was meant to go.
+void switch_store(const std::string& path) {
+  if (!store_in_use(path)) wait();
+  use_store(path);
+}
+
 struct Row {
   const char* name;
   void (*set)(const py::object& value);
 };
 const Row kSettings[] = {
     {"disable", [](const py::object& v) { settings().enabled = !v.cast<bool>(); }},
-    {"store", [](const py::object& v) { use_store(v.cast<std::string>()); }},
+    {"store", [](const py::object& v) { switch_store(v.cast<std::string>()); }},
     {"threads", [](const py::object& v) { g_kernels.threads = v.cast<int>(); }},
     {"hot_exit", [](const py::object& v) { settings().hot_exit = v.cast<int>(); }},
     {"max_ops", [](const py::object& v) { settings().max_ops = v.cast<int>(); }},
@@ -64,11 +75,6 @@ void configure(const std::string& name, const py::object& value) {
     return;
   }
   throw py::value_error("unknown setting " + name);
-}
-
-void wait() {
-  wait_for_compilers();
-  wait_for_store();
 }
 
 void clear() {

@@ -57,6 +57,12 @@ void use_store(const std::string& path) {
   p.opened = false;
 }
 
+bool store_in_use(const std::string& path) {
+  Process& p = process();
+  std::lock_guard lock(p.mutex);
+  return path == p.path;
+}
+
 store::Store& process_store() {
   Process& p = process();
   std::lock_guard lock(p.mutex);

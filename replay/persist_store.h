@@ -9,6 +9,7 @@ namespace dalsegno::replay {
 
 // Which file is the store: "" the default place, "off" none. It is opened when it is first used; what was open is closed.
 void use_store(const std::string& path);
+bool store_in_use(const std::string& path);  // the last use_store() named it
 
 // Opened by the first call. Never destroyed: background threads may use it to the last.
 store::Store& process_store();

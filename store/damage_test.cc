@@ -24,7 +24,7 @@ struct Sample {
 
   Sample() {
     options.page_size = 512;
-    options.save_ms = 0;  // a fault is a fault the first time
+    options.background_ms = 0;  // a fault is a fault the first time
     Store store;
     store.open(file, options);
     for (const Trace& trace : tree) EXPECT_TRUE(save(store, trace)) << store.why();

@@ -116,7 +116,7 @@ void Store::Impl::touch(const char* table, const std::string& key) {
 }
 
 bool Store::drop_function(const std::string& function_key) {
-  return impl_->saved([&] {
+  return impl_->patiently(false, [&] {
     Transaction transaction(impl_->database);
     impl_->drop_function(function_key);
     transaction.commit();
@@ -125,7 +125,7 @@ bool Store::drop_function(const std::string& function_key) {
 }
 
 bool Store::clear() {
-  return impl_->saved([&] {
+  return impl_->patiently(false, [&] {
     Database& database = impl_->database;
     {
       Transaction transaction(database);
@@ -138,7 +138,7 @@ bool Store::clear() {
 }
 
 bool Store::gc() {
-  return impl_->saved([&] {
+  return impl_->patiently(false, [&] {
     {
       Transaction transaction(impl_->database);
       impl_->make_room(0);
@@ -150,7 +150,7 @@ bool Store::gc() {
 }
 
 VerifyResult Store::verify() {
-  return impl_->guarded(VerifyResult(), [&] {
+  return impl_->patiently(VerifyResult(), [&] {
     VerifyResult result;
     Transaction transaction(impl_->database);
     for (const Table* table : all_tables()) {
@@ -166,7 +166,7 @@ VerifyResult Store::verify() {
 }
 
 Stats Store::stats() {
-  Stats stats = impl_->guarded(Stats(), [&] {
+  Stats stats = impl_->patiently(Stats(), [&] {
     Database& database = impl_->database;
     Stats s;
     s.functions = static_cast<uint64_t>(database.number("SELECT COUNT(*) FROM functions"));
@@ -184,7 +184,7 @@ Stats Store::stats() {
 QueryResult Store::query(const std::string& sql) {
   QueryResult failed;
   failed.error = "no store";
-  QueryResult result = impl_->guarded(failed, [&] {
+  QueryResult result = impl_->patiently(failed, [&] {
     QueryResult result;
     try {
       Database reader;
@@ -199,6 +199,7 @@ QueryResult Store::query(const std::string& sql) {
         for (int i = 0; i < statement.columns(); i++) row.push_back(statement.column(i));
       }
     } catch (const Fault& fault) {  // the asker's mistake, or the file's: said, not counted
+      if (is_busy(fault.code)) throw;
       result = {};
       result.error = fault.text;
     }

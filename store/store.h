@@ -21,7 +21,7 @@ namespace dalsegno::store {
 struct Options {
   uint64_t max_bytes = uint64_t{1} << 30;  // what was used longest ago is dropped beyond this
   int busy_ms = 50;                        // patience with another process's lock
-  int save_ms = 1000;                      // the same for what saves, which is done by background threads
+  int background_ms = 1000;                // the same for all but open() and load_traces(), which a user's call waits for
   int page_size = 4096;                    // of a new file
 };
 

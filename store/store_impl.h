@@ -12,14 +12,14 @@
 namespace dalsegno::store {
 
 inline constexpr auto kPatience = std::chrono::milliseconds(100);  // with another thread of this process
-inline constexpr auto kPause = std::chrono::milliseconds(2);       // between two tries to save
+inline constexpr auto kPause = std::chrono::milliseconds(2);       // between two tries in the background
 inline constexpr size_t kMaxKey = 1024, kMaxBlob = 64 << 20;
 inline constexpr int32_t kMaxTraces = 4096;  // of one function
 inline constexpr size_t kMaxTreeBytes = 256 << 20;
 
 inline bool is_busy(int code) { return (code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED; }
 
-// One of several tries: a lock that somebody else holds is no fault unless it is the last one.
+// One of several tries: a lock that another process holds is no fault unless it is the last one.
 struct Try {
   bool last = true, busy = false;
 };
@@ -30,20 +30,38 @@ struct Store::Impl {
   Impl();
   ~Impl();
 
-  // Runs `body` with the connection ready, under the lock. Whatever goes wrong: counted, told, `otherwise`.
+  // Runs `body` with the connection ready. Whatever goes wrong: counted, told, `otherwise`. For what a user's call waits for.
   template <class T, class Body>
   T guarded(T otherwise, Body body) noexcept {
-    Try only;
-    return guarded(std::move(otherwise), body, &only);
-  }
-  template <class T, class Body>
-  T guarded(T otherwise, Body body, Try* attempt) noexcept {
     std::unique_lock lock(mutex, kPatience);
-    if (!lock.owns_lock()) {
-      attempt->busy = true;
-      counters.errors += attempt->last;
-      return otherwise;
+    Try only;
+    if (lock.owns_lock()) return locked(std::move(otherwise), body, &only);
+    counters.errors++;
+    return otherwise;
+  }
+
+  // The same for what is done in the background, or what people ask. Other threads of this process are waited for, as they come to an end.
+  // Where another process has the file it is tried again; between two tries nobody is kept out. A file that stays locked costs the patience
+  // once, not for everything that waits in line: after that there is one try each, until one gets in.
+  template <class T, class Body>
+  T patiently(const T& otherwise, Body body) noexcept {
+    std::unique_lock lock(mutex);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(stuck ? 0 : options.background_ms);
+    for (;;) {
+      Try attempt{.last = std::chrono::steady_clock::now() >= deadline};
+      T result = locked(otherwise, body, &attempt);
+      if (attempt.last || !attempt.busy) {
+        stuck = attempt.busy;
+        return result;
+      }
+      lock.unlock();
+      std::this_thread::sleep_for(kPause);
+      lock.lock();
     }
+  }
+
+  template <class T, class Body>
+  T locked(T otherwise, Body& body, Try* attempt) noexcept {
     try {
       return ready() ? body() : otherwise;
     } catch (const Fault& fault) {
@@ -53,22 +71,6 @@ struct Store::Impl {
       on_fault(Fault(SQLITE_NOMEM, e.what()));
     }
     return otherwise;
-  }
-
-  // guarded(), tried again while somebody else has the file; between two tries nobody is kept out. A file that stays locked costs the
-  // patience once, not for every save that waits in line: after that a save tries once, until one gets in.
-  template <class Body>
-  bool saved(Body body) noexcept {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(stuck ? 0 : options.save_ms);
-    for (;;) {
-      Try attempt{.last = std::chrono::steady_clock::now() >= deadline};
-      const bool done = guarded(false, body, &attempt);
-      if (attempt.last || !attempt.busy) {
-        stuck = attempt.busy;
-        return done;
-      }
-      std::this_thread::sleep_for(kPause);
-    }
   }
 
   bool ready();  // connects if need be; false: no store
@@ -97,7 +99,7 @@ struct Store::Impl {
   Database database;
   pid_t pid;  // whose connection it is
   Counters counters{};
-  std::atomic<bool> stuck = false;  // the last save gave up because the file stayed locked
+  bool stuck = false;  // the last to be patient gave up: the file stayed locked
 };
 
 int64_t now();  // seconds since 1970

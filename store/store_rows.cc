@@ -120,7 +120,7 @@ void upsert_function(Database& database, const std::string& key, const std::stri
 
 bool Store::save_trace(const std::string& key, const Trace& trace, const std::string& name, const Trace* parent) {
   Impl& s = *impl_;
-  return s.saved([&] {
+  return s.patiently(false, [&] {
     if (key.size() > kMaxKey || trace.number >= kMaxTraces || !dalsegno::verify(trace).empty())
       throw Fault(SQLITE_MISUSE, "not a trace to be kept");
     const std::string data = encode_trace(trace);
@@ -172,7 +172,7 @@ std::vector<Trace> Store::load_traces(const std::string& key) {
 
 bool Store::save_segments(const std::string& key, int32_t trace_number, const std::vector<std::string>& segments) {
   Impl& s = *impl_;
-  return s.saved([&] {
+  return s.patiently(false, [&] {
     Transaction transaction(s.database);
     if (!read_trace_row(s.database, key, trace_number)) return false;
     Inserter inserter(s.database, tables::segments);
@@ -184,7 +184,7 @@ bool Store::save_segments(const std::string& key, int32_t trace_number, const st
 
 bool Store::put_kernel(const std::string& key, const std::string& object, const std::string& description) {
   Impl& s = *impl_;
-  return s.saved([&] {
+  return s.patiently(false, [&] {
     if (key.size() > kMaxKey || object.size() > kMaxBlob || description.size() > kMaxBlob)
       throw Fault(SQLITE_TOOBIG, "the kernel is too large");
     Transaction transaction(s.database);
@@ -198,7 +198,7 @@ bool Store::put_kernel(const std::string& key, const std::string& object, const 
 
 std::optional<std::string> Store::get_kernel(const std::string& key) {
   Impl& s = *impl_;
-  auto object = s.guarded(std::optional<std::string>(), [&]() -> std::optional<std::string> {
+  auto object = s.patiently(std::optional<std::string>(), [&]() -> std::optional<std::string> {
     std::vector<Value> values;
     std::string sum;
     {

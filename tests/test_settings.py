@@ -78,6 +78,19 @@ def test_a_setting_reaches_the_machine():
     assert f.stats["recordings"] == 1
 
 
+def test_what_was_recorded_is_kept_in_the_store_of_that_time(tmp_path):
+    """Also what is written, or compiled, only after the setting has changed."""
+    tmp_path.chmod(0o700)
+    path = str(tmp_path / "s.sqlite3")
+    f = ds.jit(poly)
+    with ds.config(store=path):
+        for _ in range(2):
+            f(X)
+    with ds.config(store=path):
+        stats = ds.store.stats()
+    assert (stats["traces"], stats["kernels"]) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("values", "error", "words"),
     [
