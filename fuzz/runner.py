@@ -18,7 +18,7 @@ from .oracle import Difference, Session, compare
 from .program import InvalidProgram, LoadedProgram
 
 _MAX_CALLS = 64
-_EAGER_SECONDS = 2.0
+_EAGER_SECONDS = 2.0  # of the processor: a loaded machine does not make a program slow
 
 
 class Flaky(Exception):
@@ -148,18 +148,23 @@ def check(
 @contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
     """Only in the main thread, which is where signals go; elsewhere without a limit."""
+    late = False
 
     def give_up(*_: object) -> None:
+        nonlocal late
+        late = True
         raise TooSlow
 
     try:
-        previous = signal.signal(signal.SIGALRM, give_up)
+        previous = signal.signal(signal.SIGPROF, give_up)
     except ValueError:
         yield
         return
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds, seconds)  # again and again, as programs may swallow it
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
+        if late:
+            raise TooSlow

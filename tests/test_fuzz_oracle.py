@@ -8,7 +8,7 @@ from dalsegno.fuzz.engines import Engine, load_backend
 from dalsegno.fuzz.oracle import compare
 from dalsegno.fuzz.program import InvalidProgram, Program, load
 from dalsegno.fuzz.report import find_mismatches
-from dalsegno.fuzz.runner import Flaky, check, run_session
+from dalsegno.fuzz.runner import Flaky, TooSlow, check, run_session
 
 ARRAYS = """
 def calls():
@@ -135,6 +135,13 @@ def test_a_flaky_program_is_no_mismatch() -> None:
     )
     with pytest.raises(Flaky):
         find_mismatches(program, [Engine.STEPPED], "tests.fuzz_backends:Identity")
+
+
+@pytest.mark.parametrize("body", ["while True: pass", "try:\n  while True: pass\n finally: return 1"])
+def test_a_program_that_takes_too_long(body: str) -> None:
+    """Also one that swallows what ends it."""
+    with pytest.raises(TooSlow):
+        find_mismatches(Program(f"@jit\ndef entry():\n {body}\n", "def calls():\n    yield (), {}\n"), [Engine.STEPPED])
 
 
 @pytest.mark.parametrize(
