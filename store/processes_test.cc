@@ -101,7 +101,7 @@ class Locked : public ::testing::Test {
       return SQLITE_OK;
     });
     EXPECT_TRUE(work(patient)) << patient.why();
-    EXPECT_EQ(attempts, 5);
+    EXPECT_GE(attempts, 5);
     EXPECT_EQ(patient.errors(), errors);
   }
   static void unlock() {
