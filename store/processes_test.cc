@@ -161,7 +161,7 @@ TEST_F(Locked, AStuckFileCostsPatienceOnce) {
 TEST(Processes, ForkedChildGoesOn) {
   TempDir directory;
   Store store;
-  ASSERT_TRUE(store.open(directory.file()));
+  ASSERT_TRUE(store.open(directory.file(), {.busy_ms = 60'000}));
   const Trace root = root_trace();
   ASSERT_TRUE(store.save_trace("f", root));
   const pid_t child = in_child([&] {
@@ -180,7 +180,9 @@ TEST(Processes, ForkedChildGoesOn) {
 TEST(Processes, ForkWhileThreadsAreInside) {
   TempDir directory;
   Store store;
-  ASSERT_TRUE(store.open(directory.file()));
+  ASSERT_TRUE(store.open(directory.file(), {.busy_ms = 60'000}));
+  int may_go[2];
+  ASSERT_EQ(pipe(may_go), 0);
   std::atomic<bool> stop = false;
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; t++) {
@@ -188,17 +190,21 @@ TEST(Processes, ForkWhileThreadsAreInside) {
       for (int i = 0; !stop; i++) store.put_kernel("t" + std::to_string(t), object_of(i), "");
     });
   }
+  std::vector<pid_t> children;
   for (int i = 0; i < 30; i++) {
-    const pid_t child = in_child([&] {
-      for (int tries = 0; tries < 100; tries++) {
-        if (store.put_kernel("child" + std::to_string(i), object_of(i), "")) return store.get_kernel("child" + std::to_string(i)) ? 0 : 2;
-      }
-      return 1;
-    });
-    EXPECT_EQ(exit_status(child), 0);
+    children.push_back(in_child([&] {
+      const std::string key = "child" + std::to_string(i);
+      if (char byte; read(may_go[0], &byte, 1) != 1) return 1;
+      if (!store.put_kernel(key, object_of(i), "")) return 2;
+      return store.get_kernel(key) ? 0 : 3;
+    }));
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();
+  const std::string bytes(children.size(), '.');
+  EXPECT_EQ(write(may_go[1], bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  for (const pid_t child : children) EXPECT_EQ(exit_status(child), 0);
+  close(may_go[0]), close(may_go[1]);
   EXPECT_EQ(store.verify().damaged, 0u);
 }
 
