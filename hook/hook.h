@@ -154,6 +154,18 @@ PyObject* handled_exception();
 bool recursion_left();
 // False where the C stack is nearly used up: nothing more may be called.
 bool stack_left();
+// While one lives that `applies`, the thread may start one more evaluator without its being counted as use of the C stack. For Python
+// functions that are called by C here and by an instruction in eager: instructions start no evaluators. Nothing is given in the lower half
+// of the stack, so that what is counted stays safe; and nothing on 3.11, which counts frames only.
+class UncountedEvaluator {
+ public:
+  explicit UncountedEvaluator(bool applies = true);
+  ~UncountedEvaluator();
+  UncountedEvaluator(const UncountedEvaluator&) = delete;
+
+ private:
+  int given_ = 0;
+};
 // Called once when the extension module is loaded. False with an exception set if this interpreter is not supported.
 bool init();
 

@@ -212,6 +212,7 @@ PyObject* enter(Activation* activation, int index) {
 
 PyObject* resume(FrameImage* frames, int n, PyObject* raised, OnEntered on_entered, void* context) {
   Activation activation{frames, n, raised, on_entered, context};
+  const UncountedEvaluator uncounted;  // the frames' evaluators run one after the other
   PyObject* result = enter(&activation, 0);
   for (int i = activation.entered; i < n; ++i) drop_image(&frames[i]);
   Py_XDECREF(activation.raised);

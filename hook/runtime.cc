@@ -116,11 +116,15 @@ PyObject* handled_exception() {
   return item->exc_value == Py_None ? nullptr : item->exc_value;
 }
 
-bool recursion_left() { return recursion_remaining(PyThreadState_Get()) > 1; }
+namespace {
 
-bool stack_left() {
+struct StackBounds {
+  const char *low, *middle;  // of this thread's C stack, which grows downward: where it ends, but for a reserve; half of it
+};
+
+const StackBounds& stack_bounds() {
   constexpr size_t kReserve = size_t{192} << 10;
-  thread_local const char* low = [] {
+  thread_local const StackBounds bounds = []() -> StackBounds {
     pthread_attr_t attributes;
     void* base = nullptr;
     size_t size = 0;
@@ -128,11 +132,37 @@ bool stack_left() {
       pthread_attr_getstack(&attributes, &base, &size);
       pthread_attr_destroy(&attributes);
     }
-    return base && size > 2 * kReserve ? static_cast<const char*>(base) + kReserve : static_cast<const char*>(nullptr);
+    const char* end = static_cast<const char*>(base);
+    if (end == nullptr || size <= 2 * kReserve) return {nullptr, reinterpret_cast<const char*>(UINTPTR_MAX)};
+    return {end + kReserve, end + size / 2};
   }();
-  const char here = 0;
-  return &here > low;
+  return bounds;
 }
+
+}  // namespace
+
+bool recursion_left() { return recursion_remaining(PyThreadState_Get()) > 1; }
+
+bool stack_left() {
+  const char here = 0;
+  return &here > stack_bounds().low;
+}
+
+// _PyEval_EvalFrameDefault takes PY_EVAL_C_STACK_UNITS, 2 since 3.12 (Python/ceval.c).
+#if DALSEGNO_PY311
+UncountedEvaluator::UncountedEvaluator(bool) {}
+UncountedEvaluator::~UncountedEvaluator() = default;
+#else
+UncountedEvaluator::UncountedEvaluator(bool applies) {
+  const char here = 0;
+  if (!applies || &here < stack_bounds().middle) return;
+  given_ = 2;
+  PyThreadState_Get()->c_recursion_remaining += given_;
+}
+UncountedEvaluator::~UncountedEvaluator() {
+  if (given_ > 0) PyThreadState_Get()->c_recursion_remaining -= given_;
+}
+#endif
 
 bool init_range() {
   g_range_known = check_range_layout();

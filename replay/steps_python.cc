@@ -101,8 +101,12 @@ bool get_len(const Step& s, Reg* r) {
 }
 
 // -- calls
+bool is_python(PyObject* callable) { return PyFunction_Check(callable); }
+bool is_python_method(PyObject* callable) { return PyMethod_Check(callable) && is_python(PyMethod_GET_FUNCTION(callable)); }
+
 bool call(const Step& s, Reg* r) {
   Args args(s, r);
+  const hook::UncountedEvaluator uncounted(is_python(args[0]) || is_python_method(args[0]));
   size_t nargs = static_cast<size_t>(s.imm) | PY_VECTORCALL_ARGUMENTS_OFFSET;
   return give(s, r, PyObject_Vectorcall(args[0], args.data() + 1, nargs, s.object));
 }
@@ -112,6 +116,7 @@ bool call_ex(const Step& s, Reg* r) {
   PyObject* positional = r[s.list[1]].o;
   PyObject* keywords = s.n > 2 ? r[s.list[2]].o : nullptr;
   if (keywords && !PyDict_CheckExact(keywords)) return false;
+  const hook::UncountedEvaluator uncounted(is_python(func));
   if (PyTuple_CheckExact(positional)) return give(s, r, PyObject_Call(func, positional, keywords));
   if (!Py_TYPE(positional)->tp_iter && !PySequence_Check(positional)) return false;
   PyObject* tuple = PySequence_Tuple(positional);

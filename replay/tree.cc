@@ -88,9 +88,14 @@ void Tree::add_note(const recorder::Note& note) {
 
 // ---- calls -----------------------------------------------------------------------------------------------------------------
 
+PyObject* Tree::interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  const hook::UncountedEvaluator uncounted;
+  return PyObject_Vectorcall(reinterpret_cast<PyObject*>(function_), args, nargsf, kwnames);
+}
+
 PyObject* Tree::eager(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   ++counters_.eager_calls;
-  return PyObject_Vectorcall(reinterpret_cast<PyObject*>(function_), args, nargsf, kwnames);
+  return interpret(args, nargsf, kwnames);
 }
 
 PyObject* Tree::eager_because(Reason reason, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
@@ -223,7 +228,7 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
   }
   recording_ = true;
   ++counters_.recordings;
-  PyObject* result = PyObject_Vectorcall(reinterpret_cast<PyObject*>(function_), args, nargsf, kwnames);
+  PyObject* result = interpret(args, nargsf, kwnames);
   recording_ = false;
   install(recorder, nullptr);
   return check_full_graph(result);

@@ -43,7 +43,8 @@ class Tree {
 
  private:
   using Programs = std::vector<std::unique_ptr<Program>>;
-  PyObject* eager(PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  PyObject* interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  PyObject* eager(PyObject* const* args, size_t nargsf, PyObject* kwnames);  // the same, counted
   PyObject* eager_because(Reason reason, PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* timed_call(Pace::Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames);

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 
 import numpy as np
@@ -233,6 +234,46 @@ def test_recursion_into_the_function_while_it_is_being_recorded():
                 yield (n, np.array([1.0, 2.0])), {}
         """,
     )
+
+
+def _deepest(function):
+    reached, failed = 1, 4 * sys.getrecursionlimit()
+    while failed - reached > 1:
+        middle = (reached + failed) // 2
+        try:
+            function(middle)
+            reached = middle
+        except RecursionError:
+            failed = middle
+    return reached
+
+
+def _countdowns(jit):
+    @jit
+    def itself(n):
+        return 0 if n <= 0 else itself(n - 1) + 1
+
+    def helper(n):
+        return 0 if n <= 0 else mutual(n - 1)
+
+    @jit
+    def mutual(n):
+        return helper(n) + 1
+
+    @jit
+    def spread(n):
+        return (0 if n <= 0 else spread(*(n - 1,))) + 1
+
+    return itself, mutual, spread
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernels": False, "background": False}, {"disable": True}])
+def test_recursion_goes_as_deep_as_in_eager(settings):
+    """3.12 counts evaluators, too: it is 1,500 of them that may be nested, two by two."""
+    eager = [_deepest(f) for f in _countdowns(lambda f: f)]
+    with ds.config(**settings):
+        jitted = [_deepest(f) for f in _countdowns(ds.jit(store=False))]
+    assert jitted == eager
 
 
 def test_mutual_recursion_of_two_jitted_functions():
