@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dalsegno.fuzz.cold import check_cold
-from dalsegno.fuzz.engines import Engine, load_backend
+from dalsegno.fuzz.engines import JITTED_HERE, Engine, load_backend
 from dalsegno.fuzz.oracle import compare
 from dalsegno.fuzz.program import InvalidProgram, Program, load
 from dalsegno.fuzz.report import find_mismatches
@@ -135,6 +135,13 @@ def test_a_flaky_program_is_no_mismatch() -> None:
     )
     with pytest.raises(Flaky):
         find_mismatches(program, [Engine.STEPPED], "tests.fuzz_backends:Identity")
+
+
+def test_a_line_that_depends_on_how_often_the_function_has_run() -> None:
+    """In eager, too: CPython 3.11's STORE_FAST__LOAD_FAST."""
+    source = "def late(n):\n    a = n\n    b\n    b = a\n@jit\ndef entry(n):\n    return list(map(late, [n]))\n"
+    program = Program(source, "def calls():\n    for n in range(3):\n        yield (n,), {}\n")
+    assert find_mismatches(program, JITTED_HERE) == []
 
 
 @pytest.mark.parametrize("body", ["while True: pass", "try:\n  while True: pass\n finally: return 1"])
