@@ -165,21 +165,41 @@ void Tree::retire() {
   }
 }
 
+namespace {
+
+// What the machine has done so far. What a replay inside another one does is counted as the inner one's alone.
+struct Work {
+  uint64_t steps, guard_failures, launches;
+
+  static Work done() {
+    const MachineCounters machine = machine_counters();
+    return {machine.steps, machine.guard_failures, kernel_counters().launches};
+  }
+};
+Work g_counted;  // by replays that have ended
+
+}  // namespace
+
 // Outcome kRefused or kTooDeep: nothing has run, and no exception is set.
 PyObject* Tree::replay(PyObject* const* params, Outcome* outcome) {
   std::shared_ptr<Programs> keep = programs_;  // a step may clear the tree
-  MachineCounters before = machine_counters();
-  uint64_t launches = kernel_counters().launches;
+  const Work before = Work::done(), counted = g_counted;
   PyObject* result = nullptr;
   Exit* exit = nullptr;
   FrameState state;
   *outcome = run(*keep->front(), params, &result, &exit, &state);
   if (*outcome == Outcome::kRefused || *outcome == Outcome::kTooDeep) return nullptr;
   ++counters_.replays;
-  MachineCounters after = machine_counters();
-  counters_.steps += after.steps - before.steps;
-  counters_.guard_failures += after.guard_failures - before.guard_failures;
-  counters_.kernel_launches += kernel_counters().launches - launches;
+  const Work after = Work::done();
+  auto count = [&](uint64_t Work::*what, uint64_t Counters::*counter) {
+    const uint64_t all = after.*what - before.*what, inner = g_counted.*what - counted.*what;
+    const uint64_t own = all > inner ? all - inner : 0;  // other threads count, too
+    g_counted.*what += own;
+    counters_.*counter += own;
+  };
+  count(&Work::steps, &Counters::steps);
+  count(&Work::guard_failures, &Counters::guard_failures);
+  count(&Work::launches, &Counters::kernel_launches);
   return *outcome == Outcome::kReturned ? result : leave(exit, &state);
 }
 

@@ -285,6 +285,22 @@ def test_counters_of_the_process_include_functions_that_are_gone():
     assert (more["calls"], more["recordings"], more["replays"]) == (4, 1, 3)
 
 
+def test_what_a_replay_inside_another_one_does_is_counted_once():
+    @ds.jit(store=False)
+    def down(n):
+        return 0 if n <= 0 else down(n - 1) + 1
+
+    def steps(n):
+        before = down.stats
+        down(n)
+        return (down.stats - before)["steps"]
+
+    for _ in range(5):
+        down(3)
+    assert steps(20) > 20
+    assert steps(40) - steps(30) == steps(30) - steps(20)
+
+
 # ---- explain ---------------------------------------------------------------------------------------------------------
 
 
