@@ -31,9 +31,9 @@ def test_same_seed_same_programs() -> None:
 
 def test_programs_are_valid_and_do_something(tmp_path) -> None:
     counts: collections.Counter[str] = collections.Counter()
-    seen = ""
-    for program in generated(400, 11):
-        seen += program.source + program.calls
+    programs_run = generated(400, 11)
+    seen = "".join(program.source + program.calls for program in programs_run + generated(400, 12))
+    for program in programs_run:
         try:
             session, _ = check(load(program, str(tmp_path)), [], None)
         except (Flaky, InvalidProgram, TooSlow) as problem:
@@ -47,14 +47,14 @@ def test_programs_are_valid_and_do_something(tmp_path) -> None:
     assert counts["raised"] < 0.5 * counts["calls"]
     assert counts["raised"] > 0.1 * counts["calls"]
     assert counts["events"] > 0.1 * counts["calls"]
-    assert counts["Flaky"] + counts["TooSlow"] < 4  # a loaded machine is slow
+    assert counts["Flaky"] == counts["TooSlow"] == 0
     assert counts["InvalidProgram"] < 10
     for word in (
         "nonlocal", "global ", "lambda", "for ", "while ", "try:", "finally:", "except", "with ", "match ", "break",
         "continue", "raise ",
         "print(", "warnings.warn(", "locals()", "exec(", "eval(", "Box(", "yield 'SCALE", "numbers(", "recursive(",
         "out=", "np.where",
-        "astype", "[1:] = ", ".T", "[::2]", " is ", 'f"', ".append(", "int32", "float32", "bool",
+        "astype", "[1:] = ", ".T", "[::2]", " is ", 'f"', "np.concatenate", ".append(", "int32", "float32", "bool",
         "asfortranarray", "del ",
     ):  # fmt: skip
         assert word in seen, word
