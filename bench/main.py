@@ -7,9 +7,8 @@ import os
 import platform
 from pathlib import Path
 
-import numpy as np
-
 import dalsegno as ds
+import numpy as np
 from dalsegno.cli import Parser
 
 from .measure import HEADER, LEAST_RATIO, Row, all_rows

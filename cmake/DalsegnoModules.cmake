@@ -17,8 +17,9 @@ function(_dalsegno_module name)
   endif()
 endfunction()
 
-file(GLOB bindings RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/replay/bind_*.cc")
-_dalsegno_module(_core SOURCES replay/module.cc ${bindings} LINK replay trace_recorder hook store trace)
+file(GLOB bindings RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/replay/bind/*.cc")
+list(REMOVE_ITEM bindings replay/bind/module.cc)
+_dalsegno_module(_core SOURCES replay/bind/module.cc ${bindings} LINK replay trace_recorder numpy hook store trace)
 _dalsegno_module(_halide SOURCES halide_gen/module.cc LINK halide_gen)
 _dalsegno_module(_hooktest SOURCES hook/testing.cc LINK hook dalsegno_python)
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "replay/segment_config.h"
+#include "replay/kernels/config.h"
 #include "replay/settings.h"
 
 namespace dalsegno::replay {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "replay/machine.h"
+#include "replay/machine/machine.h"
 #include "replay/pace.h"
 #include "trace/recorder/recorder.h"
 

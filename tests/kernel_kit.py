@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 from dalsegno._core import segments
 
 DTYPES = ("bool", "int32", "int64", "float32", "float64")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
 import pytest
 
+import numpy as np
 from tests.support import check, settles
 
 A = np.array([1.0, -2.0, 3.5])

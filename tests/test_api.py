@@ -12,10 +12,10 @@ import sys
 import types
 import weakref
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.front import COUNTERS, assert_one_clear_line, same
 
 

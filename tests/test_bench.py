@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import time
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from dalsegno.bench import measure, programs
 from dalsegno.bench.harness import Comparison, compare, duration, same
 from dalsegno.bench.main import verdict

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.support import check, check_source, counting, run_python, settles, stepped
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from dalsegno.cli import main
 
 X = np.arange(5.0)

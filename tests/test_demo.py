@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from dalsegno.demo import data, finance, terrain
 from dalsegno.demo.main import counted, second_line
 from tests.front import same

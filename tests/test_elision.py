@@ -1,12 +1,12 @@
-"""Layouts of results where eager NumPy computes an operator into a large temporary (replay/elide.h)."""
+"""Layouts of results where eager NumPy computes an operator into a large temporary (numpy/elide.h)."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.support import counting, stepped
 
 SHAPE = (182, 190)  # of float64: more than 256 KiB

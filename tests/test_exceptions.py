@@ -7,10 +7,10 @@ import sys
 import traceback
 import warnings
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.support import check, check_source, counting, stepped
 
 

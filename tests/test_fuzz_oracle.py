@@ -1,8 +1,8 @@
 """The oracle sees each of a list of faults, and none where there is none."""
 
-import numpy as np
 import pytest
 
+import numpy as np
 from dalsegno.fuzz.cold import check_cold
 from dalsegno.fuzz.engines import JITTED_HERE, Engine, load_backend
 from dalsegno.fuzz.oracle import compare

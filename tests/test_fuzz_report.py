@@ -3,9 +3,9 @@
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
+import numpy as np
 from dalsegno.fuzz import call, equivalent
 from dalsegno.fuzz.copying import CallCopier
 from dalsegno.fuzz.engines import Engine

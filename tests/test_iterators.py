@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
+import numpy as np
 from tests.support import check, check_source, settles
 
 PLAIN = {

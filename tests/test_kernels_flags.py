@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
-import numpy as np
 import pytest
 
+import numpy as np
 from dalsegno._core import segments
 from tests import kernel_kit as kit
 

@@ -5,7 +5,6 @@ those that the recorder covers, replayed from end to end. Here: operators, contr
 from __future__ import annotations
 
 import numpy as np
-
 from tests.language_cases import A, B, Cases, I, M
 
 case = Cases()

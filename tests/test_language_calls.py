@@ -10,7 +10,6 @@ import math
 import operator
 
 import numpy as np
-
 from tests.language_cases import A, B, Cases, I, M, Point
 from tests.support import call
 

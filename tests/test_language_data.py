@@ -8,7 +8,6 @@ import collections
 import math
 
 import numpy as np
-
 from tests.language_cases import A, B, Cases, M, Point
 
 case = Cases()

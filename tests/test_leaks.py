@@ -7,10 +7,10 @@ import os
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.support import counting, stepped
 
 ROUNDS = 100_000

@@ -6,10 +6,10 @@ from __future__ import annotations
 import signal
 import threading
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.support import check, check_source, counting, settles, stepped
 
 

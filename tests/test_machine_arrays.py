@@ -9,9 +9,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 
+import numpy as np
 from tests.machine_traces import (
     ADD,
     BOOL,

@@ -11,10 +11,10 @@ import logging
 import sys
 import warnings
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.support import check, check_source, counting, reasons, stepped
 
 

@@ -10,11 +10,11 @@ import types
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import numpy as np
 from dalsegno import _core
 
 persist = _core.persist

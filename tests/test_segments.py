@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.support import check, counting
 
 A, B = np.linspace(0.5, 3, 50), np.linspace(1, 2, 50)

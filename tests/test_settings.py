@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.conftest import ROOT
 from tests.front import assert_one_clear_line
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.front import same
 
 X = np.arange(5.0)

@@ -7,10 +7,10 @@ import contextvars
 import sys
 import threading
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.support import counting, run_python
 
 

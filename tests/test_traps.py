@@ -6,10 +6,10 @@ Programs given as text run in every engine of the fuzzer, a second process that 
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.support import call, check, check_source, run_python
 
 

@@ -7,10 +7,10 @@ import gc
 import sys
 import weakref
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.support import check, check_source, counting, run_python, stepped
 
 # ---- things redefined

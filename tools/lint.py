@@ -13,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-CPP_FOLDERS = ["hook", "trace", "store", "halide_gen", "replay"]
+CPP_FOLDERS = ["hook", "numpy", "trace", "store", "halide_gen", "replay"]
 # What clang-tidy reads: the layers without Python.h, whose headers clang parses quickly and without noise.
 TIDY_FOLDERS = ["trace", "store"]
 
@@ -23,7 +23,8 @@ LAYERS = [
     (r"(Python|pybind11/\w+|numpy/\w+)\.h", r"(trace/(?!recorder/)|store/|halide_gen/(?!module\.cc))"),
     (r"Halide\.h", r"(?!halide_gen/)"),
     (r"sqlite3\.h", r"(?!store/)"),
-    (r"(replay|halide_gen|store)/\w+\.h", r"(trace|hook)/"),
+    (r"(replay|halide_gen|store)/[\w/]+\.h", r"(trace|hook)/"),
+    (r"(replay|store|hook)/[\w/]+\.h|trace/recorder/\w+\.h", r"numpy/"),
 ]
 
 

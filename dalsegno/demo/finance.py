@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
+
+import numpy as np
 
 F64 = NDArray[np.float64]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib.figure import Figure
+
+import numpy as np
 
 
 def draw(data: dict[str, Any], results: dict[str, Any], folder: Path) -> list[Path]:

@@ -1,4 +1,3 @@
-#define DALSEGNO_IMPORT_ARRAY
 #include "trace/recorder/facts.h"
 
 #include <cstring>
@@ -6,13 +5,13 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "trace/recorder/numpy_api.h"
+#include "numpy/dtypes.h"
 #include "trace/recorder/recorder.h"
 
 namespace dalsegno::recorder {
 namespace {
 
-std::unordered_set<PyTypeObject*> g_plain, g_simple, g_numpy_scalars;
+std::unordered_set<PyTypeObject*> g_plain, g_simple;
 std::unordered_map<PyObject*, CalleeFacts> g_callees;  // keys are immortal in practice: builtins and NumPy's own functions, held
 
 PyTypeObject* type_of_new(PyObject* object) {  // steals
@@ -29,9 +28,8 @@ PyTypeObject* iterator_type(PyObject* iterable) {  // steals
 
 void fill_types() {
   g_simple = {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyComplex_Type, &PyUnicode_Type, &PyBytes_Type, Py_TYPE(Py_None)};
-  g_numpy_scalars = {&PyBoolArrType_Type, &PyIntArrType_Type, &PyLongArrType_Type, &PyFloatArrType_Type, &PyDoubleArrType_Type};
   g_plain = g_simple;
-  g_plain.insert(g_numpy_scalars.begin(), g_numpy_scalars.end());
+  for (int i = 0; i < static_cast<int>(DType::kCount); ++i) g_plain.insert(numpy::scalar_type(static_cast<DType>(i)));
   for (PyTypeObject* t : {&PyTuple_Type, &PyList_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type, &PySlice_Type, &PyRange_Type,
                           &PyArray_Type, &PyMethod_Type, Py_TYPE(Py_Ellipsis), &PyCell_Type})
     g_plain.insert(t);
@@ -157,30 +155,10 @@ void fill_special(PyObject* sys) {
   add_rows(sys, {{"getrefcount", CalleeKind::refcount, nullptr}, {"_getframe", CalleeKind::frame_reader, nullptr}});
 }
 
-const std::unordered_map<int, DType>& dtypes() {
-  static const auto* map = new std::unordered_map<int, DType>{{NPY_BOOL, DType::kBool},
-                                                              {NPY_INT32, DType::kInt32},
-                                                              {NPY_INT64, DType::kInt64},
-                                                              {NPY_FLOAT32, DType::kFloat32},
-                                                              {NPY_FLOAT64, DType::kFloat64}};
-  return *map;
-}
-
 }  // namespace
 
 bool is_plain_type(PyTypeObject* type) { return g_plain.contains(type); }
 bool is_simple_type(PyTypeObject* type) { return g_simple.contains(type); }
-bool is_numpy_scalar_type(PyTypeObject* type) { return g_numpy_scalars.contains(type); }
-bool is_exact_array(PyObject* object) { return object && PyArray_CheckExact(object); }
-
-bool array_facts(PyObject* object, ArrayFacts* facts) {
-  if (!is_exact_array(object)) return false;
-  auto* array = reinterpret_cast<PyArrayObject*>(object);
-  auto found = dtypes().find(PyArray_TYPE(array));
-  if (found == dtypes().end() || !PyArray_ISALIGNED(array) || !PyArray_ISNOTSWAPPED(array)) return false;
-  *facts = {found->second, PyArray_NDIM(array)};
-  return true;
-}
 
 CalleeFacts callee_facts(PyObject* callee) {
   auto found = g_callees.find(callee);
@@ -194,7 +172,6 @@ bool is_pure_array_attribute(const char* name) {
 }
 
 bool init_facts() {
-  if (_import_array() < 0 || _import_umath() < 0) return false;
   fill_types();
   PyObject* builtins = PyImport_ImportModule("builtins");
   PyObject* numpy = PyImport_ImportModule("numpy");

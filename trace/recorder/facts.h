@@ -12,11 +12,6 @@ namespace dalsegno::recorder {
 bool is_plain_type(PyTypeObject* type);
 // int, float, bool, complex, str, bytes, None: operators between them run no code of the user's.
 bool is_simple_type(PyTypeObject* type);
-// NumPy's scalar types of the dtypes kernels know.
-bool is_numpy_scalar_type(PyTypeObject* type);
-// Exact ndarray, aligned, native byte order, one of the kernels' dtypes: fills facts.
-bool array_facts(PyObject* object, ArrayFacts* facts);
-bool is_exact_array(PyObject* object);
 
 // How calling an object behaves, given that its arguments are of plain types.
 enum class CalleeKind : uint8_t {
@@ -39,6 +34,6 @@ bool is_pure_array_attribute(const char* name);  // shape, T, dtype ...: reading
 // Source path of a plain type.
 std::string type_path(PyTypeObject* type);
 
-bool init_facts();  // NumPy's API and the tables; false with an exception set
+bool init_facts();  // the tables; false with an exception set
 
 }  // namespace dalsegno::recorder

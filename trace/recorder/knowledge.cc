@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "hook/lookups.h"
+#include "numpy/dtypes.h"
 #include "trace/recorder/facts.h"
-#include "trace/recorder/numpy_api.h"
 #include "trace/recorder/recorder.h"
 
 namespace dalsegno::recorder {
@@ -52,7 +52,7 @@ bool Recorder::know_lookup(ValueId container, PyObject* live, ValueId key, PyObj
 
 bool Recorder::know_array(ValueId v, PyObject* live) {
   ArrayFacts facts;
-  if (v == kNull || !array_facts(live, &facts)) return false;
+  if (v == kNull || !numpy::facts_of(live, &facts)) return false;
   if (info_[v].array_epoch == epoch_ && info_[v].type == &PyArray_Type) return true;
   if (info_[v].slots < 0) return false;
   ValueId guard = emit(OpKind::guard_array, {v}, {.flags = kQuiet | kPure});
@@ -69,8 +69,8 @@ bool Recorder::simple(ValueId v) const { return v >= 0 && info_[v].type && is_si
 bool Recorder::safe_index(ValueId v, PyObject* live) {
   if (!know(v, live)) return false;
   if (live == Py_None || live == Py_Ellipsis || PyLong_Check(live)) return true;
-  if (is_exact_array(live)) return know_array(v, live);
-  if (is_numpy_scalar_type(Py_TYPE(live))) return true;
+  if (numpy::is_exact_array(live)) return know_array(v, live);
+  if (numpy::is_scalar_type(Py_TYPE(live))) return true;
   const std::vector<ValueId> items = info_[v].items;
   if (PySlice_Check(live)) {
     auto* slice = reinterpret_cast<PySliceObject*>(live);

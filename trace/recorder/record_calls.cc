@@ -2,8 +2,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "numpy/dtypes.h"
 #include "trace/recorder/facts.h"
-#include "trace/recorder/numpy_api.h"
 #include "trace/recorder/recorder.h"
 
 namespace dalsegno::recorder {
@@ -254,7 +254,7 @@ void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::ve
   if (call.facts.kind == CalleeKind::refcount) return give_up(Reason::refcount);
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool known = know(call.args[i], call.live_args[i]) || is_constant_dtype(call.args[i], call.live_args[i]);
-    if (known && is_exact_array(call.live_args[i])) call.arrays_known &= know_array(call.args[i], call.live_args[i]);
+    if (known && numpy::is_exact_array(call.live_args[i])) call.arrays_known &= know_array(call.args[i], call.live_args[i]);
     call.plain &= known;
   }
   uint32_t flags = 0;

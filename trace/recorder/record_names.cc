@@ -1,6 +1,6 @@
 // Stack shuffling, locals, cells, globals, attributes.
+#include "numpy/dtypes.h"
 #include "trace/recorder/facts.h"
-#include "trace/recorder/numpy_api.h"
 #include "trace/recorder/recorder.h"
 
 namespace dalsegno::recorder {
@@ -207,7 +207,7 @@ bool Recorder::plain_attr(PyObject* name, bool method) {
     push_loaded(constant(descriptor, attr_path(type_path(type), name)), object, true);
     return true;
   }
-  if (!is_exact_array(live) || !is_pure_array_attribute(PyUnicode_AsUTF8(name))) return false;
+  if (!numpy::is_exact_array(live) || !is_pure_array_attribute(PyUnicode_AsUTF8(name))) return false;
   push_loaded(emit(OpKind::get_attr, {object}, {.name = name_index(name), .flags = kQuiet | kPure}), kNull, false);
   return true;
 }

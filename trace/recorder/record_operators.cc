@@ -1,4 +1,5 @@
 // Operators, comparisons, subscripts; when a python op becomes an array op.
+#include "numpy/dtypes.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
 
@@ -28,16 +29,16 @@ bool Recorder::array_operands(const std::vector<ValueId>& values, const std::vec
   bool array = false;
   for (PyObject* o : live) {
     ArrayFacts facts;
-    if (is_exact_array(o)) {
-      if (!array_facts(o, &facts) || facts.rank == 0) return false;
+    if (numpy::is_exact_array(o)) {
+      if (!numpy::facts_of(o, &facts) || facts.rank == 0) return false;
       array = true;
-    } else if (!o || !(PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) || is_numpy_scalar_type(Py_TYPE(o)))) {
+    } else if (!o || !(PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) || numpy::is_scalar_type(Py_TYPE(o)))) {
       return false;
     }
   }
   if (!array) return false;
   for (size_t i = 0; i < values.size(); ++i)
-    if (!(is_exact_array(live[i]) ? know_array(values[i], live[i]) : know(values[i], live[i]))) return false;
+    if (!(numpy::is_exact_array(live[i]) ? know_array(values[i], live[i]) : know(values[i], live[i]))) return false;
   return true;
 }
 
@@ -45,7 +46,7 @@ bool Recorder::array_operands(const std::vector<ValueId>& values, const std::vec
 ArrayFn Recorder::binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyObject* live_right) const {
   if (op != BinaryOp::power) return fn_of(op);
   ArrayFacts facts;
-  if (!info_[right].object || !array_facts(live_left, &facts)) return ArrayFn::none;
+  if (!info_[right].object || !numpy::facts_of(live_left, &facts)) return ArrayFn::none;
   if (facts.dtype != DType::kFloat64 && facts.dtype != DType::kFloat32) return ArrayFn::none;
   bool two = (PyLong_CheckExact(live_right) && PyLong_AsLong(live_right) == 2) ||
              (PyFloat_CheckExact(live_right) && PyFloat_AS_DOUBLE(live_right) == 2.0);
@@ -54,7 +55,7 @@ ArrayFn Recorder::binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyO
 
 void Recorder::mark_array_op(ValueId v, ArrayFn fn) {
   ArrayFacts facts;
-  if (fn == ArrayFn::none || !array_facts(result(), &facts) || facts.rank == 0) return;
+  if (fn == ArrayFn::none || !numpy::facts_of(result(), &facts) || facts.rank == 0) return;
   Op& op = trace_->data.ops[v];
   op.fn = fn;
   op.flags = kPure;
@@ -87,17 +88,18 @@ void Recorder::binary(const Instr&, int nb) {
   auto op = static_cast<BinaryOp>(inplace ? nb - kInplaceFrom : nb);
   ValueId left = top(1), right = top();
   PyObject *live_left = live_top(1), *live_right = live_top();
-  bool arrays = (is_exact_array(live_left) || is_exact_array(live_right)) && array_operands({left, right}, {live_left, live_right});
+  bool arrays =
+      (numpy::is_exact_array(live_left) || numpy::is_exact_array(live_right)) && array_operands({left, right}, {live_left, live_right});
   bool plain = !arrays && know(left, live_left) && know(right, live_right);
   uint32_t flags = 0;
   PyTypeObject* type = nullptr;
   bool numeric =
-      plain && (simple(left) || is_numpy_scalar_type(info_[left].type)) && (simple(right) || is_numpy_scalar_type(info_[right].type));
+      plain && (simple(left) || numpy::is_scalar_type(info_[left].type)) && (simple(right) || numpy::is_scalar_type(info_[right].type));
   if (plain && simple(left) && simple(right)) {
     flags = kQuiet | kPure;
     type = arithmetic_type(info_[left].type, info_[right].type, op);
   }
-  bool writes = inplace && is_exact_array(live_left);
+  bool writes = inplace && numpy::is_exact_array(live_left);
   // On values that are not changed in place, the in-place operator is the plain one.
   OpKind kind = inplace && !(plain && simple(left)) ? OpKind::inplace : OpKind::binary;
   ValueId v = emit(kind, {left, right}, {.imm = static_cast<int>(op), .flags = flags});
@@ -124,7 +126,7 @@ void Recorder::unary(const Instr&, UnaryOp op) {
   static constexpr ArrayFn fns[] = {ArrayFn::negative, ArrayFn::positive, ArrayFn::invert};
   ValueId in = top();
   PyObject* live = live_top();
-  bool array = is_exact_array(live) && array_operands({in}, {live});
+  bool array = numpy::is_exact_array(live) && array_operands({in}, {live});
   bool plain = !array && know(in, live);
   bool warns = op == UnaryOp::invert && is(in, &PyBool_Type);  // deprecated since 3.12
   bool quiet = plain && simple(in) && !warns;
@@ -137,7 +139,7 @@ void Recorder::unary(const Instr&, UnaryOp op) {
   if (array) {
     pending_fn_ = fns[static_cast<int>(op)];
     finisher_ = &Recorder::finish_array;
-  } else if (!plain || (!quiet && !is_numpy_scalar_type(info_[in].type))) {
+  } else if (!plain || (!quiet && !numpy::is_scalar_type(info_[in].type))) {
     finisher_ = &Recorder::finish_unknown;
   }
 }
@@ -153,7 +155,7 @@ void Recorder::truth_of(ValueId v, PyObject* live, ValueId* truth) {
     *truth = v;
     return;
   }
-  bool quiet = plain && !is_exact_array(live);
+  bool quiet = plain && !numpy::is_exact_array(live);
   *truth = emit(OpKind::truth, {v}, {.flags = quiet ? kQuiet | kPure | kReads : 0u});
   set_type(*truth, &PyBool_Type);
   if (!plain) call_unknown_ = true;
@@ -185,10 +187,11 @@ void Recorder::on_COMPARE_OP(const Instr& i) {
   int op = compare_op(i.arg);
   ValueId left = top(1), right = top();
   PyObject *live_left = live_top(1), *live_right = live_top();
-  bool arrays = (is_exact_array(live_left) || is_exact_array(live_right)) && array_operands({left, right}, {live_left, live_right});
+  bool arrays =
+      (numpy::is_exact_array(live_left) || numpy::is_exact_array(live_right)) && array_operands({left, right}, {live_left, live_right});
   bool plain = !arrays && know(left, live_left) && know(right, live_right);
   bool quiet = plain && simple(left) && simple(right);
-  auto scalar = [&](ValueId v) { return simple(v) || (info_[v].type && is_numpy_scalar_type(info_[v].type)); };
+  auto scalar = [&](ValueId v) { return simple(v) || (info_[v].type && numpy::is_scalar_type(info_[v].type)); };
   bool known = plain && scalar(left) && scalar(right);
   ValueId v = emit(OpKind::compare, {left, right}, {.imm = op, .flags = quiet ? kQuiet | kPure : 0u});
   pop();
@@ -243,7 +246,7 @@ void Recorder::get_item(const Instr&) {
   PyObject *live = live_top(1), *live_index = live_top();
   uint32_t flags = 0;
   bool unknown = true;
-  if (is_exact_array(live)) {
+  if (numpy::is_exact_array(live)) {
     if (know_array(container, live) && safe_index(index, live_index)) flags = kQuiet | kPure | kReads, unknown = false;
   } else if (know(container, live) && know(index, live_index)) {
     bool sequence = PyList_Check(live) || PyTuple_Check(live) || PyUnicode_Check(live) || PyBytes_Check(live) || PyRange_Check(live);
@@ -265,7 +268,7 @@ void Recorder::on_BINARY_SLICE(const Instr&) {
   ValueId container = top(2);
   bool parts =
       know(top(1), start) && know(top(), stop) && (start == Py_None || PyLong_Check(start)) && (stop == Py_None || PyLong_Check(stop));
-  bool known = parts && (is_exact_array(live) ? know_array(container, live) : know(container, live) && !PyDict_Check(live));
+  bool known = parts && (numpy::is_exact_array(live) ? know_array(container, live) : know(container, live) && !PyDict_Check(live));
   ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.flags = kQuiet | kPure, .snapshot = false});
   ValueId v = emit(OpKind::get_item, {container, slice}, {.flags = known ? kQuiet | kPure | kReads : 0u});
   for (int i = 0; i < 3; ++i) pop();
@@ -278,10 +281,11 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
   PyObject *live = live_top(1), *live_index = live_top(), *live_value = live_top(2);
   uint32_t flags = 0;
   bool unknown = true;
-  if (is_exact_array(live)) {  // may warn, runs nothing of the user's
-    unknown = !(know_array(container, live) && safe_index(index, live_index) &&
-                (is_exact_array(live_value) ? know_array(value, live_value)
-                                            : know(value, live_value) && (simple(value) || is_numpy_scalar_type(info_[value].type))));
+  if (numpy::is_exact_array(live)) {  // may warn, runs nothing of the user's
+    unknown =
+        !(know_array(container, live) && safe_index(index, live_index) &&
+          (numpy::is_exact_array(live_value) ? know_array(value, live_value)
+                                             : know(value, live_value) && (simple(value) || numpy::is_scalar_type(info_[value].type))));
   } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && PyLong_Check(live_index)) {
     flags = kQuiet;
     unknown = false;

@@ -1,0 +1,53 @@
+#include "numpy/dtypes.h"
+
+#include <iterator>
+
+namespace dalsegno::numpy {
+namespace {
+
+constexpr int kTypeNumbers[] = {NPY_BOOL, NPY_INT32, NPY_INT64, NPY_FLOAT32, NPY_FLOAT64};
+static_assert(std::size(kTypeNumbers) == static_cast<size_t>(DType::kCount));
+
+bool plain_memory(PyArrayObject* array) { return PyArray_ISALIGNED(array) && PyArray_ISNBO(PyArray_DESCR(array)->byteorder); }
+
+}  // namespace
+
+int type_number(DType dtype) { return kTypeNumbers[static_cast<int>(dtype)]; }
+
+PyArray_Descr* descriptor(DType dtype) {
+  static PyArray_Descr* descriptors[std::size(kTypeNumbers)];
+  PyArray_Descr*& found = descriptors[static_cast<int>(dtype)];
+  if (!found) found = PyArray_DescrFromType(type_number(dtype));  // a static object of NumPy's
+  return found;
+}
+
+PyTypeObject* scalar_type(DType dtype) { return descriptor(dtype)->typeobj; }
+
+bool scalar_dtype(PyTypeObject* type, DType* dtype) {
+  for (size_t i = 0; i < std::size(kTypeNumbers); ++i) {
+    if (type != scalar_type(static_cast<DType>(i))) continue;
+    *dtype = static_cast<DType>(i);
+    return true;
+  }
+  return false;
+}
+
+bool facts_of(PyObject* object, ArrayFacts* facts) {
+  if (!is_exact_array(object)) return false;
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  if (!plain_memory(array)) return false;
+  for (size_t i = 0; i < std::size(kTypeNumbers); ++i) {
+    if (PyArray_TYPE(array) != kTypeNumbers[i]) continue;
+    *facts = {static_cast<DType>(i), PyArray_NDIM(array)};
+    return true;
+  }
+  return false;
+}
+
+bool has_facts(PyObject* object, const ArrayFacts& facts) {
+  if (!is_exact_array(object)) return false;
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  return PyArray_NDIM(array) == facts.rank && PyArray_TYPE(array) == type_number(facts.dtype) && plain_memory(array);
+}
+
+}  // namespace dalsegno::numpy

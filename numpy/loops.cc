@@ -1,0 +1,25 @@
+#include "numpy/loops.h"
+
+#include "numpy/dtypes.h"
+
+namespace dalsegno::numpy {
+
+InnerLoop inner_loop(ArrayFn fn, DType loop, DType result) {
+  InnerLoop found;
+  PyObject* function = PyObject_GetAttrString(module(), array_fn_name(fn));
+  if (!function) return PyErr_Clear(), found;
+  if (PyObject_TypeCheck(function, &PyUFunc_Type)) {
+    const auto* ufunc = reinterpret_cast<PyUFuncObject*>(function);
+    const int width = ufunc->nargs;
+    for (int i = 0; i < ufunc->ntypes && !found.function; ++i) {
+      const char* types = ufunc->types + static_cast<Py_ssize_t>(i) * width;
+      bool same = ufunc->nout == 1 && types[width - 1] == type_number(result);
+      for (int k = 0; k + 1 < width; ++k) same = same && types[k] == type_number(loop);
+      if (same) found = {ufunc->functions[i], ufunc->data ? const_cast<void*>(static_cast<const void*>(ufunc->data[i])) : nullptr};
+    }
+  }
+  Py_DECREF(function);  // NumPy's module keeps it
+  return found;
+}
+
+}  // namespace dalsegno::numpy

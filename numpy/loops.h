@@ -1,0 +1,16 @@
+// NumPy's own inner loops, by pointer: functions whose bits only NumPy has.
+#pragma once
+#include "halide_gen/runtime/launch.h"
+#include "numpy/api.h"
+#include "trace/array_fn.h"
+
+namespace dalsegno::numpy {
+
+struct InnerLoop {
+  rt::LoopFunction function = nullptr;  // null: NumPy has no such loop
+  void* data = nullptr;
+};
+// The loop of ufunc `fn` whose operands are all `loop` and whose one result is `result`. Sets no exception.
+InnerLoop inner_loop(ArrayFn fn, DType loop, DType result);
+
+}  // namespace dalsegno::numpy

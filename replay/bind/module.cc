@@ -1,0 +1,146 @@
+// dalsegno._core: the extension module. Everything Python reaches in C++ is bound here or in a bind_x.cc beside it.
+#include <pybind11/eval.h>
+#include <pybind11/pybind11.h>
+
+#include "hook/hook.h"
+#include "numpy/api.h"
+#include "numpy/elide.h"
+#include "replay/describe.h"
+#include "replay/fault.h"
+#include "replay/jit.h"
+#include "replay/kernels/config.h"
+#include "replay/persist/store.h"
+#include "replay/settings.h"
+#include "trace/recorder/recorder.h"
+
+namespace py = pybind11;
+
+namespace dalsegno::replay {
+
+void bind_machine(py::module_& m);
+void bind_segments(py::module_& m);
+void bind_store(py::module_& m);
+
+namespace {
+
+py::object take(PyObject* object) {
+  if (!object) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(object);
+}
+
+py::object jit(py::object function, bool full_graph, const std::string&, const std::string&, bool store) {
+  return take(make_jit(function.ptr(), {full_graph, store}));
+}
+
+// The kernels' settings travel together.
+struct {
+  bool kernels = true, background = true;
+  int threads = 0;
+} g_kernels;
+
+void wait() {
+  wait_for_compilers();
+  wait_for_store();
+}
+
+// What is still to be kept goes where it was meant to go.
+void switch_store(const std::string& path) {
+  if (!store_in_use(path)) wait();
+  use_store(path);
+}
+
+struct Row {
+  const char* name;
+  void (*set)(const py::object& value);
+};
+const Row kSettings[] = {
+    {"disable", [](const py::object& v) { settings().enabled = !v.cast<bool>(); }},
+    {"store", [](const py::object& v) { switch_store(v.cast<std::string>()); }},
+    {"threads", [](const py::object& v) { g_kernels.threads = v.cast<int>(); }},
+    {"hot_exit", [](const py::object& v) { settings().hot_exit = v.cast<int>(); }},
+    {"max_ops", [](const py::object& v) { settings().max_ops = v.cast<int>(); }},
+    {"max_depth", [](const py::object& v) { settings().max_depth = v.cast<int>() + 1; }},
+    {"max_traces", [](const py::object& v) { settings().max_traces = v.cast<int>(); }},
+    {"kernels", [](const py::object& v) { use_kernels = g_kernels.kernels = v.cast<bool>(); }},
+    {"record", [](const py::object& v) { settings().record = v.cast<bool>(); }},
+    {"background", [](const py::object& v) { g_kernels.background = v.cast<bool>(); }},
+    {"step_aside", [](const py::object& v) { settings().step_aside = v.cast<bool>(); }},
+    {"fault", [](const py::object& v) { fault = v.cast<std::string>(); }},
+};
+
+void configure(const std::string& name, const py::object& value) {
+  for (const Row& row : kSettings) {
+    if (name != row.name) continue;
+    row.set(value);
+    configure_kernels(g_kernels.kernels, g_kernels.background, g_kernels.threads);
+    return;
+  }
+  throw py::value_error("unknown setting " + name);
+}
+
+void clear() {
+  for (Tree* tree : trees()) tree->clear();
+}
+
+py::object type_of_iterator(py::object iterable) { return py::type::of(py::iter(iterable)); }
+
+// Types that have no name of their own in Python: traces' sources name them here (facts.cc type_path).
+void name_types(py::module_& m) {
+  m.attr("range_iterator") = type_of_iterator(py::eval("range(0)"));
+  m.attr("list_iterator") = type_of_iterator(py::list());
+  m.attr("tuple_iterator") = type_of_iterator(py::tuple());
+}
+
+py::dict versions() {
+  py::dict d;
+  d["python"] = PY_VERSION;
+  d["compiler"] = __VERSION__;
+  return d;
+}
+
+std::string cpu_features() {
+  std::string text;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+#define FEATURE(name) \
+  if (__builtin_cpu_supports(name)) text += text.empty() ? name : " " name
+  FEATURE("sse4.2");
+  FEATURE("avx");
+  FEATURE("avx2");
+  FEATURE("fma");
+  FEATURE("avx512f");
+  FEATURE("avx512dq");
+  FEATURE("avx512bw");
+  FEATURE("avx512vl");
+#undef FEATURE
+#endif
+  return text;
+}
+
+}  // namespace
+}  // namespace dalsegno::replay
+
+PYBIND11_MODULE(_core, m) {
+  using namespace dalsegno;
+  using namespace dalsegno::replay;
+  m.doc() = "Dal Segno's record-replay machine; dalsegno/ is the interface to it.";
+  if (!hook::init() || !numpy::init() || !recorder::init() || !jit_type()) throw py::error_already_set();
+  numpy::init_elision();
+  m.attr("JitFunction") = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(jit_type()));
+  name_types(m);
+  m.def("jit", &jit, py::arg("function"), py::arg("full_graph") = false, py::arg("mode") = "exact", py::arg("device") = "cpu",
+        py::arg("store") = true);
+  m.def("stats", [] { return take(describe_counters(process_counters())); });
+  m.def("wait", &wait);
+  py::module_::import("atexit").attr("register")(py::cpp_function(&wait_for_store));
+  set_kernel_cache(&store_kernel_cache());
+  m.def("clear", &clear);
+  m.def("set_enabled", [](bool on) { settings().enabled = on; });
+  m.def("enabled", [] { return settings().enabled; });
+  m.def("configure", &configure);
+  m.def("versions", &versions);
+  m.def("cpu_features", &cpu_features);
+  bind_machine(m);
+  bind_segments(m);
+  bind_store(m);
+}

@@ -1,0 +1,128 @@
+// The store as Python sees it: _core.store_*.
+#include "replay/persist/store.h"
+
+#include <pybind11/pybind11.h>
+
+#include "replay/persist/persist.h"
+
+namespace py = pybind11;
+
+namespace dalsegno::replay {
+namespace {
+
+// SQLite's values as Python's. Text that is no UTF-8 (names may be anything) keeps its bytes as surrogates.
+struct ToPython {
+  py::object operator()(std::monostate) const { return py::none(); }
+  py::object operator()(int64_t n) const { return py::int_(n); }
+  py::object operator()(double x) const { return py::float_(x); }
+  py::object operator()(const std::string& text) const {
+    PyObject* object = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape");
+    if (object == nullptr) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(object);
+  }
+  py::object operator()(const store::Blob& blob) const { return py::bytes(blob.bytes); }
+};
+
+py::list query(const std::string& sql) {
+  store::QueryResult result;
+  {
+    py::gil_scoped_release released;
+    result = process_store().query(sql);
+  }
+  if (!result.error.empty()) throw py::value_error(result.error);
+  py::list rows;
+  for (const auto& row : result.rows) {
+    py::tuple values(row.size());
+    for (size_t i = 0; i < row.size(); i++) values[i] = std::visit(ToPython(), row[i]);
+    rows.append(values);
+  }
+  return rows;
+}
+
+// An owned reference, or KeyError for null.
+py::object to_python(PyObject* object) {
+  if (object == nullptr) throw py::key_error("not found");
+  return py::reinterpret_steal<py::object>(object);
+}
+
+template <class Call>
+auto without_gil(Call call) {
+  py::gil_scoped_release released;
+  return call();
+}
+
+py::dict stats() {
+  const store::Stats s = without_gil([] { return process_store().stats(); });
+  py::dict d;
+  d["functions"] = s.functions, d["traces"] = s.traces, d["kernels"] = s.kernels, d["bytes"] = s.bytes;
+  d["hits"] = s.hits, d["misses"] = s.misses, d["saves"] = s.saves, d["evictions"] = s.evictions;
+  d["damaged"] = s.damaged, d["errors"] = s.errors;
+  return d;
+}
+
+// Asked for by a person, so that a fault is no miss but an error.
+[[noreturn]] void fail() {
+  PyErr_SetString(PyExc_OSError, process_store().why().c_str());
+  throw py::error_already_set();
+}
+
+py::dict verify() {
+  const store::VerifyResult result = without_gil([] { return process_store().verify(); });
+  if (!result.complete) fail();
+  py::dict d;
+  d["rows"] = result.rows, d["damaged"] = result.damaged;
+  return d;
+}
+
+void clear() {
+  const bool ok = without_gil([] { return process_store().path().empty() || process_store().clear(); });
+  if (!ok) fail();
+}
+
+void gc() {
+  const bool ok = without_gil([] { return process_store().path().empty() || process_store().gc(); });
+  if (!ok) fail();
+}
+
+// _core.persist: the names objects have in the store, for tests and for finding out why something was not found there.
+void bind_persist(py::module_ m) {
+  m.def(
+      "function_key", [](py::handle f, const std::string& options) { return function_key(f.ptr(), options); }, py::arg("function"),
+      py::arg("options") = "");
+  m.def("fingerprint", [](py::handle object) { return fingerprint(object.ptr()); });
+  m.def("fetch", [](const std::string& source, const std::string& fingerprint, py::handle self) {
+    return to_python(fetch({source, fingerprint}, self.ptr()));
+  });
+  m.def("encode_literal", [](py::handle object) -> py::object {
+    std::string text;
+    return encode_literal(object.ptr(), &text) ? py::object(py::bytes(text)) : py::none();
+  });
+  m.def("decode_literal", [](const py::bytes& text) { return to_python(decode_literal(text)); });
+}
+
+}  // namespace
+
+void bind_store(py::module_& m) {
+  m.def(
+      "store_open",
+      [](const std::string& path) {
+        return without_gil([&] {
+          use_store(path);
+          process_store();
+        });
+      },
+      py::arg("path"), "Uses this file from now on (\"\": the default place, \"off\": none).");
+  m.def("store_close", [] { without_gil([] { use_store("off"); }); });
+  m.def("store_path", [] { return without_gil([] { return process_store().path(); }); });
+  m.def(
+      "store_why", [] { return without_gil([] { return process_store().why(); }); }, "Why the store's last operation failed, or \"\".");
+  m.def("store_query", &query, py::arg("sql"), "Rows of one statement that only reads; ValueError with SQLite's message.");
+  m.def("store_stats", &stats);
+  m.def("store_verify", &verify, "Checks every row's sum and deletes the bad ones.");
+  m.def("store_gc", &gc, "Drops what was used longest ago beyond the cap, and gives space back.");
+  m.def("store_clear", &clear);
+  bind_persist(m.def_submodule("persist"));
+  set_kernel_cache(&store_kernel_cache());
+}
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,192 @@
+#include "replay/kernels/compile.h"
+
+#include <dlfcn.h>
+
+#include <mutex>
+
+#include "halide_gen/compiler_api.h"
+
+namespace dalsegno::replay {
+namespace {
+
+using halide_gen::CompilerApi;
+
+std::atomic<uint64_t> compiled_count{0}, loaded_count{0};
+std::atomic<LaunchFunction> launch_function{nullptr};
+
+KernelCache* cache = nullptr;  // guarded by work_mutex()
+
+class WithGil {
+ public:
+  WithGil() : state_(PyGILState_Ensure()) { PyErr_Fetch(&type_, &value_, &traceback_); }
+  ~WithGil() {
+    PyErr_Restore(type_, value_, traceback_);
+    PyGILState_Release(state_);
+  }
+
+ private:
+  PyGILState_STATE state_;
+  PyObject *type_, *value_, *traceback_;  // an exception of the caller's
+};
+
+// The exception that is set, as text; clears it.
+std::string take_error() {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject* text = value ? PyObject_Str(value) : nullptr;
+  const char* utf8 = text ? PyUnicode_AsUTF8(text) : nullptr;
+  std::string out = utf8 ? utf8 : "unknown error";
+  Py_XDECREF(text);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  PyErr_Clear();
+  return out;
+}
+
+PyObject* call_loader(const char* name, PyObject* argument) {  // steals argument
+  PyObject* module = PyImport_ImportModule("dalsegno._loader");
+  PyObject* function = module ? PyObject_GetAttrString(module, name) : nullptr;
+  PyObject* result = function ? PyObject_Call(function, argument, nullptr) : nullptr;
+  Py_XDECREF(function);
+  Py_XDECREF(module);
+  Py_DECREF(argument);
+  return result;
+}
+
+// Maps the file of dalsegno._halide and the libraries under it, which takes longest, without the GIL.
+void map_compiler() {
+  std::string file;
+  {
+    WithGil gil;
+    PyObject* name = call_loader("extension_file", PyTuple_New(0));
+    const char* utf8 = name ? PyUnicode_AsUTF8(name) : nullptr;
+    if (utf8) file = utf8;
+    Py_XDECREF(name);
+    PyErr_Clear();
+  }
+  if (!file.empty()) dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+const CompilerApi* compiler(std::string* error) {
+  static std::atomic<const CompilerApi*> api{nullptr};
+  if (const CompilerApi* known = api.load()) return known;
+  map_compiler();
+  WithGil gil;
+  PyObject* module = PyImport_ImportModule("dalsegno._halide");
+  if (module) api = static_cast<const CompilerApi*>(PyCapsule_Import(halide_gen::kCompilerCapsule, 0));
+  Py_XDECREF(module);
+  if (PyErr_Occurred()) *error = take_error();
+  return api.load();
+}
+
+bool cached(const std::string& key, std::string* object) {
+  std::lock_guard<std::mutex> lock(work_mutex());
+  return cache && cache->get(key, object);
+}
+
+bool compile_text(const std::string& key, const Kernel& k, std::string* object, std::string* error) {
+  const CompilerApi* api = compiler(error);
+  if (!api) return false;
+  std::lock_guard<std::mutex> lock(work_mutex());
+  if (!api->compile(k.text, object, error)) return false;
+  if (cache && k.keep) cache->put(key, *object, k.text);
+  return true;
+}
+
+bool has_code(const Kernel& k) {
+  for (const halide_gen::Stage& s : k.plan.stages) {
+    if (s.loop_op < 0) return true;
+  }
+  return false;
+}
+
+PyObject* symbols(const Kernel& k) {
+  PyObject* names = PyList_New(0);
+  for (size_t i = 0; names && i < k.plan.stages.size(); ++i) {
+    if (k.plan.stages[i].loop_op >= 0) continue;
+    PyObject* name = PyUnicode_FromFormat("%s_%zu_argv", k.symbol.c_str(), i);
+    if (!name || PyList_Append(names, name) < 0) Py_CLEAR(names);
+    Py_XDECREF(name);
+  }
+  return names;
+}
+
+bool set_code(Kernel* k, PyObject* addresses) {
+  Py_ssize_t next = 0;
+  for (size_t i = 0; i < k->plan.stages.size(); ++i) {
+    if (k->plan.stages[i].loop_op >= 0) continue;
+    PyObject* address = PyList_GetItem(addresses, next++);
+    if (!address) return false;
+    k->stages[i].code = reinterpret_cast<int (*)(void**)>(PyLong_AsVoidPtr(address));
+  }
+  return !PyErr_Occurred();
+}
+
+bool load_launcher() {
+  if (launch_function.load()) return true;
+  PyObject* address = call_loader("runtime", PyTuple_New(0));
+  if (!address) return false;
+  launch_function = reinterpret_cast<LaunchFunction>(PyLong_AsVoidPtr(address));
+  Py_DECREF(address);
+  return !PyErr_Occurred();
+}
+
+// With the GIL.
+bool load(Kernel* k, const std::string& object) {
+  if (!load_launcher()) return false;
+  if (!has_code(*k)) return true;
+  PyObject* names = symbols(*k);
+  if (!names) return false;
+  PyObject* image = PyBytes_FromStringAndSize(object.data(), static_cast<Py_ssize_t>(object.size()));
+  PyObject* argument = Py_BuildValue("(NN)", image, names);  // fails where image is null
+  PyObject* result = argument ? call_loader("load", argument) : nullptr;
+  const bool ok = result && PyArg_ParseTuple(result, "OO", &k->library, &names) && set_code(k, names);
+  if (ok) Py_INCREF(k->library);
+  Py_XDECREF(result);
+  return ok;
+}
+
+void finish(Kernel* k, bool ok, const std::string& error) {
+  if (!ok) k->failure = error;
+  k->state.store(ok ? Kernel::kReady : Kernel::kFailed, std::memory_order_release);
+}
+
+}  // namespace
+
+void compile_kernel(Kernel* k) {
+  const std::string key = k->text + kernel_environment();
+  std::string object, error;
+  bool ok = !has_code(*k) || (k->from_cache = k->keep && cached(key, &object));
+  if (ok && k->from_cache) ++loaded_count;
+  if (!ok && (ok = compile_text(key, *k, &object, &error))) ++compiled_count;
+  if (ok) {
+    WithGil gil;
+    ok = load(k, object);
+    if (!ok) error = take_error();
+  }
+  finish(k, ok, error);
+}
+
+std::mutex& work_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+
+LaunchFunction launcher() { return launch_function.load(std::memory_order_relaxed); }
+
+void compile_now(Kernel* kernel) {
+  kernel_environment();  // asks NumPy, with the GIL, once
+  without_gil([kernel] { compile_kernel(kernel); });
+}
+
+void set_kernel_cache(KernelCache* new_cache) {
+  without_gil([new_cache] {
+    std::lock_guard<std::mutex> lock(work_mutex());
+    cache = new_cache;
+  });
+}
+
+CompileCounters compile_counters() { return {compiled_count.load(), loaded_count.load()}; }
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,46 @@
+// The process's kernels: one per text, compiled (or taken from the cache) in the background, and swapped in when ready.
+// All functions need the GIL unless said otherwise. Kernels live as long as the process.
+#pragma once
+#include <Python.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "halide_gen/plan/kernel.h"
+#include "halide_gen/plan/plan.h"
+#include "halide_gen/runtime/launch.h"
+#include "replay/kernels/config.h"
+#include "replay/segment/runner.h"
+
+namespace dalsegno::replay {
+
+struct Kernel {
+  enum State : int { kNew, kQueued, kReady, kFailed };
+
+  std::string text;
+  std::string symbol;
+  halide_gen::Plan plan;
+  std::vector<rt::LaunchStage> stages;  // code is filled in when the object has been loaded
+  std::vector<std::vector<rt::LaunchRef>> refs;
+  rt::LaunchKernel launch{};
+  std::atomic<int> state{kNew};
+  bool keep = true;  // may be taken from and put into the cache
+  bool from_cache = false;
+  std::string failure;          // set before state becomes kFailed
+  PyObject* library = nullptr;  // keeps the code loaded
+
+  bool ready() const { return state.load(std::memory_order_acquire) == kReady; }
+};
+
+using LaunchFunction = int (*)(const rt::LaunchKernel*, const rt::Launch*);
+// Set before the first kernel becomes ready.
+LaunchFunction launcher();
+
+// The kernel of a spec: made, and its compilation asked for, on the first call. Null if kernels are switched off.
+Kernel* find_kernel(const halide_gen::KernelSpec& spec, bool keep);
+
+int launch_threads();
+void count_launch();
+
+}  // namespace dalsegno::replay

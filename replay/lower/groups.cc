@@ -1,0 +1,194 @@
+// Array ops wait to be done together, until something needs a value of theirs or could change what they read.
+#include <algorithm>
+
+#include "numpy/dtypes.h"
+#include "replay/fault.h"
+#include "replay/lower/lower.h"
+
+namespace dalsegno::replay {
+namespace {
+PyObject* type_object(PyTypeObject& type) { return reinterpret_cast<PyObject*>(&type); }
+}  // namespace
+
+// What the function works on: a call's arguments, an operator's operands (square has a second one, its exponent).
+bool Lowering::array_operands(const Op& o, std::vector<ValueId>* operands) const {
+  int n = array_fn_inputs(o.fn);
+  if (o.kind == OpKind::call) {
+    if (o.object >= 0 || o.imm != n || o.n_inputs != n + 1) return false;
+    operands->assign(in(o) + 1, in(o) + 1 + n);
+    return true;
+  }
+  if (o.kind != OpKind::binary && o.kind != OpKind::unary && o.kind != OpKind::compare) return false;
+  if (o.n_inputs < n) return false;
+  operands->assign(in(o), in(o) + n);
+  return true;
+}
+
+bool Lowering::input_of(ValueId v, SegmentInput* input) const {
+  const Value& value = values_[v];
+  if (value.facts >= 0) {
+    const ArrayFacts& facts = t().facts[value.facts];
+    *input = {InputKind::kArray, facts.dtype, facts.rank};
+    return facts.rank >= 1;
+  }
+  PyObject* type = value.type;
+  if (value.born_raw && op(v).kind != OpKind::iter_next)
+    type = value.rep == Rep::kFloat  ? type_object(PyFloat_Type)
+           : value.rep == Rep::kBool ? type_object(PyBool_Type)
+                                     : type_object(PyLong_Type);
+  if (!type) return false;
+  input->rank = 0;
+  if (type == type_object(PyFloat_Type)) return input->kind = InputKind::kWeakFloat, true;
+  if (type == type_object(PyBool_Type)) return input->kind = InputKind::kWeakBool, true;
+  if (type == type_object(PyLong_Type)) return input->kind = InputKind::kWeakInt, true;
+  input->kind = InputKind::kScalar;
+  return numpy::scalar_dtype(reinterpret_cast<PyTypeObject*>(type), &input->dtype);
+}
+
+// Can this op be compiled at all? Asked of it alone, so that one that cannot does not spoil its neighbours.
+bool Lowering::supported(const Op& o, const std::vector<ValueId>& operands) {
+  SegmentSpec spec;
+  SegmentOp alone;
+  alone.fn = o.fn;
+  alone.result = t().facts[o.facts].dtype;
+  alone.rank = t().facts[o.facts].rank;
+  alone.output = true;
+  for (ValueId v : operands) {
+    SegmentInput input;
+    if (values_[v].pending) {
+      const ArrayFacts& facts = t().facts[op(v).facts];
+      input = {InputKind::kArray, facts.dtype, facts.rank};
+    } else if (!input_of(v, &input)) {
+      return false;
+    }
+    alone.operands.push_back(~static_cast<int>(spec.inputs.size()));
+    spec.inputs.push_back(input);
+  }
+  spec.ops.push_back(std::move(alone));
+  return SegmentRunner::make(spec) != nullptr;
+}
+
+bool Lowering::waits(const Op& o, ValueId i) {
+  if (o.fn == ArrayFn::none || !(o.flags & kPure) || o.facts < 0 || o.snapshot < 0 || t().facts[o.facts].rank < 1) return false;
+  std::vector<ValueId> operands;
+  if (!use_kernels || !array_operands(o, &operands) || !supported(o, operands)) return false;
+  Step s = python_step(o, i);
+  s.link = o.snapshot;
+  p_->array_step.resize(t().ops.size(), -1);
+  p_->array_step[i] = static_cast<int32_t>(p_->array_steps.size());
+  p_->array_steps.push_back(s);
+  values_[i].pending = true;
+  values_[i].facts = o.facts;
+  learned_.push_back(i);
+  waiting_.push_back(i);
+  version_++;
+  return true;
+}
+
+bool Lowering::must_flush(const Op& o, ValueId i) const {
+  if (waiting_.empty()) return false;
+  switch (o.kind) {
+    case OpKind::param:
+    case OpKind::constant:
+    case OpKind::enter:
+    case OpKind::leave_frame:
+    case OpKind::release:
+      return false;
+    case OpKind::return_:
+    case OpKind::jump:
+    case OpKind::leave:
+      return true;
+    default:
+      break;
+  }
+  for (int32_t k = 0; k < o.n_inputs; ++k)
+    if (values_[in(o)[k]].pending) return o.kind != OpKind::guard_array || !(t().facts[values_[in(o)[k]].facts] == t().facts[o.facts]);
+  if (op_inputs(o.kind) >= 0 && !op_has_result(o.kind) && (o.flags & kPure)) return false;  // guards
+  if (op_plans_[i].mode == Mode::kTyped || op_plans_[i].mode == Mode::kAlias || pure(o)) return false;
+  return fault != "missed_alias";
+}
+
+SegmentSpec Lowering::spec_of(const std::vector<ValueId>& ops, Group* group) {
+  SegmentSpec spec;
+  std::unordered_map<ValueId, int> known;
+  for (size_t k = 0; k < ops.size(); ++k) {
+    const Op& o = op(ops[k]);
+    std::vector<ValueId> operands;
+    array_operands(o, &operands);
+    SegmentOp made;
+    made.fn = o.fn;
+    made.result = t().facts[o.facts].dtype;
+    made.rank = t().facts[o.facts].rank;
+    for (ValueId v : operands) {
+      auto [it, fresh] = known.try_emplace(v, ~static_cast<int>(spec.inputs.size()));
+      if (fresh) {
+        SegmentInput input;
+        input_of(v, &input);
+        spec.inputs.push_back(input);
+        group->inputs.push_back(loc(v).obj);
+        group->facts.push_back(input.kind == InputKind::kArray ? ArrayFacts{input.dtype, input.rank} : ArrayFacts{DType::kBool, -1});
+      }
+      made.operands.push_back(it->second);
+    }
+    made.elidable = elidable(o, ops[k]);
+    known[ops[k]] = static_cast<int>(k);
+    spec.ops.push_back(std::move(made));
+  }
+  return spec;
+}
+
+// When the ops run one by one, a value that is no output dies after the last op that uses it or names it in its snapshot.
+void Lowering::find_dead(Group* group) const {
+  group->dead_after.resize(group->ops.size());
+  for (size_t k = 0; k < group->ops.size(); ++k) {
+    ValueId v = group->ops[k];
+    int32_t reg = p_->locs[v].obj;
+    if (std::find(group->outputs.begin(), group->outputs.end(), reg) != group->outputs.end()) continue;
+    size_t last = k;
+    for (size_t j = k + 1; j < group->ops.size(); ++j) {
+      const Op& o = op(group->ops[j]);
+      bool used = std::find(in(o), in(o) + o.n_inputs, v) != in(o) + o.n_inputs;
+      for (const SnapshotFrame& f : t().snapshots[o.snapshot].frames)
+        used = used || std::find(f.locals.begin(), f.locals.end(), v) != f.locals.end() ||
+               std::find(f.stack.begin(), f.stack.end(), v) != f.stack.end();
+      if (used) last = j;
+    }
+    group->dead_after[last].push_back(reg);
+  }
+}
+
+void Lowering::flush(ValueId because) {
+  Group group;
+  group.ops.assign(waiting_.begin(), waiting_.end());
+  std::vector<ValueId> ops;
+  std::swap(ops, waiting_);
+  SegmentSpec spec = spec_of(ops, &group);
+  version_++;
+  Step s;
+  s.fn = step_segment;
+  s.exit = plan(ops[0], 0);
+  s.imm = static_cast<int32_t>(p_->groups.size());
+  push(s);
+  // Outputs are what some slot still holds. If there is none the last op keeps the shape checks alive.
+  std::vector<ValueId> released;
+  for (size_t k = 0; k < ops.size(); ++k) {
+    ValueId v = ops[k];
+    values_[v].pending = false;
+    bool dead = std::find(deferred_.begin(), deferred_.end(), v) != deferred_.end();
+    if (dead && (k + 1 < ops.size() || !group.outputs.empty())) continue;
+    spec.ops[k].output = true;
+    group.outputs.push_back(loc(v).obj);
+    defined(v);
+  }
+  std::swap(released, deferred_);
+  find_dead(&group);
+  if (auto runner = SegmentRunner::make(spec)) {
+    group.runner = static_cast<int32_t>(p_->runners.size());
+    p_->runners.push_back(std::move(runner));
+  }
+  group.after = plan(because, 0);
+  p_->groups.push_back(std::move(group));
+  release(released);
+}
+
+}  // namespace dalsegno::replay

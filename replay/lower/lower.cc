@@ -1,0 +1,140 @@
+// Lowering's frame: parameters of side traces, registers, what is checked at entry.
+#include "replay/lower/lower.h"
+
+#include <algorithm>
+
+namespace dalsegno::replay {
+
+std::unique_ptr<Program> Program::lower(std::unique_ptr<LiveTrace> trace, Exit* parent, const std::vector<std::unique_ptr<Program>>* tree) {
+  return Lowering(std::move(trace), parent, tree).lower();
+}
+
+Lowering::Lowering(std::unique_ptr<LiveTrace> trace, Exit* parent, const std::vector<std::unique_ptr<Program>>* tree)
+    : p_(std::make_unique<ProgramImpl>()), parent_(parent) {
+  p_->live = std::move(trace);
+  p_->tree = tree;
+  values_.resize(t().ops.size());
+}
+
+std::unique_ptr<ProgramImpl> Lowering::lower() {
+  if (t().anchor == AnchorKind::exit ? !parent_ || !bind_params() : parent_ != nullptr) return nullptr;
+  infer();
+  place();
+  make_worlds();
+  emit_all();
+  finish();
+  return std::move(p_);
+}
+
+// A side trace's parameters are the values in the exit's snapshot; one parameter a value.
+bool Lowering::bind_params() {
+  auto& up = static_cast<ProgramImpl&>(*parent_->owner);
+  const Op& left = up.data().ops[parent_->op];
+  const Snapshot& there = up.data().snapshots[parent_->which == 0 ? left.snapshot : left.exit_snapshot];
+  std::vector<ValueId> outer = slots_of(there), inner = slots_of(t().entry);
+  if (outer.size() != inner.size() || there.frames.size() != t().entry.frames.size()) return false;
+  p_->parent = &up;
+  p_->first_reg = p_->n_regs = up.n_regs;
+  auto exit_number = static_cast<size_t>(parent_ - up.exit_records.data());
+  p_->box_ints = up.box_ints || up.exit_overflow[exit_number];
+  std::vector<ValueId> used;
+  for (size_t i = 0; i < inner.size(); ++i) {
+    ValueId v = inner[i];
+    if ((v == kNull) != (outer[i] == kNull)) return false;
+    if (v == kNull) continue;
+    if (v >= t().n_params) {
+      // A constant: of the parent too, and the same.
+      const Op& there_op = up.data().ops[outer[i]];
+      if (there_op.kind != OpKind::constant || up.live->objects[there_op.object] != object(op(v).object)) return false;
+      continue;
+    }
+    Value& param = values_[v];
+    if (param.bound == outer[i]) continue;
+    if (param.bound != kNull || std::find(used.begin(), used.end(), outer[i]) != used.end()) return false;
+    param.bound = outer[i];
+    used.push_back(outer[i]);
+    const Loc& from = up.locs[outer[i]];
+    if (from.raw_after(parent_->op)) param.rep = from.rep;
+  }
+  for (ValueId v = 0; v < t().n_params; ++v)
+    if (values_[v].bound == kNull) return false;
+  return true;
+}
+
+void Lowering::place() {
+  p_->locs.resize(t().ops.size());
+  depth_ = t().entry.frames.empty() ? 1 : static_cast<int32_t>(t().entry.frames.size());
+  for (ValueId v = 0; v < static_cast<ValueId>(t().ops.size()); ++v) {
+    Value& value = values_[v];
+    if (!op_has_result(op(v).kind)) continue;
+    if (op(v).kind == OpKind::param) {
+      place_param(v);
+    } else if (is_constant(v)) {
+      place_constant(v);
+    } else if (value.born_raw) {
+      bool alias = op_plans_[v].mode == Mode::kAlias;
+      loc(v) = {value.wants_obj ? new_reg() : -1, alias ? loc(in(op(v))[0]).raw : new_reg(), value.rep, value.wants_obj, -1};
+    } else {
+      loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, true, value.since};
+    }
+    if (loc(v).raw < 0) loc(v).rep = Rep::kNone;
+  }
+}
+
+void Lowering::place_param(ValueId v) {
+  Value& value = values_[v];
+  if (value.bound != kNull) {
+    Loc from = p_->parent->locs[value.bound];
+    if (!from.raw_after(parent_->op)) {
+      from.raw = value.wants_raw ? new_reg() : -1;
+      from.rep = value.rep;
+      from.since = value.since;
+    } else {
+      from.since = -1;
+      value.born_raw = true;
+    }
+    if (from.obj < 0 && value.wants_obj) {
+      from.obj = new_reg();
+      from.owned = true;
+    }
+    loc(v) = from;
+  } else if (value.hoisted && value.wants_raw) {
+    value.born_raw = true;
+    loc(v) = {value.wants_obj ? new_reg() : -1, new_reg(), value.rep, value.wants_obj, -1};
+  } else {
+    if (value.hoisted) value = Value{.wants_obj = value.wants_obj};
+    loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, true, value.since};
+    if (t().anchor == AnchorKind::entry) p_->param_regs.push_back(loc(v).obj);
+  }
+  if (loc(v).owned && loc(v).obj >= 0) live_.push_back(loc(v).obj);
+}
+
+void Lowering::place_constant(ValueId v) {
+  PyObject* o = object(op(v).object);
+  Value& value = values_[v];
+  value.type = reinterpret_cast<PyObject*>(Py_TYPE(o));
+  loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, false, -1};
+  Reg reg;
+  reg.o = o;
+  p_->consts.push_back({loc(v).obj, reg});
+  if (!value.wants_raw) return;
+  unbox(value.rep, o, &reg);
+  p_->consts.push_back({loc(v).raw, reg});
+}
+
+void Lowering::make_worlds() {
+  for (const Folded& f : t().folded) {
+    PyObject* dict = object(f.dict);
+    auto it = std::find_if(p_->worlds.begin(), p_->worlds.end(), [&](const World& w) { return w.version.dict() == dict; });
+    if (it == p_->worlds.end()) it = p_->worlds.insert(it, World{hook::DictVersion(dict), false, {}});
+    it->names.emplace_back(p_->live->names[f.name], object(f.value));
+  }
+}
+
+// Indices become pointers once nothing moves any more.
+void Lowering::finish() {
+  for (Exit& exit : p_->exit_records) exit.owner = p_.get();
+  if (!waiting_.empty() || !deferred_.empty()) Py_FatalError("dalsegno: array ops left waiting");
+}
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,139 @@
+// Lowering: Trace -> ProgramImpl. Internal to the replay machine.
+//   1. infer (lower_types.cc): which values are unboxed, which ops are typed, who needs the object
+//   2. place (lower.cc): registers
+//   3. emit (lower_ops.cc), array ops that wait (lower_groups.cc)
+#pragma once
+#include <unordered_map>
+
+#include "replay/machine/program.h"
+
+namespace dalsegno::replay {
+
+class Lowering {
+ public:
+  Lowering(std::unique_ptr<LiveTrace> trace, Exit* parent, const std::vector<std::unique_ptr<Program>>* tree);
+  std::unique_ptr<ProgramImpl> lower();  // null: it cannot be lowered
+
+ private:
+  enum class Mode : uint8_t { kPython, kTyped, kAlias, kIndex, kFixed };
+  struct OpPlan {
+    Mode mode = Mode::kPython;
+    Typed typed;
+  };
+  // What is known of a value.
+  struct Value {
+    Rep rep = Rep::kNone;
+    int32_t since = -1;     // op from which on rep is known; -1: always
+    bool born_raw = false;  // computed unboxed
+    bool wants_raw = false;
+    bool wants_obj = false;
+    bool hoisted = false;      // loop parameter whose guard_type is done at the jump
+    bool pending = false;      // an array op that waits
+    PyObject* type = nullptr;  // exact type proven so far (while emitting)
+    int32_t facts = -1;        // array facts proven so far (while emitting)
+    int32_t as_float = -1;     // register of the int converted to float
+    ValueId bound = kNull;     // side trace's parameter: the parent's value
+  };
+
+  // -- lower.cc
+  bool bind_params();
+  void place();
+  void place_param(ValueId v);
+  void place_constant(ValueId v);
+  void make_worlds();
+  void finish();
+  int32_t new_reg() { return p_->n_regs++; }
+  const Op& op(ValueId i) const { return t().ops[i]; }
+  const Trace& t() const { return p_->live->data; }
+  const ValueId* in(const Op& op) const { return t().inputs_of(op); }
+  PyObject* object(int32_t index) const { return index < 0 ? nullptr : p_->live->objects[index]; }
+  Loc& loc(ValueId v) { return p_->locs[v]; }
+  bool is_constant(ValueId v) const { return op(v).kind == OpKind::constant; }
+
+  // -- lower_types.cc
+  void infer();
+  void hoist();
+  void unbox_passengers();
+  void infer_op(ValueId i);
+  void infer_constant(ValueId i);
+  bool never_same(const Op& op) const;
+  void infer_guard_type(const Op& op, ValueId i);
+  void infer_operator(const Op& op, ValueId i);
+  bool compares_as_float(ValueId v, Rep other) const;
+  void infer_truth(const Op& op, ValueId i);
+  void mark_wants(ValueId i);
+  Rep rep_in_ops(ValueId v) const;  // as operators may use it
+  Rep rep_of_type(PyObject* type) const;
+
+  // -- lower_ops.cc
+  using Emit = void (Lowering::*)(const Op& op, ValueId i);
+  static Emit emit_of(OpKind kind);
+  void emit_all();
+  void emit_nothing(const Op&, ValueId) {}
+  void emit_python(const Op& op, ValueId i);
+  void emit_operator(const Op& op, ValueId i);
+  void emit_truth(const Op& op, ValueId i);
+  void emit_is(const Op& op, ValueId i);
+  void emit_get_item(const Op& op, ValueId i);
+  void emit_set_item(const Op& op, ValueId i);
+  void emit_iter_next(const Op& op, ValueId i);
+  void emit_guard(const Op& op, ValueId i);
+  void emit_guard_type(const Op& op, ValueId i);
+  void emit_guard_array(const Op& op, ValueId i);
+  void emit_guard_truth(const Op& op, ValueId i);
+  void emit_guard_world(const Op& op, ValueId i);
+  void emit_release(const Op& op, ValueId i);
+  void emit_leave_frame(const Op& op, ValueId i);
+  void emit_return(const Op& op, ValueId i);
+  void emit_jump(const Op& op, ValueId i);
+  void emit_leave(const Op& op, ValueId i);
+  Step python_step(const Op& op, ValueId i);
+  Step& push(Step step);
+  Step base(const Op& op, ValueId i);                        // with exit plan, link and immediates
+  int32_t raw(ValueId v, Rep rep, const Op& op, ValueId i);  // raw register, converted if need be
+  int32_t boxed(ValueId v, const Op& op, ValueId i);         // object register, with a box step before if need be
+  void defined(ValueId v);
+  void forget_facts();
+  void emit_attribute(const Op& op, ValueId i);
+  bool dies_at(ValueId v, ValueId i) const;
+  int elidable(const Op& op, ValueId i) const;
+  bool appends_to_string(const Op& op, ValueId i) const;
+  int32_t plan(ValueId i, int32_t which);
+  int32_t exit_record(ValueId i, int32_t which);
+  void release(const std::vector<ValueId>& values);
+  const std::vector<int32_t>& list(std::vector<int32_t> regs);
+  bool quiet(const Op& op) const { return (op.flags & kQuiet) != 0; }
+  bool forgets(const Op& op) const { return !quiet(op) && !(op.flags & kKeepsFacts) && op.fn == ArrayFn::none; }
+  bool pure(const Op& op) const { return (op.flags & kQuiet) && (op.flags & kPure); }
+
+  // -- lower_groups.cc
+  bool waits(const Op& op, ValueId i);  // an array op that may wait: it is put with the others
+  bool must_flush(const Op& op, ValueId i) const;
+  void flush(ValueId because);
+  bool array_operands(const Op& op, std::vector<ValueId>* operands) const;
+  bool input_of(ValueId v, SegmentInput* input) const;
+  bool supported(const Op& op, const std::vector<ValueId>& operands);
+  SegmentSpec spec_of(const std::vector<ValueId>& ops, Group* group);
+  void find_dead(Group* group) const;
+
+  std::unique_ptr<ProgramImpl> p_;
+  Exit* parent_;
+  std::vector<Value> values_;
+  std::vector<OpPlan> op_plans_;
+  std::vector<int32_t> live_;      // object registers owned at this point
+  std::vector<ValueId> waiting_;   // array ops that wait
+  std::vector<ValueId> learned_;   // values with facts that unknown code may change
+  std::vector<ValueId> deferred_;  // released while array ops wait
+  std::unordered_map<int64_t, int32_t> exit_index_;
+  uint64_t version_ = 0;  // counts changes of live_ and waiting_
+  struct {
+    ValueId op = -1;
+    int32_t which = 0;
+    uint64_t version = 0;
+    int32_t plan = -1;
+  } last_plan_;
+  int32_t depth_ = 1;
+  bool world_proven_ = true;
+};
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,468 @@
+// Emission: one handler a kind of op.
+#include <algorithm>
+
+#include "numpy/elide.h"
+#include "replay/fault.h"
+#include "replay/lower/lower.h"
+
+namespace dalsegno::replay {
+
+// ---- helpers -------------------------------------------------------------------------------------------------------------------
+
+const std::vector<int32_t>& Lowering::list(std::vector<int32_t> regs) { return p_->lists.emplace_back(std::move(regs)); }
+
+Step& Lowering::push(Step step) { return p_->steps.emplace_back(step); }
+
+int32_t Lowering::exit_record(ValueId i, int32_t which) {
+  auto [it, fresh] = exit_index_.try_emplace(int64_t{i} * 2 + which, static_cast<int32_t>(p_->exit_records.size()));
+  if (fresh) {
+    Exit exit;
+    exit.op = i;
+    exit.which = which;
+    p_->exit_records.push_back(exit);
+    p_->exit_overflow.push_back(false);
+  }
+  return it->second;
+}
+
+int32_t Lowering::plan(ValueId i, int32_t which) {
+  int32_t snapshot = which == 0 ? op(i).snapshot : op(i).exit_snapshot;
+  if (snapshot < 0) return -1;
+  if (last_plan_.op == i && last_plan_.which == which && last_plan_.version == version_) return last_plan_.plan;
+  ExitPlan made;
+  made.exit = exit_record(i, which);
+  made.op = i;
+  made.snapshot = snapshot;
+  made.live = live_;
+  made.pending = waiting_;
+  made.at = static_cast<int32_t>(p_->steps.size());
+  p_->plans.push_back(std::move(made));
+  last_plan_ = {i, which, version_, static_cast<int32_t>(p_->plans.size()) - 1};
+  return last_plan_.plan;
+}
+
+Step Lowering::base(const Op& o, ValueId i) {
+  Step s;
+  s.exit = plan(i, 0);
+  s.imm = o.imm;
+  s.pure = pure(o);
+  s.link = quiet(o) ? -1 : o.snapshot;
+  s.object = object(o.object);
+  s.object2 = object(o.object2);
+  s.name = o.name < 0 ? nullptr : p_->live->names[o.name];
+  return s;
+}
+
+void Lowering::defined(ValueId v) {
+  const Loc& l = loc(v);
+  if (!l.owned || l.obj < 0) return;
+  live_.push_back(l.obj);
+  version_++;
+}
+
+int32_t Lowering::boxed(ValueId v, const Op&, ValueId i) {
+  const Loc& l = loc(v);
+  if (!values_[v].born_raw) return l.obj;
+  Step s;
+  s.fn = l.rep == Rep::kFloat ? step_box_float : l.rep == Rep::kBool ? step_box_bool : step_box_int;
+  s.dst = l.obj;
+  s.a = l.raw;
+  s.exit = plan(i, 0);
+  push(s);
+  return l.obj;
+}
+
+int32_t Lowering::raw(ValueId v, Rep rep, const Op&, ValueId) {
+  if (rep != Rep::kFloat || loc(v).rep == Rep::kFloat) return loc(v).raw;
+  Value& value = values_[v];
+  if (value.as_float >= 0) return value.as_float;
+  value.as_float = new_reg();
+  if (is_constant(v)) {
+    Reg known;
+    unbox(loc(v).rep, object(op(v).object), &known);
+    known.f = static_cast<double>(known.i);
+    p_->consts.push_back({value.as_float, known});
+    return value.as_float;
+  }
+  Step s;
+  s.fn = step_int_to_float;
+  s.dst = value.as_float;
+  s.a = loc(v).raw;
+  push(s);
+  return value.as_float;
+}
+
+// After code nothing is known of: arrays may have another shape, objects of the user's classes another class.
+void Lowering::forget_facts() {
+  for (ValueId v : learned_) {
+    Value& value = values_[v];
+    value.facts = -1;
+    if (value.type && PyType_HasFeature(reinterpret_cast<PyTypeObject*>(value.type), Py_TPFLAGS_HEAPTYPE) && !is_constant(v))
+      value.type = nullptr;
+  }
+  learned_.clear();
+  world_proven_ = false;
+}
+
+// ---- python ops ----------------------------------------------------------------------------------------------------------------
+
+// Nothing but one stack slot held v, and op i takes it from there.
+bool Lowering::dies_at(ValueId v, ValueId i) const {
+  if (static_cast<size_t>(i) + 1 >= t().ops.size() || op(i + 1).kind != OpKind::release) return false;
+  const Op& next = op(i + 1);
+  return std::find(in(next), in(next) + next.n_inputs, v) != in(next) + next.n_inputs;
+}
+
+// The operands that eager NumPy may compute the operator into.
+int Lowering::elidable(const Op& o, ValueId i) const {
+  if (o.kind != OpKind::binary || in(o)[0] == in(o)[1]) return 0;
+  const int dying = (dies_at(in(o)[0], i) ? numpy::kElideLeft : 0) | (dies_at(in(o)[1], i) ? numpy::kElideRight : 0);
+  return dying & numpy::elidable_operands(static_cast<BinaryOp>(o.imm));
+}
+
+// Kinds whose operands the Exec finds in a list, whatever their number.
+static bool takes_list(OpKind kind) { return op_inputs(kind) < 0; }
+
+Step Lowering::python_step(const Op& o, ValueId i) {
+  std::vector<int32_t> regs;
+  for (int32_t k = 0; k < o.n_inputs; ++k) regs.push_back(boxed(in(o)[k], o, i));
+  Step s = base(o, i);
+  s.exec = exec_of(o.kind);
+  s.fn = s.link >= 0 ? step_exec_linked : step_exec;
+  if (s.link >= 0 && o.kind == OpKind::get_attr) s.fn = step_get_attr;
+  if (s.link >= 0 && o.kind == OpKind::set_attr) s.fn = step_set_attr;
+  if (takes_list(o.kind)) {
+    s.n = o.n_inputs;
+    s.list = list(std::move(regs)).data();
+  } else {
+    s.a = regs.size() > 0 ? regs[0] : -1;
+    s.b = regs.size() > 1 ? regs[1] : -1;
+    s.c = regs.size() > 2 ? regs[2] : -1;
+  }
+  if (op_has_result(o.kind)) s.dst = values_[i].born_raw ? loc(i).raw : loc(i).obj;
+  if (const int dying = elidable(o, i)) {
+    s.exec = exec_binary_eliding;
+    s.n = dying;
+  }
+  return s;
+}
+
+void Lowering::emit_python(const Op& o, ValueId i) {
+  push(python_step(o, i));
+  if (op_has_result(o.kind)) defined(i);
+  if (forgets(o)) forget_facts();
+}
+
+// `s + t` whose left operand dies at once: appended in place, as the interpreter does.
+bool Lowering::appends_to_string(const Op& o, ValueId i) const {
+  auto* str = reinterpret_cast<PyObject*>(&PyUnicode_Type);
+  ValueId left = in(o)[0];
+  if (!waiting_.empty() || static_cast<BinaryOp>(o.imm) != BinaryOp::add || values_[left].type != str || values_[in(o)[1]].type != str)
+    return false;
+  return p_->locs[left].owned && left != in(o)[1] && dies_at(left, i);
+}
+
+void Lowering::emit_operator(const Op& o, ValueId i) {
+  const OpPlan& how = op_plans_[i];
+  if (how.mode != Mode::kTyped) {
+    bool append = o.kind != OpKind::compare && o.kind != OpKind::unary && appends_to_string(o, i);
+    emit_python(o, i);
+    if (append) p_->steps.back().exec = exec_append_string;
+    return;
+  }
+  int32_t a = raw(in(o)[0], how.typed.operand, o, i);
+  int32_t b = o.kind == OpKind::unary ? -1 : raw(in(o)[1], how.typed.operand, o, i);
+  Step s = base(o, i);
+  s.fn = how.typed.fn;
+  s.dst = loc(i).raw;
+  s.a = a;
+  s.b = b;
+  s.c = loc(i).obj;
+  s.other = loc(in(o)[0]).obj;
+  push(s);
+  defined(i);
+}
+
+// Attributes found by the class as it was recorded.
+void Lowering::emit_attribute(const Op& o, ValueId i) {
+  const int32_t object = boxed(in(o)[0], o, i);
+  const int32_t value = o.n_inputs > 1 ? boxed(in(o)[1], o, i) : -1;
+  Step s = base(o, i);
+  s.fn = o.kind == OpKind::own_attr ? step_own_attr : o.kind == OpKind::class_attr ? step_class_attr : step_set_own_attr;
+  s.a = object;
+  s.b = value;
+  s.attribute = &p_->attributes.emplace_back(AttributePlace{{reinterpret_cast<PyTypeObject*>(s.object), s.name, s.object2}, {}});
+  if (op_has_result(o.kind)) s.dst = loc(i).obj;
+  push(s);
+  if (op_has_result(o.kind)) defined(i);
+}
+
+void Lowering::emit_truth(const Op& o, ValueId i) {
+  Mode mode = op_plans_[i].mode;
+  if (mode == Mode::kPython) return emit_python(o, i);
+  if (mode == Mode::kAlias) return defined(i);
+  const Loc& from = loc(in(o)[0]);
+  Step s;
+  s.dst = loc(i).raw;
+  s.a = from.raw;
+  if (from.rep != Rep::kBool) {
+    s.fn = from.rep == Rep::kFloat ? step_truth_float : step_truth_int;
+    push(s);
+    s.a = s.dst;
+  }
+  s.fn = step_not;
+  if (o.kind == OpKind::not_) push(s);
+  defined(i);
+}
+
+void Lowering::emit_is(const Op& o, ValueId i) {
+  if (op_plans_[i].mode != Mode::kFixed) return emit_python(o, i);
+  Reg value;
+  value.i = o.imm != 0;
+  p_->consts.push_back({loc(i).raw, value});
+  defined(i);
+}
+
+void Lowering::emit_get_item(const Op& o, ValueId i) {
+  if (op_plans_[i].mode != Mode::kIndex) {
+    emit_python(o, i);
+    p_->steps.back().fn = step_get_item;
+    return;
+  }
+  int32_t container = boxed(in(o)[0], o, i);
+  ValueId index = in(o)[1];
+  Step s = base(o, i);
+  s.fn = step_get_item_index;
+  s.exec = exec_of(o.kind);
+  s.dst = loc(i).obj;
+  s.a = container;
+  s.b = loc(index).raw;
+  s.c = loc(index).obj;
+  push(s);
+  defined(i);
+  if (forgets(o)) forget_facts();
+}
+
+void Lowering::emit_set_item(const Op& o, ValueId i) {
+  if (op_plans_[i].mode != Mode::kIndex) return emit_python(o, i);
+  int32_t container = boxed(in(o)[0], o, i);
+  int32_t item = boxed(in(o)[2], o, i);
+  ValueId index = in(o)[1];
+  Step s = base(o, i);
+  s.fn = step_set_item_index;
+  s.exec = exec_of(o.kind);
+  s.a = container;
+  s.b = loc(index).raw;
+  s.c = loc(index).obj;
+  s.other = item;
+  push(s);
+  if (forgets(o)) forget_facts();
+}
+
+// The item of a range is wanted unboxed: its object register stays null until it is boxed.
+void Lowering::emit_iter_next(const Op& o, ValueId i) {
+  int32_t iterator = boxed(in(o)[0], o, i);
+  Step s = base(o, i);
+  s.other = plan(i, 1);
+  s.a = iterator;
+  s.dst = loc(i).obj;
+  s.fn = o.imm == 0 ? step_iter_end : step_iter_next;
+  if (o.imm == 1 && loc(i).raw >= 0 && loc(i).rep == Rep::kInt) {
+    s.fn = step_iter_next_int;
+    s.imm = 1;
+    s.c = loc(i).raw;
+    values_[i].born_raw = true;
+  }
+  push(s);
+  if (o.imm == 1) defined(i);
+  if (forgets(o)) forget_facts();
+}
+
+// ---- guards --------------------------------------------------------------------------------------------------------------------
+
+void Lowering::emit_guard(const Op& o, ValueId i) {
+  int32_t reg = o.n_inputs ? boxed(in(o)[0], o, i) : -1, other = o.n_inputs > 1 ? boxed(in(o)[1], o, i) : -1;
+  Step s = base(o, i);
+  s.fn = guard_step(o.kind);
+  s.a = reg;
+  s.b = other;
+  if (o.kind == OpKind::guard_function) s.name = object(o.imm);
+  push(s);
+}
+
+void Lowering::emit_guard_type(const Op& o, ValueId i) {
+  ValueId v = in(o)[0];
+  Value& value = values_[v];
+  PyObject* type = object(o.object);
+  if (value.type == type) return;
+  bool unboxed = value.born_raw && op(v).kind != OpKind::iter_next;
+  bool same = unboxed && ((value.rep == Rep::kFloat && type == reinterpret_cast<PyObject*>(&PyFloat_Type)) ||
+                          (value.rep == Rep::kBool && type == reinterpret_cast<PyObject*>(&PyBool_Type)) ||
+                          (value.rep == Rep::kInt && type == reinterpret_cast<PyObject*>(&PyLong_Type)));
+  if (same) {
+    value.type = type;
+    return;
+  }
+  Step s = base(o, i);
+  s.fn = unboxed ? step_leave : guard_step(o.kind);
+  s.a = loc(v).obj;
+  if (!unboxed && loc(v).raw >= 0 && value.since == i) {
+    s.fn = value.rep == Rep::kFloat ? step_guard_unbox_float : value.rep == Rep::kBool ? step_guard_unbox_bool : step_guard_unbox_int;
+    s.dst = loc(v).raw;
+  }
+  // The next item of a range is an int: its guard is skipped.
+  if (!p_->steps.empty() && p_->steps.back().fn == step_iter_next_int && p_->steps.back().dst == loc(v).obj) p_->steps.back().imm = 2;
+  push(s);
+  learned_.push_back(v);
+  value.type = type;
+}
+
+void Lowering::emit_guard_array(const Op& o, ValueId i) {
+  Value& value = values_[in(o)[0]];
+  if (value.facts >= 0 && t().facts[value.facts] == t().facts[o.facts]) return;
+  emit_guard(o, i);
+  p_->steps.back().imm = o.facts;
+  value.facts = o.facts;
+  learned_.push_back(in(o)[0]);
+}
+
+void Lowering::emit_guard_truth(const Op& o, ValueId i) {
+  if (fault == "dropped_guard") return;
+  if (values_[in(o)[0]].rep != Rep::kBool) return emit_guard(o, i);
+  Step s = base(o, i);
+  bool wanted = o.kind == OpKind::guard_true;
+  s.a = loc(in(o)[0]).raw;
+  s.fn = wanted ? step_guard_raw_true : step_guard_raw_false;
+  // A comparison just made is guarded in the same step.
+  Step* last = p_->steps.empty() ? nullptr : &p_->steps.back();
+  StepFn both = last && last->dst == s.a ? guarded_compare(last->fn, wanted) : nullptr;
+  if (!both) {
+    push(s);
+    return;
+  }
+  last->fn = both;
+  last->exit = s.exit;
+}
+
+void Lowering::emit_guard_world(const Op& o, ValueId i) {
+  if (world_proven_) return;
+  emit_guard(o, i);
+  world_proven_ = true;
+}
+
+// ---- lifetimes and ends --------------------------------------------------------------------------------------------------------
+
+void Lowering::release(const std::vector<ValueId>& values) {
+  std::vector<int32_t> regs;
+  for (ValueId v : values) {
+    const Loc& l = loc(v);
+    auto it = l.owned ? std::find(live_.begin(), live_.end(), l.obj) : live_.end();
+    if (it == live_.end()) continue;
+    live_.erase(it);
+    regs.push_back(l.obj);
+  }
+  if (regs.empty()) return;
+  version_++;
+  Step s;
+  s.fn = regs.size() == 1 ? step_release_one : step_release;
+  s.a = regs[0];
+  s.n = static_cast<int32_t>(regs.size());
+  s.list = list(std::move(regs)).data();
+  push(s);
+}
+
+// While array ops wait, everything their snapshots name is kept.
+void Lowering::emit_release(const Op& o, ValueId) {
+  std::vector<ValueId> values(in(o), in(o) + o.n_inputs);
+  if (waiting_.empty()) return release(values);
+  deferred_.insert(deferred_.end(), values.begin(), values.end());
+}
+
+void Lowering::emit_leave_frame(const Op&, ValueId) {
+  Step s;
+  s.fn = step_leave_frame;
+  s.imm = --depth_;
+  push(s);
+}
+
+void Lowering::emit_return(const Op& o, ValueId i) {
+  Step s = base(o, i);
+  s.fn = step_return;
+  s.imm = in(o)[0];
+  s.n = static_cast<int32_t>(live_.size());
+  s.list = list(live_).data();
+  push(s);
+}
+
+void Lowering::emit_jump(const Op& o, ValueId i) {
+  Step s = base(o, i);
+  s.fn = step_jump;
+  s.link = o.snapshot;
+  s.imm = static_cast<int32_t>(p_->jumps.size());
+  p_->jumps.emplace_back();
+  push(s);
+}
+
+void Lowering::emit_leave(const Op& o, ValueId i) {
+  Step s = base(o, i);
+  s.fn = step_leave;
+  push(s);
+}
+
+// ---- the whole -----------------------------------------------------------------------------------------------------------------
+
+Lowering::Emit Lowering::emit_of(OpKind kind) {
+  struct Row {
+    OpKind kind;
+    Emit emit;
+  };
+  static constexpr Row kRows[] = {
+      {OpKind::param, &Lowering::emit_nothing},
+      {OpKind::constant, &Lowering::emit_nothing},
+      {OpKind::guard_type, &Lowering::emit_guard_type},
+      {OpKind::guard_array, &Lowering::emit_guard_array},
+      {OpKind::guard_true, &Lowering::emit_guard_truth},
+      {OpKind::guard_false, &Lowering::emit_guard_truth},
+      {OpKind::guard_is, &Lowering::emit_guard},
+      {OpKind::guard_is_not, &Lowering::emit_guard},
+      {OpKind::guard_function, &Lowering::emit_guard},
+      {OpKind::guard_defaults, &Lowering::emit_guard},
+      {OpKind::guard_quiet_iterator, &Lowering::emit_guard},
+      {OpKind::guard_quiet_lookup, &Lowering::emit_guard},
+      {OpKind::guard_world, &Lowering::emit_guard_world},
+      {OpKind::own_attr, &Lowering::emit_attribute},
+      {OpKind::class_attr, &Lowering::emit_attribute},
+      {OpKind::set_own_attr, &Lowering::emit_attribute},
+      {OpKind::get_item, &Lowering::emit_get_item},
+      {OpKind::set_item, &Lowering::emit_set_item},
+      {OpKind::binary, &Lowering::emit_operator},
+      {OpKind::inplace, &Lowering::emit_operator},
+      {OpKind::unary, &Lowering::emit_operator},
+      {OpKind::compare, &Lowering::emit_operator},
+      {OpKind::truth, &Lowering::emit_truth},
+      {OpKind::not_, &Lowering::emit_truth},
+      {OpKind::is_, &Lowering::emit_is},
+      {OpKind::iter_next, &Lowering::emit_iter_next},
+      {OpKind::release, &Lowering::emit_release},
+      {OpKind::leave_frame, &Lowering::emit_leave_frame},
+      {OpKind::return_, &Lowering::emit_return},
+      {OpKind::jump, &Lowering::emit_jump},
+      {OpKind::leave, &Lowering::emit_leave},
+  };
+  for (const Row& row : kRows)
+    if (row.kind == kind) return row.emit;
+  return &Lowering::emit_python;
+}
+
+void Lowering::emit_all() {
+  for (ValueId i = 0; i < static_cast<ValueId>(t().ops.size()); ++i) {
+    const Op& o = op(i);
+    if (o.kind == OpKind::enter) depth_++;
+    if (o.kind == OpKind::enter) continue;
+    if (waits(o, i)) continue;
+    if (must_flush(o, i)) flush(i);
+    (this->*emit_of(o.kind))(o, i);
+  }
+}
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,322 @@
+// Leaving a program: on to the side trace attached there, or back to the interpreter with its frames rebuilt.
+#include <algorithm>
+#include <utility>
+
+#include "replay/fault.h"
+#include "replay/machine/program.h"
+
+namespace dalsegno::replay {
+
+std::string fault;
+bool use_kernels = true;
+
+namespace {
+MachineCounters counters;
+
+PyObject* take_exception() {
+#if PY_VERSION_HEX >= 0x030c0000
+  return PyErr_GetRaisedException();
+#else
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback) PyException_SetTraceback(value, traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return value;
+#endif
+}
+}  // namespace
+
+MachineCounters machine_counters() { return counters; }
+void count_guard_failure() { counters.guard_failures++; }
+void count_steps(uint64_t n) { counters.steps += n; }
+
+FrameState::~FrameState() {
+  for (auto& frame : slots)
+    for (PyObject* o : frame) Py_XDECREF(o);
+  for (hook::FrameImage& image : images) {
+    Py_XDECREF(image.f_locals);
+    Py_XDECREF(reinterpret_cast<PyObject*>(image.frame_object));
+  }
+  for (PyObject* f : functions) Py_XDECREF(f);
+  Py_XDECREF(raised);
+}
+
+PyObject* FrameState::resume(hook::OnEntered on_entered, void* context) {
+  PyObject* exception = raised;
+  raised = nullptr;
+  return hook::resume(images.data(), static_cast<int>(images.size()), exception, on_entered, context);
+}
+
+PyObject* object_of(const Loc& loc, const Reg* r) {
+  if (loc.obj >= 0 && r[loc.obj].o) return Py_NewRef(r[loc.obj].o);
+  return box(loc.rep, r[loc.raw]);
+}
+
+void drop(const std::vector<int32_t>& regs, Reg* r) {
+  for (int32_t reg : regs) {
+    PyObject* o = r[reg].o;
+    r[reg].o = nullptr;
+    Py_XDECREF(o);
+  }
+}
+
+void forget_shown(Machine& m, size_t from) {
+  while (m.shown.size() > from) {
+    Shown gone = m.shown.back();
+    m.shown.pop_back();
+    Py_XDECREF(gone.f_locals);
+    Py_XDECREF(reinterpret_cast<PyObject*>(gone.frame));
+  }
+}
+
+// ---- frames for the interpreter ------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Values of a snapshot as objects, each value one object however often it occurs.
+class Objects {
+ public:
+  Objects(const ProgramImpl& p, Reg* r) : p_(p), r_(r) {}
+  ~Objects() {
+    for (auto& [v, o] : boxes_) Py_DECREF(o);
+  }
+  PyObject* get(ValueId v) {  // new reference
+    if (v == kNull) return nullptr;
+    const Loc& loc = p_.locs[v];
+    if (loc.obj >= 0 && r_[loc.obj].o) return Py_NewRef(r_[loc.obj].o);
+    for (auto& [value, o] : boxes_)
+      if (value == v) return Py_NewRef(o);
+    PyObject* o = box(loc.rep, r_[loc.raw]);
+    if (!o) Py_FatalError("dalsegno: out of memory while leaving a trace");
+    boxes_.emplace_back(v, o);
+    return Py_NewRef(o);
+  }
+
+ private:
+  const ProgramImpl& p_;
+  Reg* r_;
+  std::vector<std::pair<ValueId, PyObject*>> boxes_;
+};
+
+// Planted faults.
+void swap_two_locals(FrameState& state) {
+  hook::FrameImage& image = state.images.back();
+  std::vector<PyObject*>& slots = state.slots.back();
+  size_t n_locals = slots.size() - image.depth;
+  for (size_t i = 0; i + 1 < n_locals; ++i) {
+    if (!slots[i] || !slots[i + 1] || slots[i] == slots[i + 1]) continue;
+    std::swap(slots[i], slots[i + 1]);
+    return;
+  }
+}
+void move_offset(const Trace& t, const ExitPlan& plan, FrameState& state) {
+  const SnapshotFrame& here = t.snapshots[plan.snapshot].frames.back();
+  for (size_t i = plan.op + 1; i < t.ops.size(); ++i) {
+    if (t.ops[i].snapshot < 0) continue;
+    const Snapshot& s = t.snapshots[t.ops[i].snapshot];
+    if (s.frames.size() != state.images.size() || s.frames.back().stack.size() != here.stack.size()) continue;
+    if (s.frames.back().offset == here.offset) continue;
+    state.images.back().offset = s.frames.back().offset;
+    return;
+  }
+}
+
+// Hands what was shown of frame i to its image. A frame object somebody kept gets the variables as they are at the snapshot; but one
+// that was assigned to through the object, and not by the trace since, stays.
+void attach_shown(Machine& m, size_t i, int32_t snapshot, hook::FrameImage* image, ObjectsWin* wins) {
+  if (i >= m.shown.size()) return;
+  Shown& shown = m.shown[i];
+  image->f_locals = std::exchange(shown.f_locals, nullptr);
+  PyFrameObject* frame = std::exchange(shown.frame, nullptr);
+  if (!frame) return;
+  const Trace& t = m.program->data();
+  const std::vector<ValueId>& now = t.snapshots[snapshot].frames[i].locals;
+  auto win = std::make_unique<bool[]>(now.size());
+  if (shown.written && shown.trace == &t) {
+    const std::vector<ValueId>& then = t.snapshots[shown.snapshot].frames[i].locals;
+    for (size_t k = 0; k < now.size(); ++k) win[k] = then[k] == now[k];
+  }
+  image->frame_object = frame;
+  image->object_wins = win.get();
+  wins->push_back(std::move(win));
+}
+
+void build_frames(Machine& m, const ExitPlan& plan, FrameState& state) {
+  const ProgramImpl& p = *m.program;
+  const Snapshot& snapshot = p.data().snapshots[plan.snapshot];
+  Objects objects(p, m.r);
+  state.slots.resize(snapshot.frames.size());
+  state.images.resize(snapshot.frames.size());
+  for (size_t i = 0; i < snapshot.frames.size(); ++i) {
+    const SnapshotFrame& frame = snapshot.frames[i];
+    std::vector<PyObject*>& slots = state.slots[i];
+    hook::FrameImage& image = state.images[i];
+    slots.reserve(frame.locals.size() + frame.stack.size());
+    for (ValueId v : frame.locals) slots.push_back(objects.get(v));
+    for (ValueId v : frame.stack) slots.push_back(objects.get(v));
+    state.functions.push_back(objects.get(frame.function));
+    image.function = reinterpret_cast<PyFunctionObject*>(state.functions.back());
+    image.offset = frame.offset;
+    image.after = frame.after;
+    image.locals = slots.data();
+    image.stack = slots.data() + frame.locals.size();
+    image.depth = static_cast<int>(frame.stack.size());
+    image.action = static_cast<hook::ReturnAction>(frame.action);
+    image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
+    attach_shown(m, i, plan.snapshot, &image, &state.wins);
+  }
+  forget_shown(m, 0);
+  if (fault == "wrong_snapshot_slot") swap_two_locals(state);
+  if (fault == "wrong_resume_offset") move_offset(p.data(), plan, state);
+}
+
+const Step* to_interpreter(Machine& m, const ExitPlan& plan, PyObject* raised) {
+  Exit& exit = m.program->exit_records[plan.exit];
+  counters.exits++;
+  if (!raised && !m.written) exit.count++;  // a side trace would not be taken then either
+  build_frames(m, plan, *m.state);
+  m.state->raised = raised;
+  *m.exit = &exit;
+  m.outcome = Outcome::kLeft;
+  // Values that no frame holds die here; while they do, an exception of ours must not be seen.
+  drop(plan.live, m.r);
+  return nullptr;
+}
+
+// What is live at the exit but not handed over to the side trace.
+void prepare_side(const ProgramImpl& p, ExitPlan& plan, const Program* side) {
+  std::vector<ValueId> values = slots_of(p.data().snapshots[plan.snapshot]);
+  std::vector<int32_t> kept;
+  for (ValueId v : values)
+    if (v != kNull && p.locs[v].obj >= 0) kept.push_back(p.locs[v].obj);
+  plan.drop.clear();
+  std::vector<int32_t> owned = plan.live;
+  for (int32_t op : plan.pending) owned.push_back(p.locs[op].obj);
+  for (int32_t reg : owned)
+    if (std::find(kept.begin(), kept.end(), reg) == kept.end()) plan.drop.push_back(reg);
+  plan.box.clear();
+  for (ValueId v : values)
+    if (v != kNull && p.locs[v].obj >= 0 && p.locs[v].raw >= 0 && !p.locs[v].raw_after(plan.op)) plan.box.push_back(p.locs[v]);
+  plan.prepared = side;
+}
+
+const Step* to_side(Machine& m, ExitPlan& plan, ProgramImpl& side) {
+  if (plan.prepared != &side) prepare_side(*m.program, plan, &side);
+  for (const Loc& loc : plan.box)
+    if (!m.r[loc.obj].o) m.r[loc.obj].o = box(loc.rep, m.r[loc.raw]);
+  drop(plan.drop, m.r);
+  m.reserve(side.n_regs);
+  start_program(m, side);
+  return side.steps.data();
+}
+
+const Step* leave_by(Machine& m, ExitPlan& plan) {
+  count_steps(static_cast<uint64_t>(plan.at));
+  if (!plan.pending.empty()) {
+    const Step* next;
+    if (!run_one_by_one(m, plan.pending, plan.live, &next, nullptr)) return next;
+  }
+  Exit& exit = m.program->exit_records[plan.exit];
+  auto* side = static_cast<ProgramImpl*>(exit.side);
+  if (side && !m.written && side->world_holds()) return to_side(m, plan, *side);
+  if (plan.pending.empty()) return to_interpreter(m, plan, nullptr);
+  ExitPlan done;
+  done.exit = plan.exit;
+  done.op = plan.op;
+  done.snapshot = plan.snapshot;
+  done.live = plan.live;
+  for (int32_t op : plan.pending) done.live.push_back(m.program->locs[op].obj);
+  return to_interpreter(m, done, nullptr);
+}
+
+}  // namespace
+
+const Step* fail_by(Machine& m, ExitPlan& plan, bool pure) {
+  if (pure) PyErr_Clear();
+  if (!PyErr_Occurred()) return leave_by(m, plan);
+  PyObject* raised = take_exception();
+  return to_interpreter(m, plan, raised);
+}
+
+const Step* leave(Machine& m, int32_t plan) {
+  if (plan < 0) Py_FatalError("dalsegno: an op without snapshot failed");
+  return leave_by(m, m.program->plans[plan]);
+}
+
+const Step* fail(Machine& m, int32_t plan, bool pure) {
+  if (plan < 0) Py_FatalError("dalsegno: an op without snapshot failed");
+  return fail_by(m, m.program->plans[plan], pure);
+}
+
+// A branch's guard leaves to the other way, so it is not what stands before the next instruction.
+static bool is_branch(OpKind kind) {
+  return kind == OpKind::guard_true || kind == OpKind::guard_false || kind == OpKind::guard_is || kind == OpKind::guard_is_not;
+}
+
+const Step* leave_soon(const Step* s, Machine& m) {
+  const int32_t here = s->link;
+  const Step* next = s + 1;
+  while (next) {
+    const ProgramImpl& p = *m.program;
+    const ExitPlan* plan = next->exit < 0 ? nullptr : &p.plans[next->exit];
+    if (plan && plan->snapshot != here && !is_branch(p.data().ops[plan->op].kind)) return leave(m, next->exit);
+    next = next->fn(next, m.r, m);
+  }
+  return nullptr;
+}
+
+const Step* overflow(Machine& m, int32_t plan) {
+  m.program->exit_overflow[m.program->plans[plan].exit] = true;
+  return leave(m, plan);
+}
+
+// ---- frames shown to unknown code ----------------------------------------------------------------------------------------------
+
+Shows::Shows(Machine& m, int32_t snapshot) : m_(m), snapshot_(snapshot) {
+  if (snapshot < 0) return;
+  const ProgramImpl& p = *m.program;
+  const std::vector<SnapshotFrame>& frames = p.data().snapshots[snapshot].frames;
+  size_t total = 0;
+  for (const SnapshotFrame& f : frames) total += f.locals.size();
+  if (total > kFewSlots) many_slots_.resize(total);
+  if (frames.size() > kFewFrames) many_images_.resize(frames.size());
+  PyObject** slots = total > kFewSlots ? many_slots_.data() : few_slots_;
+  images_ = frames.size() > kFewFrames ? many_images_.data() : few_images_;
+  n_images_ = frames.size();
+  auto object = [&](ValueId v) -> PyObject* {
+    if (v == kNull) return nullptr;
+    const Loc& loc = p.locs[v];
+    if (loc.obj >= 0 && m.r[loc.obj].o) return m.r[loc.obj].o;
+    PyObject* o = box(loc.rep, m.r[loc.raw]);
+    if (!o) Py_FatalError("dalsegno: out of memory while showing frames");
+    boxes_.push_back(o);
+    return o;
+  };
+  for (size_t i = 0; i < frames.size(); ++i) {
+    hook::FrameImage& image = images_[i];
+    image.function = reinterpret_cast<PyFunctionObject*>(object(frames[i].function));
+    image.offset = frames[i].offset;
+    image.after = frames[i].after;
+    image.locals = slots;
+    for (ValueId v : frames[i].locals) *slots++ = object(v);
+    image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frames[i].code]);
+    attach_shown(m, i, snapshot, &image, &wins_);
+  }
+  linked_.emplace(images_, static_cast<int>(n_images_));
+}
+
+Shows::~Shows() {
+  if (!linked_) return;
+  linked_->unlink();
+  for (size_t i = 0; i < n_images_; ++i) {
+    if (!images_[i].f_locals && !images_[i].frame_object && i >= m_.shown.size()) continue;
+    if (m_.shown.size() <= i) m_.shown.resize(i + 1);
+    m_.shown[i] = {images_[i].f_locals, images_[i].frame_object, &m_.program->data(), snapshot_, images_[i].written};
+    m_.written |= images_[i].written;
+  }
+  for (PyObject* o : boxes_) Py_DECREF(o);
+}
+
+}  // namespace dalsegno::replay

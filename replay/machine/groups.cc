@@ -1,0 +1,82 @@
+// Array ops that wait: done together by a segment runner, or one by one by NumPy.
+#include "numpy/dtypes.h"
+#include "replay/machine/program.h"
+
+namespace dalsegno::replay {
+
+bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vector<int32_t>& live, const Step** next,
+                    const std::vector<std::vector<int32_t>>* dead_after) {
+  ProgramImpl& p = *m.program;
+  m.dirty = true;  // a warning may have been shown by code of the user's
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const Step& s = p.array_steps[p.array_step[ops[i]]];
+    bool ok;
+    {
+      Shows frames(m, s.link);
+      ok = s.exec(s, m.r);
+    }
+    if (ok) {
+      if (dead_after) drop((*dead_after)[i], m.r);
+      continue;
+    }
+    // What has been done so far is in the failing op's snapshot or not needed; both own their registers.
+    ExitPlan here;
+    here.exit = p.plans[s.exit].exit;
+    here.op = ops[i];
+    here.snapshot = p.plans[s.exit].snapshot;
+    here.live = live;
+    for (size_t k = 0; k < i; ++k) here.live.push_back(p.locs[ops[k]].obj);
+    *next = fail_by(m, here, false);
+    return false;
+  }
+  return true;
+}
+
+bool facts_hold(const Group& group, const Reg* r) {
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (group.facts[i].rank >= 0 && !numpy::has_facts(r[group.inputs[i]].o, group.facts[i])) return false;
+  return true;
+}
+
+namespace {
+
+bool run_kernel(SegmentRunner& runner, const Group& group, Reg* r) {
+  constexpr size_t kFew = 32;
+  PyObject *few_in[kFew], *few_out[kFew];
+  std::vector<PyObject*> many(group.inputs.size() + group.outputs.size() > kFew ? group.inputs.size() + group.outputs.size() : 0);
+  PyObject** in = many.empty() ? few_in : many.data();
+  PyObject** out = many.empty() ? few_out : many.data() + group.inputs.size();
+  for (size_t i = 0; i < group.inputs.size(); ++i) in[i] = r[group.inputs[i]].o;
+  if (runner.run(in, out) != RunResult::kDone) return false;
+  for (size_t i = 0; i < group.outputs.size(); ++i) r[group.outputs[i]].o = out[i];
+  return true;
+}
+
+}  // namespace
+
+// imm: the group; exit: the plan to leave by before anything is done.
+const Step* step_segment(const Step* s, Reg* r, Machine& m) {
+  ProgramImpl& p = *m.program;
+  const Group& group = p.groups[s->imm];
+  if (m.dirty && !facts_hold(group, r)) return leave(m, s->exit);
+  if (group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
+    return s + 1;
+  const Step* next;
+  if (!run_one_by_one(m, group.ops, p.plans[s->exit].live, &next, &group.dead_after)) return next;
+  if (group.after >= 0 && !p.world_holds()) return leave(m, group.after);
+  return s + 1;
+}
+
+std::vector<SegmentInfo> ProgramImpl::segment_ops() const {
+  std::vector<SegmentInfo> segments;
+  for (const Group& g : groups) segments.push_back({g.ops, g.runner >= 0 ? runners[g.runner].get() : nullptr});
+  return segments;
+}
+
+int ProgramImpl::traverse(visitproc visit, void* arg) const {
+  for (PyObject* o : live->objects) Py_VISIT(o);
+  for (const World& w : worlds) Py_VISIT(w.version.dict());
+  return 0;
+}
+
+}  // namespace dalsegno::replay

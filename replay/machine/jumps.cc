@@ -1,0 +1,229 @@
+// Going from one program to another: loops closing, jumps into loop traces.
+#include <algorithm>
+
+#include "replay/machine/program.h"
+
+namespace dalsegno::replay {
+namespace {
+
+constexpr uint32_t kTick = 1000;
+constexpr size_t kFewRaw = 16;
+
+// The program with this number in the tree; null if there is none.
+ProgramImpl* find_program(const ProgramImpl& from, int32_t number) {
+  if (from.data().number == number) return const_cast<ProgramImpl*>(&from);
+  if (!from.tree) return nullptr;
+  for (const auto& p : *from.tree)
+    if (p && p->trace().data.number == number) return static_cast<ProgramImpl*>(p.get());
+  return nullptr;
+}
+
+bool same_shape(const Snapshot& a, const Snapshot& b) {
+  if (a.frames.size() != b.frames.size()) return false;
+  for (size_t i = 0; i < a.frames.size(); ++i)
+    if (a.frames[i].locals.size() != b.frames[i].locals.size() || a.frames[i].stack.size() != b.frames[i].stack.size()) return false;
+  return true;
+}
+
+// What can be said of a move before it is made.
+bool possible(const Move& move) {
+  if (move.to.rep == Rep::kNone) return true;  // as an object
+  return move.from.obj >= 0 || move.from.rep == move.to.rep;
+}
+
+class Planner {
+ public:
+  Planner(ProgramImpl& from, ProgramImpl& to, JumpPlan& plan) : from_(from), to_(to), plan_(plan) {}
+
+  bool plan(const Snapshot& here) {
+    const Snapshot& there = to_.data().entry;
+    if (!same_shape(here, there)) return false;
+    std::vector<ValueId> sources = slots_of(here), targets = slots_of(there);
+    bound_.assign(to_.data().n_params, kNull);
+    for (size_t i = 0; i < targets.size(); ++i)
+      if (!slot(sources[i], targets[i])) return false;
+    return std::find(bound_.begin(), bound_.end(), kNull) == bound_.end();
+  }
+
+ private:
+  bool slot(ValueId source, ValueId target) {
+    if (source == kNull || target == kNull) return source == target;
+    if (target >= to_.data().n_params) {
+      PyObject* expected = to_.live->objects[to_.data().ops[target].object];
+      const Op& here = from_.data().ops[source];
+      if (here.kind == OpKind::constant) return from_.live->objects[here.object] == expected;
+      plan_.same.emplace_back(from_.locs[source], expected);
+      return true;
+    }
+    if (bound_[target] != kNull) return bound_[target] == source;
+    bound_[target] = source;
+    Move move;
+    move.from = from_.locs[source];
+    move.to = to_.locs[target];
+    bool stays = plan_.in_place && move.from.obj == move.to.obj && move.from.raw == move.to.raw;
+    if (stays) {
+      if (move.to.obj >= 0) stays_.push_back(move.to.obj);
+      return true;
+    }
+    if (!possible(move)) return false;
+    plan_.moves.push_back(move);
+    return true;
+  }
+
+ public:
+  std::vector<int32_t> stays_;  // object registers of values that are the target's already
+
+ private:
+  ProgramImpl& from_;
+  ProgramImpl& to_;
+  JumpPlan& plan_;
+  std::vector<ValueId> bound_;
+};
+
+struct Carried {
+  Reg raw;
+  PyObject* object;  // owned, or null
+};
+
+// The object, out of its register if the move takes it along.
+PyObject* pick_object(const Move& move, Reg* r) {
+  PyObject* o = r[move.from.obj].o;
+  if (!move.takes) return Py_XNewRef(o);
+  r[move.from.obj].o = nullptr;
+  return o;
+}
+
+// One value out of its registers. False: it has another type than the target expects.
+bool pick(const Move& move, Reg* r, Carried* out) {
+  out->object = nullptr;
+  const bool boxed = move.from.obj >= 0 && r[move.from.obj].o != nullptr;
+  if (move.to.rep == Rep::kNone) {
+    out->object = boxed ? pick_object(move, r) : box(move.from.rep, r[move.from.raw]);
+    return out->object != nullptr;
+  }
+  if (move.from.rep == move.to.rep) {
+    out->raw = r[move.from.raw];
+  } else if (!boxed || !unbox(move.to.rep, r[move.from.obj].o, &out->raw)) {
+    return false;
+  }
+  if (move.to.obj >= 0 && boxed) out->object = pick_object(move, r);
+  return true;
+}
+
+void put_back(const Move& move, Reg* r, PyObject* object) {
+  if (move.takes && object != nullptr && r[move.from.obj].o == nullptr) {
+    r[move.from.obj].o = object;
+  } else {
+    Py_XDECREF(object);
+  }
+}
+
+// Nothing but unboxed values: the usual loop. Objects that values came in as are among what is dropped.
+const Step* carry_raw(JumpPlan& plan, Machine& m) {
+  Reg carried[kFewRaw];
+  size_t n = plan.moves.size();
+  for (size_t i = 0; i < n; ++i) carried[i] = m.r[plan.moves[i].from.raw];
+  for (size_t i = 0; i < n; ++i) m.r[plan.moves[i].to.raw] = carried[i];
+  if (!plan.drop.empty()) drop(plan.drop, m.r);
+  m.program = plan.target;
+  return plan.target->steps.data();
+}
+
+const Step* carry(const Step* s, JumpPlan& plan, Machine& m) {
+  constexpr size_t kFew = 48;
+  Carried few[kFew];
+  std::vector<Carried> many(plan.moves.size() > kFew ? plan.moves.size() : 0);
+  Carried* carried = many.empty() ? few : many.data();
+  Reg* r = m.r;
+  for (size_t i = 0; i < plan.moves.size(); ++i) {
+    if (pick(plan.moves[i], r, &carried[i])) [[likely]]
+      continue;
+    for (size_t k = 0; k < i; ++k) put_back(plan.moves[k], r, carried[k].object);
+    PyErr_Clear();
+    return leave(m, s->exit);
+  }
+  drop(plan.drop, r);
+  if (!plan.in_place) {
+    m.reserve(plan.target->n_regs);
+    start_program(m, *plan.target);
+    r = m.r;
+  }
+  m.program = plan.target;
+  for (size_t i = 0; i < plan.moves.size(); ++i) {
+    const Loc& to = plan.moves[i].to;
+    if (to.raw >= 0) r[to.raw] = carried[i].raw;
+    if (to.obj >= 0) r[to.obj].o = carried[i].object;
+  }
+  return plan.target->steps.data();
+}
+
+// Every so often in a loop: signals, collection, other threads (rule 13).
+bool tick(const Step* s, Machine& m) {
+  m.until_tick = kTick;
+  m.dirty = true;
+  Shows frames(m, s->link);
+  Py_BEGIN_ALLOW_THREADS Py_END_ALLOW_THREADS return Py_MakePendingCalls() == 0 && PyErr_CheckSignals() == 0;
+}
+
+}  // namespace
+
+std::vector<ValueId> slots_of(const Snapshot& s) {
+  std::vector<ValueId> slots;
+  for (const SnapshotFrame& f : s.frames) {
+    slots.push_back(f.function);
+    slots.insert(slots.end(), f.locals.begin(), f.locals.end());
+    slots.insert(slots.end(), f.stack.begin(), f.stack.end());
+  }
+  return slots;
+}
+
+// Of what is dropped, and moved from nowhere else.
+static bool takes_along(const JumpPlan& plan, int32_t reg) {
+  return std::find(plan.drop.begin(), plan.drop.end(), reg) != plan.drop.end() &&
+         std::count_if(plan.moves.begin(), plan.moves.end(), [&](const Move& move) { return move.from.obj == reg; }) == 1;
+}
+
+void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
+  const Op& op = from.data().ops.back();
+  plan = JumpPlan{};
+  plan.target = find_program(from, op.imm);
+  if (!plan.target) return;
+  plan.in_place = from.hangs_on(plan.target);
+  Planner planner(from, *plan.target, plan);
+  plan.impossible = !planner.plan(from.data().snapshots[op.snapshot]);
+  if (plan.impossible) return;
+  const ExitPlan& here = from.plans[from.steps.back().exit];
+  // What is carried is picked with a new reference, so all that does not stay is dropped.
+  for (int32_t reg : here.live)
+    if (std::find(planner.stays_.begin(), planner.stays_.end(), reg) == planner.stays_.end()) plan.drop.push_back(reg);
+  for (Move& move : plan.moves) {
+    move.takes = move.to.obj >= 0 && takes_along(plan, move.from.obj);
+    if (move.takes) std::erase(plan.drop, move.from.obj);
+  }
+  plan.raw_only = plan.in_place && plan.same.empty() && plan.moves.size() <= kFewRaw &&
+                  std::all_of(plan.moves.begin(), plan.moves.end(),
+                              [](const Move& move) { return move.from.obj < 0 && move.to.raw >= 0 && move.from.rep == move.to.rep; });
+}
+
+// imm: index of the jump plan; link: snapshot for signal handlers to see.
+const Step* step_jump(const Step* s, Reg* r, Machine& m) {
+  JumpPlan& plan = m.program->jumps[s->imm];
+  count_steps(static_cast<uint64_t>(s - m.program->steps.data()) + 1);
+  if (!plan.target) prepare_jump(*m.program, plan);
+  if (!plan.target || plan.impossible) return leave(m, s->exit);
+  if (--m.until_tick == 0 && !tick(s, m)) return fail(m, s->exit, false);
+  if (!plan.target->world_holds()) return leave(m, s->exit);
+  if (plan.raw_only) [[likely]]
+    return carry_raw(plan, m);
+  for (auto& [loc, object] : plan.same)
+    if (loc.obj < 0 || r[loc.obj].o != object) return leave(m, s->exit);
+  return carry(s, plan, m);
+}
+
+void start_program(Machine& m, ProgramImpl& program) {
+  m.program = &program;
+  for (int32_t i = program.first_reg; i < program.n_regs; ++i) m.r[i].o = nullptr;
+  for (const ConstReg& c : program.consts) m.r[c.reg] = c.value;
+}
+
+}  // namespace dalsegno::replay

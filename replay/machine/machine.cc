@@ -1,0 +1,56 @@
+// run(): a program's steps, one after the other.
+#include "replay/machine/program.h"
+
+namespace dalsegno::replay {
+namespace {
+
+// Register files are kept for the next run of the thread; a run inside a run takes another.
+thread_local std::vector<std::unique_ptr<std::vector<Reg>>> idle_files;
+
+class FileLease {
+ public:
+  FileLease() {
+    if (!idle_files.empty()) {
+      file_ = std::move(idle_files.back());
+      idle_files.pop_back();
+    } else {
+      file_ = std::make_unique<std::vector<Reg>>(256);
+    }
+  }
+  ~FileLease() { idle_files.push_back(std::move(file_)); }
+  FileLease(const FileLease&) = delete;
+  std::vector<Reg>* get() { return file_.get(); }
+
+ private:
+  std::unique_ptr<std::vector<Reg>> file_;
+};
+
+}  // namespace
+
+void Machine::reserve(int32_t n) {
+  if (n <= capacity) return;
+  file->resize(static_cast<size_t>(n) + static_cast<size_t>(n) / 2);
+  capacity = static_cast<int32_t>(file->size());
+  r = file->data();
+}
+
+Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** exit, FrameState* state) {
+  auto& program = static_cast<ProgramImpl&>(root);
+  if (!program.world_holds()) return Outcome::kRefused;
+  if (!hook::recursion_left()) return Outcome::kTooDeep;
+  FileLease lease;
+  Machine m;
+  m.file = lease.get();
+  m.r = m.file->data();
+  m.capacity = static_cast<int32_t>(m.file->size());
+  m.result = result;
+  m.exit = exit;
+  m.state = state;
+  m.reserve(program.n_regs);
+  start_program(m, program);
+  for (size_t i = 0; i < program.param_regs.size(); ++i) m.r[program.param_regs[i]].o = Py_NewRef(params[i]);
+  for (const Step* s = program.steps.data(); s;) s = s->fn(s, m.r, m);
+  return m.outcome;
+}
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,83 @@
+// The replay machine: a trace lowered to a flat array of typed steps over a register file, run in a tight loop.
+// `Program` = lowered trace. Programs of one function's tree link to each other through exits (side traces) and jumps (loops).
+#pragma once
+#include <Python.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "hook/hook.h"
+#include "replay/segment/runner.h"
+#include "trace/recorder/live_trace.h"
+
+namespace dalsegno::replay {
+
+class Program;
+
+// One place where a program can be left.
+struct Exit {
+  Program* owner = nullptr;
+  int32_t op = -1;          // op of owner's trace
+  int32_t which = 0;        // 0: op.snapshot, 1: op.exit_snapshot
+  uint64_t count = 0;       // times taken without a side trace
+  Program* side = nullptr;  // side trace attached, or null
+  bool closed = false;      // no side trace will be recorded here (blacklisted)
+};
+
+// Per frame that is kept: which variables its frame object knows better; what images' object_wins point to.
+using ObjectsWin = std::vector<std::unique_ptr<bool[]>>;
+
+// The frames rebuilt from a snapshot, values owned; what hook::resume needs.
+struct FrameState {
+  std::vector<hook::FrameImage> images;       // outermost first; point into `slots`
+  std::vector<std::vector<PyObject*>> slots;  // per frame: locals then stack; owned references
+  std::vector<PyObject*> functions;           // owned references
+  ObjectsWin wins;
+  PyObject* raised = nullptr;  // owned: the exception to be thrown in, or null
+  FrameState() = default;
+  FrameState(const FrameState&) = delete;
+  ~FrameState();
+  PyObject* resume(hook::OnEntered on_entered = nullptr, void* context = nullptr);  // consumes the state
+};
+
+enum class Outcome : uint8_t {
+  kReturned,  // *result is the value
+  kLeft,      // *exit is the place, *state the frames (state.raised set: an exception is to be thrown in at that place)
+  kTooDeep,   // the recursion limit is reached, nothing has run: call the plain function, which raises
+  kRefused,   // the entry's guards on folded globals did not hold and nothing has run yet: call the plain function
+};
+
+struct MachineCounters {
+  uint64_t steps, exits, guard_failures;
+};
+
+// Array ops of a trace that are done together, and what does them (null: always one by one).
+struct SegmentInfo {
+  std::vector<int32_t> ops;
+  const SegmentRunner* runner = nullptr;
+};
+
+class Program {
+ public:
+  // Lowers a trace. `parent` (side traces: the exit's owner; may be null) tells how the exit's values are represented
+  // (unboxed or objects). `tree` finds programs by trace number, for jumps; it outlives the program.
+  // Null if the trace cannot be lowered (then it is dropped).
+  static std::unique_ptr<Program> lower(std::unique_ptr<LiveTrace> trace, Exit* parent, const std::vector<std::unique_ptr<Program>>* tree);
+  virtual ~Program() = default;
+  virtual const LiveTrace& trace() const = 0;
+  virtual std::vector<Exit>& exits() = 0;
+  virtual const std::vector<std::unique_ptr<SegmentRunner>>& segments() const = 0;
+  virtual std::vector<SegmentInfo> segment_ops() const = 0;
+  // For the garbage collector: every reference to an object that the program owns.
+  virtual int traverse(visitproc visit, void* arg) const = 0;
+};
+
+// Runs `root` (an entry trace) on `params` (borrowed; one object per parameter slot of the function, after argument binding).
+// Follows jumps and side traces. Re-entrant: a step may call into other programs or this one.
+Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** exit, FrameState* state);
+
+MachineCounters machine_counters();
+
+}  // namespace dalsegno::replay

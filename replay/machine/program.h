@@ -1,0 +1,210 @@
+// A lowered trace, and the state of a run. Internal to the replay machine: machine.h is its interface.
+//
+// Registers. The programs of a group (a root or loop trace and the side traces hanging on it) share one register file: a side
+// trace's registers come after its parent's, and it uses the parent's registers for its parameters, so that taking a side trace moves
+// nothing. A value has an object register (an owned reference; borrowed for constants), a raw one, or both. A value that is born
+// unboxed keeps the object it is boxed to, if ever, in its object register, which is null until then: one box per value.
+// Object registers that are not live are null.
+#pragma once
+#include <Python.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "replay/machine/machine.h"
+#include "replay/machine/step.h"
+
+namespace dalsegno::replay {
+
+// Where a value lives.
+struct Loc {
+  int32_t obj = -1;
+  int32_t raw = -1;
+  Rep rep = Rep::kNone;  // of raw
+  bool owned = false;    // the object register owns its reference
+  int32_t since = -1;    // op from which on raw is valid (-1: always)
+  bool raw_after(int32_t op) const { return raw >= 0 && since < op; }
+};
+
+// One place to leave from, with what is live there. Several plans may belong to one Exit.
+struct ExitPlan {
+  int32_t exit = -1;  // index into exits()
+  int32_t op = -1;
+  int32_t snapshot = -1;
+  int32_t at = 0;                // number of steps done by then
+  std::vector<int32_t> live;     // object registers that own a reference (or are null)
+  std::vector<int32_t> pending;  // array ops that wait here: done first, one after the other
+  // for the side trace attached, made when it is first taken
+  const Program* prepared = nullptr;
+  std::vector<int32_t> drop;
+  std::vector<Loc> box;  // values of which the side trace does not know yet whether they are unboxed
+};
+
+// Array ops that are done together.
+struct Group {
+  std::vector<int32_t> ops;
+  std::vector<int32_t> plans;                    // per op: where it leaves if it raises
+  std::vector<std::vector<int32_t>> dead_after;  // per op: registers of this group that die after it when ops run one by one
+  std::vector<int32_t> inputs;                   // object registers
+  std::vector<ArrayFacts> facts;                 // of array inputs; rank -1 for others
+  std::vector<int32_t> outputs;                  // object registers
+  int32_t runner = -1;                           // index into segments()
+  int32_t after = -1;                            // plan of the op that needed the values, or -1
+};
+
+struct Move {
+  Loc from;
+  Loc to;
+  bool takes = false;  // the reference goes along: nothing else is left with the object register it comes from
+};
+struct JumpPlan {
+  class ProgramImpl* target = nullptr;
+  bool impossible = false;
+  bool raw_only = false;  // in place, and all that moves is unboxed
+  bool in_place = false;  // the target is the program itself or one it hangs on: its constants are there already
+  std::vector<Move> moves;
+  std::vector<std::pair<Loc, PyObject*>> same;  // values that must be these objects
+  std::vector<int32_t> drop;
+};
+
+// Folded globals of one dict.
+struct World {
+  hook::DictVersion version;
+  bool checked;                                        // since the trace was lowered: the globals may have changed after the recording
+  std::vector<std::pair<PyObject*, PyObject*>> names;  // name, value (null: absent); borrowed
+};
+
+// A place in the trace that reads or writes an attribute of an instance.
+struct AttributePlace {
+  dalsegno_attribute attribute;
+  dalsegno_attribute_cache cache;
+};
+
+struct ConstReg {
+  int32_t reg;
+  Reg value;
+};
+
+class ProgramImpl final : public Program {
+ public:
+  const LiveTrace& trace() const override { return *live; }
+  std::vector<Exit>& exits() override { return exit_records; }
+  const std::vector<std::unique_ptr<SegmentRunner>>& segments() const override { return runners; }
+
+  std::vector<SegmentInfo> segment_ops() const override;
+  int traverse(visitproc visit, void* arg) const override;
+
+  const Trace& data() const { return live->data; }
+  bool world_holds() { return worlds.empty() || worlds_hold(); }
+  // True if `other` is this program or one it hangs on.
+  bool hangs_on(const ProgramImpl* other) const;
+
+  bool worlds_hold();
+
+  std::unique_ptr<LiveTrace> live;
+  const std::vector<std::unique_ptr<Program>>* tree = nullptr;
+  ProgramImpl* parent = nullptr;  // side traces
+  std::vector<Step> steps;
+  std::vector<Step> array_steps;  // array ops done one by one; array_step[op] is its index
+  std::vector<int32_t> array_step;
+  std::vector<Loc> locs;  // per value
+  std::vector<Exit> exit_records;
+  std::vector<bool> exit_overflow;  // per exit: an int did not fit, so a side trace keeps ints boxed
+  std::vector<ExitPlan> plans;
+  std::vector<Group> groups;
+  std::vector<std::unique_ptr<SegmentRunner>> runners;
+  std::vector<JumpPlan> jumps;
+  std::vector<World> worlds;
+  std::vector<ConstReg> consts;
+  std::deque<std::vector<int32_t>> lists;  // what Step::list points into
+  std::deque<AttributePlace> attributes;
+  int32_t first_reg = 0;  // own registers: [first_reg, n_regs)
+  int32_t n_regs = 0;
+  bool box_ints = false;            // ints are not unboxed here: one was too large
+  std::vector<int32_t> param_regs;  // root: object registers of the parameters
+};
+
+// What frames a run has shown to others: dicts of locals() and frame objects somebody kept, per frame of the activation.
+struct Shown {
+  PyObject* f_locals = nullptr;
+  PyFrameObject* frame = nullptr;
+  const Trace* trace = nullptr;  // `frame` holds the variables as they were at this snapshot,
+  int32_t snapshot = -1;
+  bool written = false;  // or as somebody has assigned to them since
+};
+
+// The state of one run().
+struct Machine {
+  ProgramImpl* program = nullptr;
+  Reg* r = nullptr;
+  int32_t capacity = 0;
+  std::vector<Reg>* file = nullptr;
+  std::vector<Shown> shown;
+  bool written = false;        // somebody assigned to a variable of a frame shown: see leave_soon
+  bool dirty = false;          // unknown code may have run where the trace does not expect it
+  uint32_t until_tick = 1000;  // back edges until signals are looked at
+  Outcome outcome = Outcome::kReturned;
+  PyObject** result = nullptr;
+  Exit** exit = nullptr;
+  FrameState* state = nullptr;
+
+  void reserve(int32_t n);
+};
+
+// Frames of a snapshot standing in the thread's chain while unknown code runs. Values that are unboxed are boxed for the time.
+class Shows {
+ public:
+  Shows(Machine& m, int32_t snapshot);
+  ~Shows();
+  Shows(const Shows&) = delete;
+
+ private:
+  Machine& m_;
+  int32_t snapshot_;
+  static constexpr size_t kFewSlots = 32;
+  static constexpr size_t kFewFrames = 4;
+  PyObject* few_slots_[kFewSlots];
+  hook::FrameImage few_images_[kFewFrames];
+  std::vector<PyObject*> many_slots_;
+  std::vector<hook::FrameImage> many_images_;
+  ObjectsWin wins_;
+  hook::FrameImage* images_ = few_images_;
+  size_t n_images_ = 0;
+  std::vector<PyObject*> boxes_;
+  std::optional<hook::LinkedFrames> linked_;
+};
+
+// -- exits.cc
+// Leaves by a plan: on to the side trace, if there is one, else the frames are built and null is returned.
+const Step* leave(Machine& m, int32_t plan);
+// Leaves because the op failed: with the exception that is set thrown in, or, where the op is pure, before its instruction.
+const Step* fail(Machine& m, int32_t plan, bool pure);
+// The same by a plan made on the spot.
+const Step* fail_by(Machine& m, ExitPlan& plan, bool pure);
+// After a step in which a variable of a frame was assigned to from outside: on to the next instruction, and leaves before it, to the
+// interpreter and with the variables as they are now.
+const Step* leave_soon(const Step* s, Machine& m);
+// Leaves and remembers that an int did not fit in a register.
+const Step* overflow(Machine& m, int32_t plan);
+// The value as an object: a new reference, or null with MemoryError.
+PyObject* object_of(const Loc& loc, const Reg* r);
+void drop(const std::vector<int32_t>& regs, Reg* r);
+void forget_shown(Machine& m, size_t from);
+void count_guard_failure();
+void count_steps(uint64_t n);
+
+// -- groups.cc
+// Does the ops of a group one by one. False: one raised and the run has left (or goes on at *next).
+bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vector<int32_t>& live, const Step** next,
+                    const std::vector<std::vector<int32_t>>* dead_after);
+// Do the facts of array inputs still hold?
+bool facts_hold(const Group& group, const Reg* r);
+
+// -- jumps.cc
+std::vector<ValueId> slots_of(const Snapshot& snapshot);  // of all frames in order: function, locals, stack
+void prepare_jump(ProgramImpl& from, JumpPlan& plan);
+void start_program(Machine& m, ProgramImpl& program);  // clears its own registers and loads its constants
+
+}  // namespace dalsegno::replay

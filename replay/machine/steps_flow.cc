@@ -1,0 +1,202 @@
+// Steps that do python ops through their Exec, iterate, release, and end a trace.
+#include "hook/lookups.h"
+#include "replay/machine/program.h"
+
+namespace dalsegno::replay {
+
+const Step* step_exec(const Step* s, Reg* r, Machine& m) {
+  if (s->exec(*s, r)) [[likely]]
+    return s + 1;
+  return fail(m, s->exit, s->pure);
+}
+
+const Step* step_exec_linked(const Step* s, Reg* r, Machine& m) {
+  bool ok;
+  {
+    Shows frames(m, s->link);
+    ok = s->exec(*s, r);
+  }
+  m.dirty = true;
+  if (m.written && ok) return leave_soon(s, m);
+  return ok ? s + 1 : fail(m, s->exit, s->pure);
+}
+
+namespace {
+const Step* slow(const Step* s, Reg* r, Machine& m) { return s->link >= 0 ? step_exec_linked(s, r, m) : step_exec(s, r, m); }
+
+// Item `i` of an exact list or tuple, borrowed; null if it is neither, or out of range.
+PyObject* item_at(PyObject* o, int64_t i) {
+  bool list = PyList_CheckExact(o);
+  if (!list && !PyTuple_CheckExact(o)) return nullptr;
+  Py_ssize_t n = Py_SIZE(o);
+  if (i < 0) i += n;
+  if (i < 0 || i >= n) return nullptr;
+  return list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
+}
+
+// The boxed index, for the slow way (c: its object register, -1: there is none because the op cannot run unknown code).
+bool box_index(const Step* s, Reg* r) {
+  if (s->c < 0) return false;
+  if (!r[s->c].o) r[s->c].o = PyLong_FromLongLong(r[s->b].i);
+  return r[s->c].o != nullptr;
+}
+}  // namespace
+
+// Reading the attribute of an instance runs code of the user's only through a descriptor or __getattr__ (PyObject_GenericGetAttr).
+const Step* step_get_attr(const Step* s, Reg* r, Machine& m) {
+  PyTypeObject* type = Py_TYPE(r[s->a].o);
+  if (type->tp_getattro != PyObject_GenericGetAttr) return step_exec_linked(s, r, m);
+  PyObject* found = _PyType_Lookup(type, s->name);
+  if (found && !PyFunction_Check(found) && Py_TYPE(found)->tp_descr_get) return step_exec_linked(s, r, m);
+  return step_exec(s, r, m);
+}
+
+const Step* step_set_attr(const Step* s, Reg* r, Machine& m) {
+  PyTypeObject* type = Py_TYPE(r[s->a].o);
+  if (type->tp_setattro != PyObject_GenericSetAttr) return step_exec_linked(s, r, m);
+  PyObject* found = _PyType_Lookup(type, s->name);
+  if (found && Py_TYPE(found)->tp_descr_set) return step_exec_linked(s, r, m);
+  return step_exec(s, r, m);
+}
+
+// A str looked up among str runs no code of the user's: no frames are needed.
+const Step* step_get_item(const Step* s, Reg* r, Machine& m) {
+  PyObject *o = r[s->a].o, *key = r[s->b].o;
+  if (PyDict_CheckExact(o) && PyUnicode_CheckExact(key) && (s->link < 0 || dalsegno_quiet_lookup(o, key))) {
+    if (PyObject* v = PyDict_GetItemWithError(o, key)) {
+      r[s->dst].o = Py_NewRef(v);
+      return s + 1;
+    }
+  }
+  return slow(s, r, m);
+}
+
+// a[b], b unboxed.
+const Step* step_get_item_index(const Step* s, Reg* r, Machine& m) {
+  if (PyObject* v = item_at(r[s->a].o, r[s->b].i)) [[likely]] {
+    r[s->dst].o = Py_NewRef(v);
+    return s + 1;
+  }
+  if (!box_index(s, r)) return fail(m, s->exit, s->pure);
+  Step boxed = *s;
+  boxed.b = s->c;
+  const Step* next = slow(&boxed, r, m);
+  return next == &boxed + 1 ? s + 1 : next;
+}
+
+// a[b] = other, b unboxed.
+const Step* step_set_item_index(const Step* s, Reg* r, Machine& m) {
+  PyObject* o = r[s->a].o;
+  int64_t i = r[s->b].i;
+  if (PyList_CheckExact(o)) [[likely]] {
+    if (i < 0) i += Py_SIZE(o);
+    if (i >= 0 && i < Py_SIZE(o)) {
+      PyObject* old = PyList_GET_ITEM(o, i);
+      PyList_SET_ITEM(o, i, Py_NewRef(r[s->other].o));
+      Py_DECREF(old);
+      return s + 1;
+    }
+  }
+  if (!box_index(s, r)) return fail(m, s->exit, s->pure);
+  Step boxed = *s;
+  boxed.b = s->c;
+  boxed.c = s->other;
+  const Step* next = slow(&boxed, r, m);
+  return next == &boxed + 1 ? s + 1 : next;
+}
+
+// ---- iteration ---------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+enum class Next { kItem, kEnd, kRaised };
+
+Next next_item(PyObject* it, PyObject** item) {
+  *item = Py_TYPE(it)->tp_iternext(it);
+  if (*item) return Next::kItem;
+  if (!PyErr_Occurred()) return Next::kEnd;
+  if (!PyErr_ExceptionMatches(PyExc_StopIteration)) return Next::kRaised;
+  PyErr_Clear();
+  return Next::kEnd;
+}
+
+Next next_shown(const Step* s, Reg* r, Machine& m, PyObject** item) {
+  *item = nullptr;
+  if (s->link < 0) return next_item(r[s->a].o, item);
+  Shows frames(m, s->link);
+  return next_item(r[s->a].o, item);
+}
+
+const Step* no_item(const Step* s, Machine& m, Next next) { return next == Next::kEnd ? leave(m, s->other) : fail(m, s->exit, false); }
+
+}  // namespace
+
+const Step* step_iter_next(const Step* s, Reg* r, Machine& m) {
+  PyObject* item;
+  Next next = next_shown(s, r, m, &item);
+  if (next != Next::kItem) return no_item(s, m, next);
+  r[s->dst].o = item;
+  return m.written ? leave_soon(s, m) : s + 1;
+}
+
+// An int is expected (its guard comes later): of a range it comes unboxed in c, and dst stays null. imm: 2 where the guard stands
+// right behind.
+const Step* step_iter_next_int(const Step* s, Reg* r, Machine& m) {
+  int got = hook::range_next(r[s->a].o, &r[s->c].i);
+  if (got == 1) [[likely]]
+    return s + s->imm;
+  if (got == 0) return leave(m, s->other);
+  return step_iter_next(s, r, m);
+}
+
+const Step* step_iter_end(const Step* s, Reg* r, Machine& m) {
+  PyObject* item;
+  Next next = next_shown(s, r, m, &item);
+  if (next == Next::kEnd) return s + 1;
+  if (next == Next::kRaised) return fail(m, s->exit, false);
+  r[s->dst].o = item;
+  return leave(m, s->other);
+}
+
+// ---- lifetimes and ends ------------------------------------------------------------------------------------------------------
+
+const Step* step_release(const Step* s, Reg* r, Machine&) {
+  for (int32_t i = 0; i < s->n; ++i) {
+    PyObject* o = r[s->list[i]].o;
+    r[s->list[i]].o = nullptr;
+    Py_XDECREF(o);
+  }
+  return s + 1;
+}
+
+const Step* step_release_one(const Step* s, Reg* r, Machine&) {
+  PyObject* o = r[s->a].o;
+  r[s->a].o = nullptr;
+  Py_XDECREF(o);
+  return s + 1;
+}
+
+// imm: number of frames left.
+const Step* step_leave_frame(const Step* s, Reg*, Machine& m) {
+  if (!m.shown.empty()) forget_shown(m, s->imm);
+  return s + 1;
+}
+
+const Step* step_return(const Step* s, Reg* r, Machine& m) {
+  PyObject* v = object_of(m.program->locs[s->imm], r);
+  if (!v) return fail(m, s->exit, false);
+  for (int32_t i = 0; i < s->n; ++i) {
+    PyObject* o = r[s->list[i]].o;
+    r[s->list[i]].o = nullptr;
+    Py_XDECREF(o);
+  }
+  if (!m.shown.empty()) forget_shown(m, 0);
+  count_steps(static_cast<uint64_t>(s - m.program->steps.data()) + 1);
+  *m.result = v;
+  m.outcome = Outcome::kReturned;
+  return nullptr;
+}
+
+const Step* step_leave(const Step* s, Reg*, Machine& m) { return leave(m, s->exit); }
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,121 @@
+// Guards: a step goes on if the fact holds, else it leaves.
+#include <array>
+
+#include "hook/lookups.h"
+#include "numpy/dtypes.h"
+#include "replay/machine/program.h"
+
+namespace dalsegno::replay {
+namespace {
+
+const Step* verdict(bool ok, const Step* s, Machine& m) {
+  if (ok) [[likely]]
+    return s + 1;
+  count_guard_failure();
+  return leave(m, s->exit);
+}
+
+const Step* guard_type(const Step* s, Reg* r, Machine& m) {
+  return verdict(reinterpret_cast<PyObject*>(Py_TYPE(r[s->a].o)) == s->object, s, m);
+}
+const Step* guard_true(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o == Py_True, s, m); }
+const Step* guard_false(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o == Py_False, s, m); }
+const Step* guard_is(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o == s->object, s, m); }
+const Step* guard_is_not(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o != s->object, s, m); }
+const Step* guard_quiet_iterator(const Step* s, Reg* r, Machine& m) { return verdict(hook::quiet_iterator(r[s->a].o), s, m); }
+const Step* guard_quiet_lookup(const Step* s, Reg* r, Machine& m) { return verdict(dalsegno_quiet_lookup(r[s->a].o, r[s->b].o), s, m); }
+const Step* guard_world(const Step* s, Reg*, Machine& m) { return verdict(m.program->world_holds(), s, m); }
+
+const Step* guard_array(const Step* s, Reg* r, Machine& m) {
+  return verdict(numpy::has_facts(r[s->a].o, m.program->data().facts[s->imm]), s, m);
+}
+
+// object: code; name: the globals (an object here).
+const Step* guard_function(const Step* s, Reg* r, Machine& m) {
+  PyObject* f = r[s->a].o;
+  return verdict(PyFunction_Check(f) && PyFunction_GET_CODE(f) == s->object && PyFunction_GET_GLOBALS(f) == s->name, s, m);
+}
+
+const Step* guard_defaults(const Step* s, Reg* r, Machine& m) {
+  PyObject* defaults = PyFunction_Check(r[s->a].o) ? PyFunction_GET_DEFAULTS(r[s->a].o) : nullptr;
+  return verdict((defaults ? PyTuple_GET_SIZE(defaults) : 0) == s->imm, s, m);
+}
+
+// The type is right and the value is needed unboxed: dst is the raw register, b, if any, says the value is there already when
+// the object register is null (a range's next item).
+template <Rep rep>
+const Step* guard_unbox(const Step* s, Reg* r, Machine& m) {
+  PyObject* o = r[s->a].o;
+  if (o == nullptr || unbox(rep, o, &r[s->dst])) [[likely]]
+    return s + 1;
+  count_guard_failure();
+  return rep == Rep::kInt && PyLong_CheckExact(o) ? overflow(m, s->exit) : leave(m, s->exit);
+}
+
+struct Row {
+  OpKind kind;
+  StepFn fn;
+};
+constexpr Row kGuards[] = {
+    {OpKind::guard_type, guard_type},
+    {OpKind::guard_array, guard_array},
+    {OpKind::guard_true, guard_true},
+    {OpKind::guard_false, guard_false},
+    {OpKind::guard_is, guard_is},
+    {OpKind::guard_is_not, guard_is_not},
+    {OpKind::guard_function, guard_function},
+    {OpKind::guard_world, guard_world},
+    {OpKind::guard_defaults, guard_defaults},
+    {OpKind::guard_quiet_iterator, guard_quiet_iterator},
+    {OpKind::guard_quiet_lookup, guard_quiet_lookup},
+};
+
+}  // namespace
+
+StepFn guard_step(OpKind kind) {
+  for (const Row& row : kGuards)
+    if (row.kind == kind) return row.fn;
+  return nullptr;
+}
+
+const Step* step_own_attr(const Step* s, Reg* r, Machine& m) {
+  r[s->dst].o = dalsegno_own_attribute(r[s->a].o, &s->attribute->attribute, &s->attribute->cache);
+  return verdict(r[s->dst].o != nullptr, s, m);
+}
+
+const Step* step_class_attr(const Step* s, Reg* r, Machine& m) {
+  return verdict(dalsegno_has_class_attribute(r[s->a].o, &s->attribute->attribute, &s->attribute->cache), s, m);
+}
+
+const Step* step_set_own_attr(const Step* s, Reg* r, Machine& m) {
+  return verdict(dalsegno_replace_own_attribute(r[s->a].o, &s->attribute->attribute, r[s->b].o, &s->attribute->cache), s, m);
+}
+
+const Step* step_guard_raw_true(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].i != 0, s, m); }
+const Step* step_guard_raw_false(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].i == 0, s, m); }
+const Step* step_guard_unbox_int(const Step* s, Reg* r, Machine& m) { return guard_unbox<Rep::kInt>(s, r, m); }
+const Step* step_guard_unbox_float(const Step* s, Reg* r, Machine& m) { return guard_unbox<Rep::kFloat>(s, r, m); }
+const Step* step_guard_unbox_bool(const Step* s, Reg* r, Machine& m) { return guard_unbox<Rep::kBool>(s, r, m); }
+
+bool ProgramImpl::worlds_hold() {
+  for (World& world : worlds) {
+    if (world.checked && world.version.unchanged()) [[likely]]
+      continue;
+    for (auto [name, value] : world.names) {
+      PyObject* now = PyDict_GetItemWithError(world.version.dict(), name);
+      if (!now && PyErr_Occurred()) PyErr_Clear();
+      if (now != value) return false;
+    }
+    world.version.refresh();
+    world.checked = true;
+  }
+  return true;
+}
+
+bool ProgramImpl::hangs_on(const ProgramImpl* other) const {
+  for (const ProgramImpl* p = this; p; p = p->parent)
+    if (p == other) return true;
+  return false;
+}
+
+}  // namespace dalsegno::replay

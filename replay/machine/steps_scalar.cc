@@ -1,0 +1,332 @@
+// Typed steps on unboxed int, float and bool. Each gives CPython's result, bit for bit, or leaves before the instruction.
+#include <cerrno>
+#include <cmath>
+
+#include "replay/machine/program.h"
+
+namespace dalsegno::replay {
+
+PyObject* box(Rep rep, Reg value) {
+  if (rep == Rep::kFloat) return PyFloat_FromDouble(value.f);
+  return rep == Rep::kBool ? PyBool_FromLong(value.i != 0) : PyLong_FromLongLong(value.i);
+}
+
+bool unbox(Rep rep, PyObject* object, Reg* out) {
+  if (rep == Rep::kFloat) {
+    if (!PyFloat_CheckExact(object)) return false;
+    out->f = PyFloat_AS_DOUBLE(object);
+    return true;
+  }
+  if (rep == Rep::kBool) {
+    out->i = object == Py_True;
+    return PyBool_Check(object);
+  }
+  if (!PyLong_CheckExact(object)) return false;
+  int over = 0;
+  out->i = PyLong_AsLongLongAndOverflow(object, &over);
+  return over == 0;
+}
+
+bool exact_in_double(int64_t v) {
+  constexpr int64_t kExactInDouble = int64_t{1} << 53;
+  return v >= -kExactInDouble && v <= kExactInDouble;
+}
+
+namespace {
+
+// What a typed operation came to.
+enum class Did { kOk, kOverflow, kLeave };
+
+// -- int
+
+struct IntAdd {
+  static Did apply(int64_t a, int64_t b, int64_t* out) { return __builtin_add_overflow(a, b, out) ? Did::kOverflow : Did::kOk; }
+};
+struct IntSub {
+  static Did apply(int64_t a, int64_t b, int64_t* out) { return __builtin_sub_overflow(a, b, out) ? Did::kOverflow : Did::kOk; }
+};
+struct IntMul {
+  static Did apply(int64_t a, int64_t b, int64_t* out) { return __builtin_mul_overflow(a, b, out) ? Did::kOverflow : Did::kOk; }
+};
+struct IntAnd {
+  static Did apply(int64_t a, int64_t b, int64_t* out) { return *out = a & b, Did::kOk; }
+};
+struct IntOr {
+  static Did apply(int64_t a, int64_t b, int64_t* out) { return *out = a | b, Did::kOk; }
+};
+struct IntXor {
+  static Did apply(int64_t a, int64_t b, int64_t* out) { return *out = a ^ b, Did::kOk; }
+};
+struct IntFloorDiv {
+  static Did apply(int64_t a, int64_t b, int64_t* out) {
+    if (b == 0) return Did::kLeave;
+    if (b == -1) return __builtin_sub_overflow(int64_t{0}, a, out) ? Did::kOverflow : Did::kOk;
+    int64_t q = a / b;
+    *out = q - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+    return Did::kOk;
+  }
+};
+struct IntLshift {
+  static Did apply(int64_t a, int64_t b, int64_t* out) {
+    if (b < 0) return Did::kLeave;
+    if (a == 0) return *out = 0, Did::kOk;
+    if (b > 62) return Did::kOverflow;
+    *out = static_cast<int64_t>(static_cast<uint64_t>(a) << b);
+    return (*out >> b) == a ? Did::kOk : Did::kOverflow;
+  }
+};
+struct IntRshift {
+  static Did apply(int64_t a, int64_t b, int64_t* out) {
+    if (b < 0) return Did::kLeave;
+    *out = a >> (b > 63 ? 63 : b);
+    return Did::kOk;
+  }
+};
+// int / int is correctly rounded in CPython, and so is the division of doubles as long as both operands are exact in one.
+struct IntTrueDiv {
+  static Did apply(int64_t a, int64_t b, double* out) {
+    if (b == 0) return Did::kLeave;
+    if (!exact_in_double(a) || !exact_in_double(b)) return Did::kOverflow;
+    *out = static_cast<double>(a) / static_cast<double>(b);
+    return Did::kOk;
+  }
+};
+
+// -- float
+
+struct FloatAdd {
+  static Did apply(double a, double b, double* out) { return *out = a + b, Did::kOk; }
+};
+struct FloatSub {
+  static Did apply(double a, double b, double* out) { return *out = a - b, Did::kOk; }
+};
+struct FloatMul {
+  static Did apply(double a, double b, double* out) { return *out = a * b, Did::kOk; }
+};
+struct FloatTrueDiv {
+  static Did apply(double a, double b, double* out) {
+    if (b == 0.0) return Did::kLeave;
+    *out = a / b;
+    return Did::kOk;
+  }
+};
+// As float_rem() and _float_div_mod() of Objects/floatobject.c.
+double python_mod(double a, double b) {
+  double mod = std::fmod(a, b);
+  if (mod == 0.0) return std::copysign(0.0, b);
+  return (b < 0) != (mod < 0) ? mod + b : mod;
+}
+struct FloatMod {
+  static Did apply(double a, double b, double* out) {
+    if (b == 0.0) return Did::kLeave;
+    *out = python_mod(a, b);
+    return Did::kOk;
+  }
+};
+struct FloatFloorDiv {
+  static Did apply(double a, double b, double* out) {
+    if (b == 0.0) return Did::kLeave;
+    double mod = std::fmod(a, b);
+    double div = (a - mod) / b;
+    if (mod != 0.0 && (b < 0) != (mod < 0)) div -= 1.0;
+    if (div == 0.0) {
+      *out = std::copysign(0.0, a / b);
+      return Did::kOk;
+    }
+    double floordiv = std::floor(div);
+    *out = div - floordiv > 0.5 ? floordiv + 1.0 : floordiv;
+    return Did::kOk;
+  }
+};
+// The ordinary part of float_pow(): finite operands, base not 0, no complex result. The rest is left to the interpreter.
+struct FloatPow {
+  static Did apply(double a, double b, double* out) {
+    if (b == 0.0 || a == 1.0) return *out = 1.0, Did::kOk;
+    if (!std::isfinite(a) || !std::isfinite(b) || a == 0.0) return Did::kLeave;
+    bool negate = false;
+    if (a < 0.0) {
+      if (b != std::floor(b)) return Did::kLeave;
+      negate = std::fmod(std::fabs(b), 2.0) == 1.0;
+      a = -a;
+    }
+    if (a == 1.0) return *out = negate ? -1.0 : 1.0, Did::kOk;
+    errno = 0;
+    double x = std::pow(a, b);
+    if (std::isinf(x) || (errno != 0 && x != 0.0)) return Did::kLeave;
+    *out = negate ? -x : x;
+    return Did::kOk;
+  }
+};
+
+template <class T>
+T& as(Reg& r);
+template <>
+int64_t& as<int64_t>(Reg& r) {
+  return r.i;
+}
+template <>
+double& as<double>(Reg& r) {
+  return r.f;
+}
+
+template <class F, class In, class Out>
+const Step* binary(const Step* s, Reg* r, Machine& m) {
+  Out out;
+  Did did = F::apply(as<In>(r[s->a]), as<In>(r[s->b]), &out);
+  if (did == Did::kOk) [[likely]] {
+    as<Out>(r[s->dst]) = out;
+    return s + 1;
+  }
+  return did == Did::kOverflow ? overflow(m, s->exit) : leave(m, s->exit);
+}
+
+// CPython hands back the left operand itself where it is the remainder and has more digits than fit in one: then the result shares its
+// box (other: the operand's object register, c: the result's).
+const Step* int_remainder(const Step* s, Reg* r, Machine& m) {
+  int64_t a = r[s->a].i, b = r[s->b].i;
+  if (b == 0) return leave(m, s->exit);
+  int64_t rest = b == -1 ? 0 : a % b;
+  if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
+  r[s->dst].i = rest;
+  constexpr int64_t kOneDigit = int64_t{1} << 30;
+  if (rest == a && (a >= kOneDigit || a <= -kOneDigit)) [[unlikely]] {
+    if (!r[s->other].o && !(r[s->other].o = PyLong_FromLongLong(a))) return fail(m, s->exit, false);
+    r[s->c].o = Py_NewRef(r[s->other].o);
+  }
+  return s + 1;
+}
+
+// -- comparisons
+
+template <int op, class T>
+bool holds(T a, T b) {
+  if constexpr (op == Py_LT) return a < b;
+  if constexpr (op == Py_LE) return a <= b;
+  if constexpr (op == Py_EQ) return a == b;
+  if constexpr (op == Py_NE) return a != b;
+  if constexpr (op == Py_GT) return a > b;
+  return a >= b;
+}
+template <int op, class T>
+const Step* compare(const Step* s, Reg* r, Machine&) {
+  r[s->dst].i = holds<op, T>(as<T>(r[s->a]), as<T>(r[s->b]));
+  return s + 1;
+}
+
+// Compared, and guarded to be `wanted`.
+template <int op, class T, bool wanted>
+const Step* compare_guard(const Step* s, Reg* r, Machine& m) {
+  bool truth = holds<op, T>(as<T>(r[s->a]), as<T>(r[s->b]));
+  r[s->dst].i = truth;
+  if (truth == wanted) [[likely]]
+    return s + 1;
+  count_guard_failure();
+  return leave(m, s->exit);
+}
+
+// -- unary
+
+const Step* int_negative(const Step* s, Reg* r, Machine& m) {
+  int64_t out;
+  if (__builtin_sub_overflow(int64_t{0}, r[s->a].i, &out)) return overflow(m, s->exit);
+  r[s->dst].i = out;
+  return s + 1;
+}
+const Step* int_invert(const Step* s, Reg* r, Machine&) {
+  r[s->dst].i = ~r[s->a].i;
+  return s + 1;
+}
+const Step* float_negative(const Step* s, Reg* r, Machine&) {
+  r[s->dst].f = -r[s->a].f;
+  return s + 1;
+}
+
+constexpr int kOps = static_cast<int>(BinaryOp::xor_) + 1;
+#define INT(F) binary<F, int64_t, int64_t>
+#define FLT(F) binary<F, double, double>
+// In the order of BinaryOp: add and floor_divide lshift matmul multiply remainder or power rshift subtract true_divide xor
+constexpr StepFn kIntOps[kOps] = {INT(IntAdd), INT(IntAnd),    INT(IntFloorDiv), INT(IntLshift),
+                                  nullptr,     INT(IntMul),    int_remainder,    INT(IntOr),
+                                  nullptr,     INT(IntRshift), INT(IntSub),      binary<IntTrueDiv, int64_t, double>,
+                                  INT(IntXor)};
+constexpr StepFn kFloatOps[kOps] = {FLT(FloatAdd), nullptr, FLT(FloatFloorDiv), nullptr, nullptr,       FLT(FloatMul),
+                                    FLT(FloatMod), nullptr, FLT(FloatPow),      nullptr, FLT(FloatSub), FLT(FloatTrueDiv),
+                                    nullptr};
+#undef INT
+#undef FLT
+// In the order Py_LT Py_LE Py_EQ Py_NE Py_GT Py_GE.
+#define SIX(F, ...) \
+  { F<0, __VA_ARGS__>, F<1, __VA_ARGS__>, F<2, __VA_ARGS__>, F<3, __VA_ARGS__>, F<4, __VA_ARGS__>, F<5, __VA_ARGS__> }
+constexpr StepFn kIntCompare[] = SIX(compare, int64_t);
+constexpr StepFn kFloatCompare[] = SIX(compare, double);
+constexpr StepFn kIntGuard[2][6] = {SIX(compare_guard, int64_t, false), SIX(compare_guard, int64_t, true)};
+constexpr StepFn kFloatGuard[2][6] = {SIX(compare_guard, double, false), SIX(compare_guard, double, true)};
+#undef SIX
+
+bool integral(Rep rep) { return rep == Rep::kInt || rep == Rep::kBool; }
+
+}  // namespace
+
+Typed typed_binary(BinaryOp op, Rep a, Rep b) {
+  if (a == Rep::kNone || b == Rep::kNone) return {};
+  int i = static_cast<int>(op);
+  if (!integral(a) || !integral(b)) return {kFloatOps[i], Rep::kFloat, Rep::kFloat};
+  bool bitwise = op == BinaryOp::and_ || op == BinaryOp::or_ || op == BinaryOp::xor_;
+  bool bools = a == Rep::kBool && b == Rep::kBool;
+  Rep result = op == BinaryOp::true_divide ? Rep::kFloat : bools && bitwise ? Rep::kBool : Rep::kInt;
+  return {kIntOps[i], Rep::kInt, result};
+}
+
+// An int beside a float is compared boxed, as beyond 2**53 a double does not tell; but see Lowering::compares_as_float.
+Typed typed_compare(int op, Rep a, Rep b) {
+  if (integral(a) && integral(b)) return {kIntCompare[op], Rep::kInt, Rep::kBool};
+  if (a == Rep::kFloat && b == Rep::kFloat) return {kFloatCompare[op], Rep::kFloat, Rep::kBool};
+  return {};
+}
+
+StepFn guarded_compare(StepFn compare, bool wanted) {
+  for (int op = 0; op < 6; ++op) {
+    if (compare == kIntCompare[op]) return kIntGuard[wanted][op];
+    if (compare == kFloatCompare[op]) return kFloatGuard[wanted][op];
+  }
+  return nullptr;
+}
+
+// `+x` is x itself, and ~True warns: those stay boxed.
+Typed typed_unary(UnaryOp op, Rep a) {
+  if (op == UnaryOp::negative && a == Rep::kFloat) return {float_negative, Rep::kFloat, Rep::kFloat};
+  if (op == UnaryOp::negative && integral(a)) return {int_negative, Rep::kInt, Rep::kInt};
+  if (op == UnaryOp::invert && a == Rep::kInt) return {int_invert, Rep::kInt, Rep::kInt};
+  return {};
+}
+
+const Step* step_int_to_float(const Step* s, Reg* r, Machine&) {
+  r[s->dst].f = static_cast<double>(r[s->a].i);
+  return s + 1;
+}
+const Step* step_truth_int(const Step* s, Reg* r, Machine&) {
+  r[s->dst].i = r[s->a].i != 0;
+  return s + 1;
+}
+const Step* step_truth_float(const Step* s, Reg* r, Machine&) {
+  r[s->dst].i = r[s->a].f != 0.0;
+  return s + 1;
+}
+const Step* step_not(const Step* s, Reg* r, Machine&) {
+  r[s->dst].i = !r[s->a].i;
+  return s + 1;
+}
+
+namespace {
+template <Rep rep>
+const Step* box_once(const Step* s, Reg* r, Machine& m) {
+  if (r[s->dst].o) return s + 1;
+  r[s->dst].o = box(rep, r[s->a]);
+  return r[s->dst].o ? s + 1 : fail(m, s->exit, false);
+}
+}  // namespace
+const Step* step_box_int(const Step* s, Reg* r, Machine& m) { return box_once<Rep::kInt>(s, r, m); }
+const Step* step_box_float(const Step* s, Reg* r, Machine& m) { return box_once<Rep::kFloat>(s, r, m); }
+const Step* step_box_bool(const Step* s, Reg* r, Machine& m) { return box_once<Rep::kBool>(s, r, m); }
+
+}  // namespace dalsegno::replay

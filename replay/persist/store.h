@@ -1,0 +1,20 @@
+// The process's one store, and what of it the layers above need. Needs no GIL; any thread.
+#pragma once
+#include <string>
+
+#include "replay/kernels/config.h"
+#include "store/store.h"
+
+namespace dalsegno::replay {
+
+// Which file is the store: "" the default place, "off" none. It is opened when it is first used; what was open is closed.
+void use_store(const std::string& path);
+bool store_in_use(const std::string& path);  // the last use_store() named it
+
+// Opened by the first call. Never destroyed: background threads may use it to the last.
+store::Store& process_store();
+
+// Keeps kernels in the process's store.
+KernelCache& store_kernel_cache();
+
+}  // namespace dalsegno::replay

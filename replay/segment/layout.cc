@@ -1,0 +1,297 @@
+#include "replay/segment/layout.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "halide_gen/plan/rules.h"
+#include "numpy/elide.h"
+
+namespace dalsegno::replay {
+namespace {
+
+constexpr int64_t kMaxOffset = (int64_t{1} << 31) - 1;
+
+// NumPy's "safe" casting.
+constexpr bool casts_safely(DType from, DType to) {
+  constexpr bool kSafe[5][5] = {{true, true, true, true, true},       // from bool
+                                {false, true, true, false, true},     // int32
+                                {false, false, true, false, true},    // int64
+                                {false, false, false, true, true},    // float32
+                                {false, false, false, false, true}};  // float64
+  return kSafe[static_cast<int>(from)][static_cast<int>(to)];
+}
+
+// Strides of the inputs over the results' axes, 0 where broadcast.
+using Strides = std::vector<Axes>;
+
+class LayoutMaker {
+ public:
+  LayoutMaker(const SegmentSpec& spec, const ArrayView* arrays, Layout* out) : spec_(spec), arrays_(arrays), out_(*out) {}
+
+  LayoutResult run(const std::vector<uint64_t>& reaches) {
+    if (!broadcast() || !align()) return LayoutResult::kRefused;
+    if (!full_shapes(reaches)) return LayoutResult::kMixed;
+    out_.c_order = all_c_like();
+    if (out_.c_order) {
+      for (int d = 0; d < out_.rank; ++d) out_.order[d] = out_.rank - 1 - d;
+    } else if (!result_order()) {
+      return LayoutResult::kRefused;
+    }
+    coalesce();
+    return in_range() ? LayoutResult::kOk : LayoutResult::kRefused;
+  }
+
+ private:
+  bool is_array(size_t i) const { return spec_.inputs[i].kind == InputKind::kArray; }
+
+  bool broadcast() {
+    out_.rank = 0;
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (is_array(i)) out_.rank = std::max(out_.rank, arrays_[i].rank);
+    }
+    if (out_.rank < 1 || out_.rank > kMaxLayoutRank) return false;
+    std::fill(out_.shape, out_.shape + out_.rank, 1);
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (is_array(i) && !widen(arrays_[i])) return false;
+    }
+    out_.size = 1;
+    for (int d = 0; d < out_.rank; ++d) {
+      if (out_.shape[d] == 0 || out_.shape[d] > kMaxOffset) return false;
+      out_.size *= out_.shape[d];
+      if (out_.size > (int64_t{1} << 40)) return false;
+    }
+    return true;
+  }
+
+  bool widen(const ArrayView& a) {
+    const int shift = out_.rank - a.rank;
+    for (int d = 0; d < a.rank; ++d) {
+      intptr_t& extent = out_.shape[d + shift];
+      if (a.shape[d] == 1) continue;
+      if (extent != 1 && extent != a.shape[d]) return false;
+      extent = a.shape[d];
+    }
+    return true;
+  }
+
+  // Strides over all axes, in elements; and the axes that each input spans.
+  bool align() {
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      spans_[i] = 0;
+      if (!is_array(i)) continue;
+      const ArrayView& a = arrays_[i];
+      const int shift = out_.rank - a.rank;
+      std::fill(strides_[i].at, strides_[i].at + out_.rank, 0);
+      for (int d = 0; d < a.rank; ++d) {
+        if (a.shape[d] == 1) continue;
+        if (a.strides[d] < 0 || a.strides[d] % a.itemsize != 0) return false;
+        strides_[i].at[d + shift] = a.strides[d] / a.itemsize;
+        spans_[i] |= 1u << (d + shift);
+      }
+    }
+    return true;
+  }
+
+  // Every op must have the results' shape.
+  bool full_shapes(const std::vector<uint64_t>& reaches) const {
+    unsigned all = 0;
+    for (int d = 0; d < out_.rank; ++d) all |= out_.shape[d] != 1 ? 1u << d : 0;
+    for (uint64_t reach : reaches) {
+      unsigned spans = 0;
+      int rank = 0;
+      for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+        if (reach >> i & 1) spans |= spans_[i], rank = std::max(rank, arrays_[i].rank);
+      }
+      if (spans != all || rank != out_.rank) return false;
+    }
+    return true;
+  }
+
+  // Strides that do not grow from the outer axes to the inner: NumPy keeps C order for any mixture of these.
+  bool c_like(const Axes& s) const {
+    int64_t last = -1;  // of the nearest outer axis with a stride
+    for (int d = 0; d < out_.rank; ++d) {
+      if (s.at[d] == 0) continue;
+      if (last >= 0 && s.at[d] > last) return false;
+      last = s.at[d];
+    }
+    return true;
+  }
+
+  bool all_c_like() const {
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (is_array(i) && !c_like(strides_[i])) return false;
+    }
+    return true;
+  }
+
+  // The layout of each op's result from those of its operands, as NumPy's iterator does it; all outputs must agree.
+  bool result_order() {
+    if (std::find(out_.shape, out_.shape + out_.rank, 1) != out_.shape + out_.rank) return false;  // NumPy's fast paths differ there
+    std::vector<Axes> results(spec_.ops.size());
+    bool first = true;
+    for (size_t i = 0; i < spec_.ops.size(); ++i) {
+      int order[kMaxLayoutRank];
+      const int into = elided(spec_.ops[i]);
+      if (into < 0) {
+        sort_axes(spec_.ops[i].operands, results, order);
+      } else {
+        sort_axes({spec_.ops[i].operands[into]}, results, order);  // its own layout, as it is dense
+      }
+      int64_t stride = 1;
+      for (int d = 0; d < out_.rank; ++d) {
+        results[i].at[order[d]] = stride;
+        stride *= out_.shape[order[d]];
+      }
+      if (into >= 0 && !is_dense(spec_.ops[i].operands[into], results[i])) return false;
+      if (!spec_.ops[i].output) continue;
+      if (!first && !std::equal(order, order + out_.rank, out_.order)) return false;
+      std::copy(order, order + out_.rank, out_.order);
+      first = false;
+    }
+    return true;
+  }
+
+  // The operand that NumPy computes the op into (elide.h), or -1. No extent is 1 here.
+  int elided(const SegmentOp& op) const {
+    for (int k = 0; k < 2; ++k) {
+      if (op.elidable >> k & 1 && is_large_temporary(op.operands[k]) && is_full(op.operands[1 - k]) &&
+          casts_safely(dtype(op.operands[1 - k]), dtype(op.operands[k])) &&
+          (op.fn != ArrayFn::divide || halide_gen::is_float(dtype(op.operands[k]))))
+        return k;
+    }
+    return -1;
+  }
+
+  DType dtype(int v) const { return v >= 0 ? spec_.ops[v].result : spec_.inputs[~v].dtype; }
+
+  // An array of the results' shape. Scalars are of no interest: the layout is the other operand's anyway.
+  bool is_full(int v) const {
+    if (v >= 0) return true;
+    return is_array(~v) && arrays_[~v].rank == out_.rank && std::equal(out_.shape, out_.shape + out_.rank, arrays_[~v].shape);
+  }
+
+  bool is_large_temporary(int v) const {
+    return is_full(v) && (v >= 0 || arrays_[~v].temporary) && dtype(v) != DType::kBool &&
+           out_.size * dtype_size(dtype(v)) >= numpy::kMinElidedBytes;
+  }
+
+  bool is_dense(int v, const Axes& dense) const { return v >= 0 || std::equal(dense.at, dense.at + out_.rank, strides_[~v].at); }
+
+  // NumPy's stable insertion sort of axes, from the innermost: an axis moves inwards past those of larger stride; where operands
+  // disagree, C order wins; where none has a stride in both axes, the search goes on.
+  void sort_axes(const std::vector<int>& operands, const std::vector<Axes>& results, int* order) const {
+    const auto stride = [&](int v, int axis) {
+      if (v >= 0) return results[v].at[axis];
+      return is_array(~v) ? strides_[~v].at[axis] : 0;
+    };
+    for (int d = 0; d < out_.rank; ++d) order[d] = out_.rank - 1 - d;
+    for (int d = 1; d < out_.rank; ++d) {
+      const int axis = order[d];
+      int place = d;
+      for (int e = d - 1; e >= 0; --e) {
+        bool ambiguous = true, inwards = false;
+        for (int v : operands) {
+          const int64_t mine = stride(v, axis), other = stride(v, order[e]);
+          if (mine == 0 || other == 0) continue;
+          inwards = other > mine && (ambiguous || inwards);
+          ambiguous = false;
+        }
+        if (ambiguous) continue;
+        if (!inwards) break;
+        place = e;
+      }
+      std::rotate(order + place, order + d, order + d + 1);
+    }
+  }
+
+  // Axes of one element vanish; neighbours that every operand walks through evenly become one.
+  void coalesce() {
+    out_.loop_rank = 0;
+    int64_t dense = 1;
+    for (int k = 0; k < out_.rank; ++k) {
+      const int axis = out_.order[k];
+      const int64_t extent = out_.shape[axis];
+      if (extent == 1) continue;
+      if (out_.loop_rank > 0 && follows(axis)) {
+        out_.extents[out_.loop_rank - 1] *= extent;
+      } else {
+        const int d = out_.loop_rank++;
+        out_.extents[d] = extent;
+        out_.dense.at[d] = dense;
+        for (size_t i = 0; i < spec_.inputs.size(); ++i) out_.inputs[i].at[d] = is_array(i) ? strides_[i].at[axis] : 0;
+      }
+      dense *= extent;
+    }
+    if (out_.loop_rank == 0) single_element();
+  }
+
+  bool follows(int axis) const {
+    const int d = out_.loop_rank - 1;
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (is_array(i) && strides_[i].at[axis] != out_.inputs[i].at[d] * out_.extents[d]) return false;
+    }
+    return true;
+  }
+
+  void single_element() {
+    out_.loop_rank = 1;
+    out_.extents[0] = 1;
+    out_.dense.at[0] = 1;
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) out_.inputs[i].at[0] = 1;
+  }
+
+  bool in_range() const {
+    int64_t furthest = 0;
+    for (int d = 0; d < out_.loop_rank; ++d) furthest += out_.dense.at[d] * (out_.extents[d] - 1);
+    if (furthest > kMaxOffset) return false;
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      int64_t offset = 0;
+      for (int d = 0; d < out_.loop_rank && is_array(i); ++d) offset += out_.inputs[i].at[d] * (out_.extents[d] - 1);
+      if (offset > kMaxOffset) return false;
+    }
+    return true;
+  }
+
+  const SegmentSpec& spec_;
+  const ArrayView* arrays_;
+  Layout& out_;
+  Axes strides_[64];
+  unsigned spans_[64];
+};
+
+}  // namespace
+
+LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout) {
+  return LayoutMaker(spec, arrays, layout).run(reaches);
+}
+
+std::vector<int> shape_numbers(const SegmentSpec& spec, const ArrayView* arrays) {
+  // Axes are numbered from the last, so that they mean the same whatever the rank.
+  std::vector<std::pair<int, uint64_t>> shapes;  // (axes that are not 1, then rank; which axes)
+  for (const SegmentOp& op : spec.ops) {
+    int rank = 0;
+    uint64_t spans = 0;
+    for (int v : op.operands) {
+      if (v >= 0) {
+        rank = std::max(rank, shapes[v].first % 64);
+        spans |= shapes[v].second;
+      } else if (spec.inputs[~v].kind == InputKind::kArray) {
+        const ArrayView& a = arrays[~v];
+        rank = std::max(rank, a.rank);
+        for (int d = 0; d < a.rank; ++d) spans |= uint64_t{a.shape[d] != 1} << (a.rank - 1 - d);
+      }
+    }
+    shapes.emplace_back(std::popcount(spans) * 64 + rank, spans);
+  }
+  auto distinct = shapes;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  std::vector<int> numbers;
+  for (const auto& s : shapes)
+    numbers.push_back(static_cast<int>(std::lower_bound(distinct.begin(), distinct.end(), s) - distinct.begin()));
+  return numbers;
+}
+
+}  // namespace dalsegno::replay

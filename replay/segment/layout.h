@@ -1,0 +1,54 @@
+// From the operands' shapes and strides to the iteration: broadcasting, the layout NumPy gives results (K order), coalescing.
+// Plain numbers, no Python objects.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "replay/segment/runner.h"
+
+namespace dalsegno::replay {
+
+inline constexpr int kMaxLayoutRank = 8;
+
+// An array input as it comes.
+struct ArrayView {
+  char* data;
+  int rank;
+  int itemsize;
+  const intptr_t* shape;
+  const intptr_t* strides;  // bytes
+  bool temporary = false;   // see is_temporary()
+};
+
+struct Axes {
+  int64_t at[kMaxLayoutRank];
+};
+
+// The iteration, and the results' shape.
+struct Layout {
+  int rank;  // of the results
+  intptr_t shape[kMaxLayoutRank];
+  bool c_order;  // results are C-contiguous; else `order` lists their axes, innermost first
+  int order[kMaxLayoutRank];
+  int64_t size;
+  int loop_rank;  // axes of the iteration after coalescing, innermost first
+  int64_t extents[kMaxLayoutRank];
+  Axes inputs[64];  // strides in elements, per array input, along the iteration's axes
+  Axes dense;       // of the results
+};
+
+enum class LayoutResult : uint8_t {
+  kOk,
+  kMixed,    // ops of different shapes: split the segment by shape
+  kRefused,  // NumPy must do it: shapes that do not broadcast, empty arrays, negative or odd strides, results of different layouts,
+             // extents or strides past 32 bits
+};
+
+// `arrays[i]` is the view of spec.inputs[i] where that is an array; `reaches` see LoweredSegment.
+LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout);
+
+// Per op of the spec the number of its shape: a smaller shape has a smaller number, so that ops depend only on ops of the same or
+// of a smaller number. The shapes must broadcast.
+std::vector<int> shape_numbers(const SegmentSpec& spec, const ArrayView* arrays);
+
+}  // namespace dalsegno::replay

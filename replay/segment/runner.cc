@@ -1,0 +1,315 @@
+// SegmentRunner: guards on shapes and layout, scalars, the kernel for the layout, results, launch, flags.
+#include "replay/segment/runner.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "numpy/dtypes.h"
+#include "numpy/elide.h"
+#include "numpy/errstate.h"
+#include "replay/kernels/compile.h"
+#include "replay/kernels/table.h"
+#include "replay/segment/casts.h"
+#include "replay/segment/layout.h"
+#include "replay/segment/scalars.h"
+#include "replay/segment/split.h"
+
+namespace dalsegno::replay {
+namespace {
+
+using halide_gen::Inner;
+
+// In units of LoweredSegment::weight: about 30 microseconds. Below, a second thread costs more than it gains, and a kernel is done
+// before another thread would have had the GIL.
+constexpr int64_t kParallelWork = 1 << 20;
+constexpr int64_t kReleaseWork = 1 << 20;
+constexpr int kMaxWholeRank = 4;  // loops of a kernel; more axes cost compile time
+constexpr int kMaxOutputs = 32;
+constexpr int64_t kShortRow = 256;  // tiles that are rows shorter than this are mostly overhead
+
+// A kernel specialised for one way of moving through the operands.
+struct Variant {
+  uint64_t key;
+  Kernel* kernel;
+};
+
+class Runner final : public SegmentRunner {
+ public:
+  Runner(const SegmentSpec& spec, LoweredSegment lowered) : spec_(spec), low_(std::move(lowered)), split_(spec_) {
+    tiled_ = halide_gen::make_plan(kernel_spec(1, 0)).tile != 0;
+    guards_invalid_ = halide_gen::make_plan(kernel_spec(1, 0)).guards_invalid;
+  }
+
+  const SegmentSpec& spec() const override { return spec_; }
+
+  RunResult run(PyObject* const* inputs, PyObject** outputs) override {
+    if (skip_ > 0) return --skip_, RunResult::kMismatch;
+    Layout layout;
+    ArrayView views[64];
+    if (!look_at(inputs, views)) return RunResult::kMismatch;
+    const bool flat = make_flat(inputs, views, &layout);
+    if (!flat) {
+      const LayoutResult result = make_layout(spec_, low_.reaches, views, &layout);
+      if (result == LayoutResult::kMixed) return split_.run(shape_numbers(spec_, views), inputs, outputs);
+      if (result != LayoutResult::kOk) return RunResult::kMismatch;
+    }
+    if (!allowed(layout) || (tiled_ && layout.size == 1 && !plain_elements(views))) return RunResult::kMismatch;
+    const bool pack = tiled_ && layout.loop_rank > 1 && layout.extents[0] < kShortRow && layout.size <= std::numeric_limits<int32_t>::max();
+    Kernel* kernel = (flat || pack) && flat_kernel_ ? flat_kernel_ : variant(layout, flat || pack);
+    if (!kernel || !kernel->ready()) return not_ready(kernel);
+    return launch(*kernel, inputs, views, layout, pack, outputs);
+  }
+
+  void prepare() override {
+    if (variants_.empty()) variant(Layout(), true);
+  }
+
+  std::vector<std::pair<std::string, std::string>> kernels() const override {
+    static constexpr const char* kStates[] = {"new", "compiling", "compiled", "failed"};
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const Variant& v : variants_) {
+      const int state = v.kernel->state.load();
+      std::string text = state == Kernel::kReady && v.kernel->from_cache ? "loaded" : kStates[state];
+      if (state == Kernel::kFailed) text += ": " + v.kernel->failure;
+      out.emplace_back(layout_text(v.key), text);
+    }
+    split_.kernels(&out);
+    return out;
+  }
+
+ private:
+  bool is_array(size_t i) const { return spec_.inputs[i].kind == InputKind::kArray; }
+
+  // Guards that the caller has made already are not trusted where a wrong one would read foreign memory.
+  bool look_at(PyObject* const* inputs, ArrayView* views) const {
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (!is_array(i)) continue;
+      if (!PyArray_CheckExact(inputs[i])) return false;
+      auto* a = reinterpret_cast<PyArrayObject*>(inputs[i]);
+      if (!plain_dtype(a, spec_.inputs[i].dtype) || PyArray_NDIM(a) != spec_.inputs[i].rank || !PyArray_ISBEHAVED_RO(a)) return false;
+      views[i] = {PyArray_BYTES(a), PyArray_NDIM(a),    dtype_size(spec_.inputs[i].dtype),
+                  PyArray_DIMS(a),  PyArray_STRIDES(a), numpy::is_temporary(inputs[i])};
+    }
+    return true;
+  }
+
+  // Metadata would be handed on to results.
+  static bool plain_dtype(PyArrayObject* a, DType dtype) {
+    PyArray_Descr* have = PyArray_DESCR(a);
+    return have == numpy::descriptor(dtype) || (have->type_num == numpy::type_number(dtype) && PyDataType_METADATA(have) == nullptr);
+  }
+
+  // The common case: C-contiguous arrays of one shape, with more than one element.
+  bool make_flat(PyObject* const* inputs, const ArrayView* views, Layout* layout) const {
+    const ArrayView* first = nullptr;
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (!is_array(i)) continue;
+      if (!PyArray_IS_C_CONTIGUOUS(reinterpret_cast<PyArrayObject*>(inputs[i]))) return false;
+      if (!first) {
+        first = &views[i];
+      } else if (views[i].rank != first->rank || std::memcmp(views[i].shape, first->shape, sizeof(intptr_t) * first->rank) != 0) {
+        return false;
+      }
+    }
+    if (!first || first->rank > kMaxLayoutRank) return false;
+    int64_t size = 1;
+    for (int d = 0; d < first->rank; ++d) layout->shape[d] = first->shape[d], size *= first->shape[d];
+    if (size <= 1 || size > std::numeric_limits<int32_t>::max()) return false;
+    layout->rank = first->rank;
+    layout->c_order = true;
+    layout->size = layout->extents[0] = size;
+    layout->loop_rank = 1;
+    layout->dense.at[0] = 1;
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) layout->inputs[i].at[0] = 1;
+    return true;
+  }
+
+  bool allowed(const Layout& layout) const {
+    if ((low_.needs_several && layout.size < 2) || (low_.needs_one_run && layout.loop_rank > 1)) return false;
+    if (layout.loop_rank > (tiled_ ? kMaxLayoutRank : kMaxWholeRank)) return false;
+    return !broadcast_among(low_.unbroadcast, layout) && !broadcast_among(low_.unbroadcast_views, layout);
+  }
+
+  // Of one element, NumPy's inner loops are told the stride all the same, and some go another way by it.
+  bool plain_elements(const ArrayView* views) const {
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      for (int d = 0; is_array(i) && d < views[i].rank; ++d) {
+        if (views[i].strides[d] != views[i].itemsize) return false;
+      }
+    }
+    return true;
+  }
+
+  static bool broadcast_among(const std::vector<int>& inputs, const Layout& layout) {
+    for (int i : inputs) {
+      for (int d = 0; d < layout.loop_rank; ++d) {
+        if (layout.inputs[i].at[d] == 0) return true;
+      }
+    }
+    return false;
+  }
+
+  static RunResult not_ready(const Kernel* kernel) {
+    if (kernel && kernel->state.load() == Kernel::kQueued) nudge_compiler();
+    return RunResult::kNotReady;
+  }
+
+  // Key of a variant: rank, then two bits for the innermost axis of each array input.
+  uint64_t variant_key(const Layout& layout) const {
+    uint64_t key = static_cast<uint64_t>(tiled_ ? 1 : layout.loop_rank);
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (!is_array(i)) continue;
+      const int64_t stride = layout.inputs[i].at[0];
+      const Inner inner = stride == 1 ? Inner::kDense : stride == 0 ? Inner::kBroadcast : Inner::kStrided;
+      key |= static_cast<uint64_t>(inner) << (4 + 2 * i);
+    }
+    return key;
+  }
+
+  // `flat`: one row of dense operands, as they are or as the launcher packs them.
+  Kernel* variant(const Layout& layout, bool flat) {
+    const uint64_t key = flat ? 1 : variant_key(layout);
+    for (const Variant& v : variants_) {
+      if (v.key == key) return v.kernel;
+    }
+    Kernel* kernel = find_kernel(kernel_spec(static_cast<int>(key & 15), key), keep_);
+    if (!kernel) return nullptr;
+    variants_.push_back({key, kernel});
+    if (flat) flat_kernel_ = kernel;
+    return kernel;
+  }
+
+  halide_gen::KernelSpec kernel_spec(int rank, uint64_t key) const {
+    halide_gen::KernelSpec k;
+    k.rank = rank;
+    for (const KernelSource& s : low_.sources) {
+      k.inputs.push_back({s.scalar, s.dtype, s.scalar ? Inner::kDense : static_cast<Inner>(key >> (4 + 2 * s.input) & 3)});
+    }
+    k.ops = low_.ops;
+    return k;
+  }
+
+  std::string layout_text(uint64_t key) const {
+    static constexpr const char* kNames[] = {"dense", "broadcast", "strided"};
+    std::string out = "rank " + std::to_string(key & 15);
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (is_array(i)) out += std::string(" ") + kNames[key >> (4 + 2 * i) & 3];
+    }
+    return out;
+  }
+
+  RunResult launch(const Kernel& kernel, PyObject* const* inputs, const ArrayView* views, const Layout& layout, bool pack,
+                   PyObject** outputs) {
+    ScalarValue scalars[rt::kMaxOperands];
+    rt::LaunchOperand in[rt::kMaxOperands], out[kMaxOutputs];
+    for (size_t k = 0; k < low_.sources.size(); ++k) {
+      const KernelSource& s = low_.sources[k];
+      if (s.scalar) {
+        if (!convert_scalar(spec_.inputs[s.input], inputs[s.input], s.dtype, &scalars[k])) return RunResult::kMismatch;
+        in[k].data = scalars[k].bytes;
+      } else {
+        in[k].data = views[s.input].data, in[k].size = views[s.input].itemsize;
+        std::memcpy(in[k].strides, layout.inputs[s.input].at, sizeof(int64_t) * layout.loop_rank);
+      }
+    }
+    if (!allocate(layout, out, outputs)) return RunResult::kMismatch;
+    const int status = run_kernel(kernel, layout, pack, in, out);
+    if (status == 0 || accept(status)) return flag_streak_ = 0, count_launch(), RunResult::kDone;
+    for (size_t i = 0; i < low_.outputs.size(); ++i) Py_CLEAR(outputs[i]);
+    return status & rt::kFailed ? RunResult::kMismatch : flagged();
+  }
+
+  bool allocate(const Layout& layout, rt::LaunchOperand* out, PyObject** outputs) const {
+    for (size_t i = 0; i < low_.outputs.size(); ++i) {
+      outputs[i] = new_array(layout, low_.outputs[i]);
+      if (!outputs[i]) {
+        PyErr_Clear();
+        while (i > 0) Py_CLEAR(outputs[--i]);
+        return false;
+      }
+      out[i].data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(outputs[i]));
+      std::memcpy(out[i].strides, layout.dense.at, sizeof(int64_t) * layout.loop_rank);
+    }
+    return true;
+  }
+
+  // Through NumPy, whose allocator asks for huge pages and keeps small blocks.
+  static PyObject* new_array(const Layout& layout, DType dtype) {
+    PyArray_Descr* descr = numpy::descriptor(dtype);
+    Py_INCREF(descr);
+    npy_intp strides[kMaxLayoutRank];
+    npy_intp stride = dtype_size(dtype);
+    for (int k = 0; k < layout.rank && !layout.c_order; ++k) {
+      strides[layout.order[k]] = stride;
+      stride *= layout.shape[layout.order[k]];
+    }
+    return PyArray_NewFromDescr(&PyArray_Type, descr, layout.rank, layout.shape, layout.c_order ? nullptr : strides, nullptr, 0, nullptr);
+  }
+
+  int run_kernel(const Kernel& kernel, const Layout& layout, bool pack, rt::LaunchOperand* in, rt::LaunchOperand* out) const {
+    rt::Launch launch;
+    launch.rank = layout.loop_rank;
+    std::memcpy(launch.extents, layout.extents, sizeof(int64_t) * layout.loop_rank);
+    launch.inputs = in, launch.outputs = out;
+    launch.packing.packed = 0;
+    if (pack) pack_inputs(layout, &launch);
+    const int64_t work = layout.size * low_.weight;
+    launch.threads = work >= kParallelWork ? launch_threads() : 1;
+    if (work < kReleaseWork) return launcher()(&kernel.launch, &launch);
+    PyThreadState* state = PyEval_SaveThread();
+    const int status = launcher()(&kernel.launch, &launch);
+    PyEval_RestoreThread(state);
+    return status;
+  }
+
+  void pack_inputs(const Layout& layout, rt::Launch* launch) const {
+    rt::Packing& p = launch->packing;
+    p.rank = layout.loop_rank;
+    std::memcpy(p.extents, layout.extents, sizeof(int64_t) * layout.loop_rank);
+    for (size_t k = 0; k < low_.sources.size(); ++k) {
+      const KernelSource& s = low_.sources[k];
+      if (!s.scalar && std::memcmp(layout.inputs[s.input].at, layout.dense.at, sizeof(int64_t) * layout.loop_rank) != 0) {
+        p.packed |= uint64_t{1} << k;
+      }
+    }
+    launch->rank = 1;
+    launch->extents[0] = layout.size;
+  }
+
+  // Flags that eager would say nothing about. After a float-to-integer cast out of range the values are not NumPy's.
+  bool accept(int status) const {
+    if (status & rt::kFailed || (guards_invalid_ && status & rt::kInvalid)) return false;
+    return numpy::errstate_ignores(status);
+  }
+
+  // Data that keep raising flags are left to NumPy for a while, ever longer: the kernel's work is lost each time.
+  RunResult flagged() {
+    if (++flag_streak_ >= 3) skip_ = 1 << std::min(flag_streak_, 10);
+    return RunResult::kFlags;
+  }
+
+  const SegmentSpec spec_;
+  const LoweredSegment low_;
+  const bool keep_ = use_kernel_cache;
+  bool tiled_ = false, guards_invalid_ = false;
+  Kernel* flat_kernel_ = nullptr;
+  std::vector<Variant> variants_;
+  int flag_streak_ = 0, skip_ = 0;
+  SplitSegment split_;
+};
+
+bool small_enough(const LoweredSegment& low) {
+  return low.sources.size() + low.outputs.size() <= rt::kMaxOperands && low.outputs.size() <= kMaxOutputs;
+}
+
+}  // namespace
+
+std::unique_ptr<SegmentRunner> SegmentRunner::make(const SegmentSpec& spec) {
+  LoweredSegment low = lower_segment(spec);
+  if (!low.ok || !small_enough(low)) return nullptr;
+  return std::make_unique<Runner>(spec, std::move(low));
+}
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,88 @@
+#include "replay/segment/scalars.h"
+
+#include <cmath>
+#include <limits>
+
+#include "numpy/dtypes.h"
+
+namespace dalsegno::replay {
+namespace {
+
+// float32 from double, unless NumPy would report overflow or underflow.
+bool narrow(double value, float* out) {
+  *out = static_cast<float>(value);
+  if (std::isfinite(value) && !std::isfinite(*out)) return false;
+  return value == 0 || std::fabs(*out) >= std::numeric_limits<float>::min() || !std::isfinite(value);
+}
+
+bool store_double(double value, DType dtype, ScalarValue* out) {
+  switch (dtype) {
+    case DType::kBool:
+      return out->boolean = value != 0, true;
+    case DType::kFloat32:
+      return narrow(value, &out->float32);
+    case DType::kFloat64:
+      return out->float64 = value, true;
+    default:
+      return false;
+  }
+}
+
+bool store_integer(int64_t value, DType dtype, ScalarValue* out) {
+  switch (dtype) {
+    case DType::kBool:
+      return out->boolean = value != 0, true;
+    case DType::kInt32:
+      return out->int32 = static_cast<int32_t>(value), value == out->int32;
+    case DType::kInt64:
+      return out->int64 = value, true;
+    default:
+      return store_double(static_cast<double>(value), dtype, out);
+  }
+}
+
+bool weak_int(PyObject* object, DType dtype, ScalarValue* out) {
+  if (!PyLong_CheckExact(object)) return false;
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow == 0 && store_integer(value, dtype, out);
+}
+
+bool numpy_scalar(DType have, PyObject* object, DType dtype, ScalarValue* out) {
+  if (Py_TYPE(object) != numpy::scalar_type(have)) return false;
+  ScalarValue value{};
+  PyArray_ScalarAsCtype(object, value.bytes);
+  switch (have) {
+    case DType::kBool:
+      return store_integer(value.boolean != 0, dtype, out);
+    case DType::kInt32:
+      return store_integer(value.int32, dtype, out);
+    case DType::kInt64:
+      return store_integer(value.int64, dtype, out);
+    case DType::kFloat32:
+      return dtype == DType::kFloat32 ? (out->float32 = value.float32, true) : store_double(value.float32, dtype, out);
+    case DType::kFloat64:
+      return store_double(value.float64, dtype, out);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool convert_scalar(const SegmentInput& input, PyObject* object, DType dtype, ScalarValue* out) {
+  switch (input.kind) {
+    case InputKind::kWeakInt:
+      return weak_int(object, dtype, out);
+    case InputKind::kWeakFloat:
+      return PyFloat_CheckExact(object) && store_double(PyFloat_AS_DOUBLE(object), dtype, out);
+    case InputKind::kWeakBool:
+      return PyBool_Check(object) && store_integer(object == Py_True, dtype, out);
+    case InputKind::kScalar:
+      return numpy_scalar(input.dtype, object, dtype, out);
+    default:
+      return false;
+  }
+}
+
+}  // namespace dalsegno::replay

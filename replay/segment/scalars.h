@@ -1,0 +1,22 @@
+// Python and NumPy scalars as operands of a kernel.
+#pragma once
+#include <Python.h>
+
+#include "replay/segment/runner.h"
+
+namespace dalsegno::replay {
+
+union ScalarValue {
+  uint8_t boolean;
+  int32_t int32;
+  int64_t int64;
+  float float32;
+  double float64;
+  char bytes[8];
+};
+
+// Converts as NumPy would for a loop of `dtype`. False (no exception set) where NumPy would raise or warn, or the object is not what
+// the input promises. Needs the GIL.
+bool convert_scalar(const SegmentInput& input, PyObject* object, DType dtype, ScalarValue* out);
+
+}  // namespace dalsegno::replay
