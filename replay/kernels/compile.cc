@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "halide_gen/compiler_api.h"
+#include "replay/kernels/loader.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -44,26 +45,12 @@ std::string take_error() {
   return out;
 }
 
-PyObject* call_loader(const char* name, PyObject* argument) {  // steals argument
-  PyObject* module = PyImport_ImportModule("dalsegno._loader");
-  PyObject* function = module ? PyObject_GetAttrString(module, name) : nullptr;
-  PyObject* result = function ? PyObject_Call(function, argument, nullptr) : nullptr;
-  Py_XDECREF(function);
-  Py_XDECREF(module);
-  Py_DECREF(argument);
-  return result;
-}
-
 // Maps the file of dalsegno._halide and the libraries under it, which takes longest, without the GIL.
 void map_compiler() {
   std::string file;
   {
     WithGil gil;
-    PyObject* name = call_loader("extension_file", PyTuple_New(0));
-    const char* utf8 = name ? PyUnicode_AsUTF8(name) : nullptr;
-    if (utf8) file = utf8;
-    Py_XDECREF(name);
-    PyErr_Clear();
+    file = module_file("dalsegno", "_halide");
   }
   if (!file.empty()) dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
 }
@@ -101,50 +88,23 @@ bool has_code(const Kernel& k) {
   return false;
 }
 
-PyObject* symbols(const Kernel& k) {
-  PyObject* names = PyList_New(0);
-  for (size_t i = 0; names && i < k.plan.stages.size(); ++i) {
-    if (k.plan.stages[i].loop_op >= 0) continue;
-    PyObject* name = PyUnicode_FromFormat("%s_%zu_argv", k.symbol.c_str(), i);
-    if (!name || PyList_Append(names, name) < 0) Py_CLEAR(names);
-    Py_XDECREF(name);
-  }
-  return names;
-}
-
-bool set_code(Kernel* k, PyObject* addresses) {
-  Py_ssize_t next = 0;
+// Without the GIL.
+bool load(Kernel* k, const std::string& object, std::string* error) {
+  if (!launch_function.load()) launch_function = load_launcher(error);
+  if (!launch_function.load()) return false;
+  std::vector<std::string> symbols;
   for (size_t i = 0; i < k->plan.stages.size(); ++i) {
-    if (k->plan.stages[i].loop_op >= 0) continue;
-    PyObject* address = PyList_GetItem(addresses, next++);
-    if (!address) return false;
-    k->stages[i].code = reinterpret_cast<int (*)(void**)>(PyLong_AsVoidPtr(address));
+    if (k->plan.stages[i].loop_op < 0) symbols.push_back(k->symbol + "_" + std::to_string(i) + "_argv");
   }
-  return !PyErr_Occurred();
-}
-
-bool load_launcher() {
-  if (launch_function.load()) return true;
-  PyObject* address = call_loader("runtime", PyTuple_New(0));
-  if (!address) return false;
-  launch_function = reinterpret_cast<LaunchFunction>(PyLong_AsVoidPtr(address));
-  Py_DECREF(address);
-  return !PyErr_Occurred();
-}
-
-// With the GIL.
-bool load(Kernel* k, const std::string& object) {
-  if (!load_launcher()) return false;
-  if (!has_code(*k)) return true;
-  PyObject* names = symbols(*k);
-  if (!names) return false;
-  PyObject* image = PyBytes_FromStringAndSize(object.data(), static_cast<Py_ssize_t>(object.size()));
-  PyObject* argument = Py_BuildValue("(NN)", image, names);  // fails where image is null
-  PyObject* result = argument ? call_loader("load", argument) : nullptr;
-  const bool ok = result && PyArg_ParseTuple(result, "OO", &k->library, &names) && set_code(k, names);
-  if (ok) Py_INCREF(k->library);
-  Py_XDECREF(result);
-  return ok;
+  if (symbols.empty()) return true;
+  if (!open_loader(error)) return false;
+  std::vector<void*> addresses;
+  std::lock_guard<std::mutex> lock(work_mutex());
+  if (!load_object(object, symbols, &addresses, &k->library, error)) return false;
+  for (size_t i = 0, next = 0; i < k->plan.stages.size(); ++i) {
+    if (k->plan.stages[i].loop_op < 0) k->stages[i].code = reinterpret_cast<int (*)(void**)>(addresses[next++]);
+  }
+  return true;
 }
 
 void finish(Kernel* k, bool ok, const std::string& error) {
@@ -160,11 +120,7 @@ void compile_kernel(Kernel* k) {
   bool ok = !has_code(*k) || (k->from_cache = k->keep && cached(key, &object));
   if (ok && k->from_cache) ++loaded_count;
   if (!ok && (ok = compile_text(key, *k, &object, &error))) ++compiled_count;
-  if (ok) {
-    WithGil gil;
-    ok = load(k, object);
-    if (!ok) error = take_error();
-  }
+  if (ok) ok = load(k, object, &error);
   finish(k, ok, error);
 }
 

@@ -1,5 +1,5 @@
 // Turns kernels' texts into loaded code: from the cache, or by Halide (dalsegno._halide, imported when first needed), then through
-// dalsegno._loader. One thread of our own, started at need, stopped before the interpreter is finalised, made anew after a fork.
+// loader.h. One thread of our own, started at need, stopped before the interpreter is finalised, made anew after a fork.
 #pragma once
 #include <cstdint>
 #include <mutex>

@@ -1,0 +1,187 @@
+#include "replay/kernels/loader.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "replay/kernels/compile.h"
+#include "replay/py_ref.h"
+
+namespace dalsegno::replay {
+namespace {
+
+// ---- llvmlite's C functions (llvmlite/binding/orcjit.py declares them) -----------------------------------------------------------
+
+struct LinkElement {
+  uint8_t kind;
+  const char* value;
+  size_t length;
+};
+constexpr uint8_t kObjectImage = 2, kOtherLibrary = 3;  // a library without a name is the process itself
+
+struct SymbolAddress {
+  char* name;
+  uint64_t address;
+};
+
+struct Llvm {
+  int (*initialize_native_target)() = nullptr;
+  int (*initialize_native_asm_printer)() = nullptr;
+  void* (*create)(void* target_machine, bool suppress_errors, bool use_jit_link, const char** error) = nullptr;
+  void* (*link)(void* jit, const char* name, LinkElement* elements, size_t n_elements, SymbolAddress* imports, size_t n_imports,
+                SymbolAddress* exports, size_t n_exports, const char** error) = nullptr;
+  bool (*dispose)(void* tracker, const char** error) = nullptr;
+  void (*dispose_string)(const char* text) = nullptr;
+};
+
+template <typename Function>
+bool find(void* library, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(dlsym(library, name));
+  return *function != nullptr;
+}
+
+bool find_all(void* library, Llvm* f) {
+  return find(library, "LLVMPY_InitializeNativeTarget", &f->initialize_native_target) &&
+         find(library, "LLVMPY_InitializeNativeAsmPrinter", &f->initialize_native_asm_printer) &&
+         find(library, "LLVMPY_CreateLLJITCompiler", &f->create) && find(library, "LLVMPY_LLJIT_Link", &f->link) &&
+         find(library, "LLVMPY_LLJIT_Dylib_Tracker_Dispose", &f->dispose) && find(library, "LLVMPY_DisposeString", &f->dispose_string);
+}
+
+// ---- one ORC session for the process ---------------------------------------------------------------------------------------------
+
+struct Session {
+  Llvm llvm;
+  void* jit = nullptr;
+  uint64_t next = 0;
+};
+
+std::string take(const Llvm& llvm, const char* text) {
+  std::string out = text ? text : "unknown error";
+  if (text) llvm.dispose_string(text);
+  return out;
+}
+
+// The lock llvmlite's own Python code holds while it is inside the library, or null: nobody has imported it yet, and nobody can while the
+// GIL is held. New reference.
+PyObject* llvmlite_lock() {
+  PyObject* modules = PyImport_GetModuleDict();  // borrowed
+  PyObject* ffi = PyDict_GetItemString(modules, "llvmlite.binding.ffi");
+  PyObject* library = ffi ? PyObject_GetAttrString(ffi, "lib") : nullptr;
+  PyObject* lock = library ? PyObject_GetAttrString(library, "_lock") : nullptr;
+  Py_XDECREF(library);
+  PyErr_Clear();
+  return lock;
+}
+
+// LLVM's table of targets is filled without a lock, so llvmlite must not be doing the same (in Numba's hands, say).
+void register_target(const Llvm& llvm) {
+  const PyRef lock(llvmlite_lock());
+  const PyRef entered(lock ? PyObject_CallMethod(lock.get(), "__enter__", nullptr) : nullptr);
+  llvm.initialize_native_target();
+  llvm.initialize_native_asm_printer();
+  const PyRef left(lock ? PyObject_CallMethod(lock.get(), "__exit__", "OOO", Py_None, Py_None, Py_None) : nullptr);
+  PyErr_Clear();
+}
+
+// The GIL for a while; an exception of the caller's is kept.
+class Gil {
+ public:
+  Gil() : state_(PyGILState_Ensure()) { keep_.emplace(); }
+  ~Gil() {
+    keep_.reset();
+    PyGILState_Release(state_);
+  }
+  Gil(const Gil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+  std::optional<KeepError> keep_;
+};
+
+std::string library_file() {
+  const Gil gil;
+  const std::string package = module_file("llvmlite", "");
+  return package.empty() ? "" : (std::filesystem::path(package).parent_path() / "binding" / "libllvmlite.so").string();
+}
+
+std::atomic<Session*> g_session{nullptr};  // set with the GIL held; never closed: kernels run until the process ends
+
+// Takes long, so it is done without the GIL. Nothing is remembered until all is well: a fork may come at any time.
+void* open_library(std::string* error) {
+  const std::string file = library_file();
+  if (file.empty()) return *error = "llvmlite is not installed", nullptr;
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) *error = dlerror();
+  return library;
+}
+
+}  // namespace
+
+bool open_loader(std::string* error) {
+  if (g_session.load()) return true;
+  void* library = open_library(error);
+  if (!library) return false;
+  const Gil gil;
+  if (g_session.load()) return true;
+  auto fresh = std::make_unique<Session>();
+  if (!find_all(library, &fresh->llvm)) return *error = "this llvmlite lacks functions of version 0.50", false;
+  register_target(fresh->llvm);
+  const char* message = nullptr;
+  fresh->jit = fresh->llvm.create(nullptr, true, false, &message);
+  if (!fresh->jit) return *error = take(fresh->llvm, message), false;
+  g_session = fresh.release();
+  return true;
+}
+
+bool load_object(const std::string& image, const std::vector<std::string>& symbols, std::vector<void*>* addresses, void** library,
+                 std::string* error) {
+  Session* s = g_session.load();
+  LinkElement elements[] = {{kOtherLibrary, "", 0}, {kObjectImage, image.data(), image.size()}};
+  std::vector<SymbolAddress> exports;
+  for (const std::string& symbol : symbols) exports.push_back({const_cast<char*>(symbol.c_str()), 0});
+  const std::string name = "kernel" + std::to_string(s->next++);
+  const char* message = nullptr;
+  *library = s->llvm.link(s->jit, name.c_str(), elements, std::size(elements), nullptr, 0, exports.data(), exports.size(), &message);
+  if (!*library) return *error = take(s->llvm, message), false;
+  addresses->clear();
+  for (const SymbolAddress& e : exports) addresses->push_back(reinterpret_cast<void*>(e.address));
+  return true;
+}
+
+void unload_object(void* library) {
+  Session* s = g_session.load();
+  const char* message = nullptr;
+  if (library && s->llvm.dispose(library, &message)) take(s->llvm, message);
+}
+
+LaunchFunction load_launcher(std::string* error) {
+  static std::atomic<LaunchFunction> loaded{nullptr};
+  if (LaunchFunction known = loaded.load()) return known;
+  Dl_info self;
+  if (!dladdr(reinterpret_cast<void*>(&load_object), &self)) return *error = "the extension module's own file is unknown", nullptr;
+  const std::string file = (std::filesystem::path(self.dli_fname).parent_path() / "lib" / "libdalsegno_rt.so").string();
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  LaunchFunction found = nullptr;
+  if (!library || !find(library, "dalsegno_launch", &found)) return *error = dlerror(), nullptr;
+  loaded = found;
+  return found;
+}
+
+std::string module_file(const char* package, const char* module) {
+  const KeepError keep;
+  const std::string name = *module ? std::string(package) + "." + module : package;
+  const PyRef util(PyImport_ImportModule("importlib.util"));
+  const PyRef spec(util ? PyObject_CallMethod(util.get(), "find_spec", "s", name.c_str()) : nullptr);
+  const PyRef origin(spec && spec.get() != Py_None ? PyObject_GetAttrString(spec.get(), "origin") : nullptr);
+  PyObject* bytes = nullptr;
+  std::string file;
+  if (origin && origin.get() != Py_None && PyUnicode_FSConverter(origin.get(), &bytes)) file = PyBytes_AS_STRING(bytes);
+  Py_XDECREF(bytes);
+  PyErr_Clear();
+  return file;
+}
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,30 @@
+// Puts object files into the process, through LLVM's ORC in the library that llvmlite's wheel holds. The library is opened and called from
+// here, without Python: importing llvmlite takes 60 to 70 ms with the GIL held, opening the library 7 to 11 without it. Its C functions are
+// llvmlite's own (ffi/orcjit.cpp), so the version is pinned (pyproject.toml); a library that lacks them is an error, not a crash.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "replay/kernels/table.h"
+
+namespace dalsegno::replay {
+
+// Opens the library and an ORC session, once for the process. False, with the reason in `error`. Without the GIL, which it takes for a
+// moment, and without locks that somebody may hold while waiting for the GIL. Any thread.
+bool open_loader(std::string* error);
+
+// After open_loader(). Links an object file against what the process has loaded, libdalsegno_rt.so included. `addresses` become those of
+// `symbols`; `library` keeps the code in memory until unload_object(). False, with the reason in `error`. Any thread, one at a time.
+bool load_object(const std::string& image, const std::vector<std::string>& symbols, std::vector<void*>* addresses, void** library,
+                 std::string* error);
+// Nothing may run in the code, or keep an address of it, any more. Threads as above.
+void unload_object(void* library);
+
+// The launcher of libdalsegno_rt.so, which lies in lib/ beside the extension module and stays loaded, its symbols visible to kernels.
+// Null, with the reason in `error`. Any thread, with or without the GIL.
+LaunchFunction load_launcher(std::string* error);
+
+// The file of a Python package's part, such as ("dalsegno", "_halide"), found without importing it; "" if there is none. With the GIL.
+std::string module_file(const char* package, const char* module);
+
+}  // namespace dalsegno::replay
