@@ -104,7 +104,7 @@ bool Lowering::must_flush(const Op& o, ValueId i) const {
   for (int32_t k = 0; k < o.n_inputs; ++k)
     if (values_[in(o)[k]].pending) return o.kind != OpKind::guard_array || !(t().facts[values_[in(o)[k]].facts] == t().facts[o.facts]);
   if (op_inputs(o.kind) >= 0 && !op_has_result(o.kind) && (o.flags & kPure)) return false;  // guards
-  if (op_plans_[i].mode == Mode::kTyped || op_plans_[i].mode == Mode::kAlias || pure(o)) return false;
+  if (form(i).mode == Mode::kTyped || form(i).mode == Mode::kAlias || pure(o)) return false;
   return fault != "missed_alias";
 }
 

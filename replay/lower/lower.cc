@@ -18,7 +18,7 @@ Lowering::Lowering(std::unique_ptr<LiveTrace> trace, Exit* parent, const std::ve
 
 std::unique_ptr<ProgramImpl> Lowering::lower() {
   if (t().anchor == AnchorKind::exit ? !parent_ || !bind_params() : parent_ != nullptr) return nullptr;
-  infer();
+  if (!infer()) return nullptr;
   place();
   make_worlds();
   emit_all();
@@ -72,7 +72,7 @@ void Lowering::place() {
     } else if (is_constant(v)) {
       place_constant(v);
     } else if (value.born_raw) {
-      bool alias = op_plans_[v].mode == Mode::kAlias;
+      bool alias = form(v).mode == Mode::kAlias;
       loc(v) = {value.wants_obj ? new_reg() : -1, alias ? loc(in(op(v))[0]).raw : new_reg(), value.rep, value.wants_obj, -1};
     } else {
       loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, true, value.since};
@@ -102,7 +102,7 @@ void Lowering::place_param(ValueId v) {
     value.born_raw = true;
     loc(v) = {value.wants_obj ? new_reg() : -1, new_reg(), value.rep, value.wants_obj, -1};
   } else {
-    if (value.hoisted) value = Value{.wants_obj = value.wants_obj};
+    if (value.hoisted) static_cast<typed::ValueForm&>(value) = {.wants_obj = value.wants_obj};
     loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, true, value.since};
     if (t().anchor == AnchorKind::entry) p_->param_regs.push_back(loc(v).obj);
   }

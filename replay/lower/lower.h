@@ -1,11 +1,12 @@
 // Lowering: Trace -> ProgramImpl. Internal to the replay machine.
-//   1. infer (lower_types.cc): which values are unboxed, which ops are typed, who needs the object
+//   1. infer (types.cc): the typed trace (replay/typed): which values are unboxed, which ops are typed, who needs the object
 //   2. place (lower.cc): registers
-//   3. emit (lower_ops.cc), array ops that wait (lower_groups.cc)
+//   3. emit (ops.cc), array ops that wait (groups.cc)
 #pragma once
 #include <unordered_map>
 
 #include "replay/machine/program.h"
+#include "replay/typed/typed_trace.h"
 
 namespace dalsegno::replay {
 
@@ -15,19 +16,9 @@ class Lowering {
   std::unique_ptr<ProgramImpl> lower();  // null: it cannot be lowered
 
  private:
-  enum class Mode : uint8_t { kPython, kTyped, kAlias, kIndex, kFixed };
-  struct OpPlan {
-    Mode mode = Mode::kPython;
-    Typed typed;
-  };
-  // What is known of a value.
-  struct Value {
-    Rep rep = Rep::kNone;
-    int32_t since = -1;     // op from which on rep is known; -1: always
-    bool born_raw = false;  // computed unboxed
-    bool wants_raw = false;
-    bool wants_obj = false;
-    bool hoisted = false;      // loop parameter whose guard_type is done at the jump
+  using Mode = typed::Mode;
+  // What is known of a value: its form in the typed trace, and what has been found out while emitting.
+  struct Value : typed::ValueForm {
     bool pending = false;      // an array op that waits
     PyObject* type = nullptr;  // exact type proven so far (while emitting)
     int32_t facts = -1;        // array facts proven so far (while emitting)
@@ -50,22 +41,11 @@ class Lowering {
   Loc& loc(ValueId v) { return p_->locs[v]; }
   bool is_constant(ValueId v) const { return op(v).kind == OpKind::constant; }
 
-  // -- lower_types.cc
-  void infer();
-  void hoist();
-  void unbox_passengers();
-  void infer_op(ValueId i);
-  void infer_constant(ValueId i);
-  bool never_same(const Op& op) const;
-  void infer_guard_type(const Op& op, ValueId i);
-  void infer_operator(const Op& op, ValueId i);
-  bool compares_as_float(ValueId v, Rep other) const;
-  void infer_truth(const Op& op, ValueId i);
-  void mark_wants(ValueId i);
-  Rep rep_in_ops(ValueId v) const;  // as operators may use it
-  Rep rep_of_type(PyObject* type) const;
+  // -- types.cc
+  bool infer();
+  const typed::OpForm& form(ValueId i) const { return typed_.ops[i]; }
 
-  // -- lower_ops.cc
+  // -- ops.cc
   using Emit = void (Lowering::*)(const Op& op, ValueId i);
   static Emit emit_of(OpKind kind);
   void emit_all();
@@ -106,7 +86,7 @@ class Lowering {
   bool forgets(const Op& op) const { return !quiet(op) && !(op.flags & kKeepsFacts) && op.fn == ArrayFn::none; }
   bool pure(const Op& op) const { return (op.flags & kQuiet) && (op.flags & kPure); }
 
-  // -- lower_groups.cc
+  // -- groups.cc
   bool waits(const Op& op, ValueId i);  // an array op that may wait: it is put with the others
   bool must_flush(const Op& op, ValueId i) const;
   void flush(ValueId because);
@@ -119,7 +99,7 @@ class Lowering {
   std::unique_ptr<ProgramImpl> p_;
   Exit* parent_;
   std::vector<Value> values_;
-  std::vector<OpPlan> op_plans_;
+  typed::TypedTrace typed_;
   std::vector<int32_t> live_;      // object registers owned at this point
   std::vector<ValueId> waiting_;   // array ops that wait
   std::vector<ValueId> learned_;   // values with facts that unknown code may change

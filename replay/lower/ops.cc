@@ -163,7 +163,7 @@ bool Lowering::appends_to_string(const Op& o, ValueId i) const {
 }
 
 void Lowering::emit_operator(const Op& o, ValueId i) {
-  const OpPlan& how = op_plans_[i];
+  const typed::OpForm& how = form(i);
   if (how.mode != Mode::kTyped) {
     bool append = o.kind != OpKind::compare && o.kind != OpKind::unary && appends_to_string(o, i);
     emit_python(o, i);
@@ -173,7 +173,7 @@ void Lowering::emit_operator(const Op& o, ValueId i) {
   int32_t a = raw(in(o)[0], how.typed.operand, o, i);
   int32_t b = o.kind == OpKind::unary ? -1 : raw(in(o)[1], how.typed.operand, o, i);
   Step s = base(o, i);
-  s.fn = how.typed.fn;
+  s.fn = operator_step(o, how.typed);
   s.dst = loc(i).raw;
   s.a = a;
   s.b = b;
@@ -198,7 +198,7 @@ void Lowering::emit_attribute(const Op& o, ValueId i) {
 }
 
 void Lowering::emit_truth(const Op& o, ValueId i) {
-  Mode mode = op_plans_[i].mode;
+  Mode mode = form(i).mode;
   if (mode == Mode::kPython) return emit_python(o, i);
   if (mode == Mode::kAlias) return defined(i);
   const Loc& from = loc(in(o)[0]);
@@ -216,7 +216,7 @@ void Lowering::emit_truth(const Op& o, ValueId i) {
 }
 
 void Lowering::emit_is(const Op& o, ValueId i) {
-  if (op_plans_[i].mode != Mode::kFixed) return emit_python(o, i);
+  if (form(i).mode != Mode::kFixed) return emit_python(o, i);
   Reg value;
   value.i = o.imm != 0;
   p_->consts.push_back({loc(i).raw, value});
@@ -224,7 +224,7 @@ void Lowering::emit_is(const Op& o, ValueId i) {
 }
 
 void Lowering::emit_get_item(const Op& o, ValueId i) {
-  if (op_plans_[i].mode != Mode::kIndex) {
+  if (form(i).mode != Mode::kIndex) {
     emit_python(o, i);
     p_->steps.back().fn = step_get_item;
     return;
@@ -244,7 +244,7 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
 }
 
 void Lowering::emit_set_item(const Op& o, ValueId i) {
-  if (op_plans_[i].mode != Mode::kIndex) return emit_python(o, i);
+  if (form(i).mode != Mode::kIndex) return emit_python(o, i);
   int32_t container = boxed(in(o)[0], o, i);
   int32_t item = boxed(in(o)[2], o, i);
   ValueId index = in(o)[1];

@@ -167,16 +167,6 @@ bool tick(const Step* s, Machine& m) {
 
 }  // namespace
 
-std::vector<ValueId> slots_of(const Snapshot& s) {
-  std::vector<ValueId> slots;
-  for (const SnapshotFrame& f : s.frames) {
-    slots.push_back(f.function);
-    slots.insert(slots.end(), f.locals.begin(), f.locals.end());
-    slots.insert(slots.end(), f.stack.begin(), f.stack.end());
-  }
-  return slots;
-}
-
 // Of what is dropped, and moved from nowhere else.
 static bool takes_along(const JumpPlan& plan, int32_t reg) {
   return std::find(plan.drop.begin(), plan.drop.end(), reg) != plan.drop.end() &&

@@ -15,6 +15,7 @@
 
 #include "replay/machine/machine.h"
 #include "replay/machine/step.h"
+#include "replay/typed/typed_trace.h"
 
 namespace dalsegno::replay {
 
@@ -203,7 +204,7 @@ bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vect
 bool facts_hold(const Group& group, const Reg* r);
 
 // -- jumps.cc
-std::vector<ValueId> slots_of(const Snapshot& snapshot);  // of all frames in order: function, locals, stack
+using typed::slots_of;
 void prepare_jump(ProgramImpl& from, JumpPlan& plan);
 void start_program(Machine& m, ProgramImpl& program);  // clears its own registers and loads its constants
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "hook/attributes.h"
+#include "replay/typed/operators.h"
 #include "trace/trace.h"
 
 namespace dalsegno::replay {
@@ -16,8 +17,7 @@ union Reg {
   double f;
 };
 
-// How a value is unboxed, if at all.
-enum class Rep : uint8_t { kNone, kInt, kBool, kFloat };
+using typed::Rep;  // how a value is unboxed, if at all
 
 struct Machine;
 struct Step;
@@ -52,17 +52,10 @@ Exec exec_of(OpKind kind);
 bool exec_binary_eliding(const Step& s, Reg* r);
 bool exec_append_string(const Step& s, Reg* r);  // a + b, a dying: in place where nobody else holds it
 
-// -- typed steps (steps_scalar.cc): a null fn means there is none
-struct Typed {
-  StepFn fn = nullptr;
-  Rep operand = Rep::kNone;  // what both operands must be unboxed to (kInt takes bools too)
-  Rep result = Rep::kNone;
-};
-Typed typed_binary(BinaryOp op, Rep a, Rep b);
-Typed typed_compare(int op, Rep a, Rep b);
+// -- typed steps (steps_scalar.cc)
+// For an operator the typed trace says exists. The operands are of the bits of how.operand.
+StepFn operator_step(const Op& op, const typed::Operator& how);
 StepFn guarded_compare(StepFn compare, bool wanted);  // the same comparison and a guard on its result, in one step; or null
-Typed typed_unary(UnaryOp op, Rep a);
-bool exact_in_double(int64_t v);
 const Step* step_int_to_float(const Step* s, Reg* r, Machine& m);
 const Step* step_truth_int(const Step* s, Reg* r, Machine& m);
 const Step* step_truth_float(const Step* s, Reg* r, Machine& m);

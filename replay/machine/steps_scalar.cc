@@ -27,12 +27,9 @@ bool unbox(Rep rep, PyObject* object, Reg* out) {
   return over == 0;
 }
 
-bool exact_in_double(int64_t v) {
-  constexpr int64_t kExactInDouble = int64_t{1} << 53;
-  return v >= -kExactInDouble && v <= kExactInDouble;
-}
-
 namespace {
+
+using typed::exact_in_double;
 
 // What a typed operation came to.
 enum class Did { kOk, kOverflow, kLeave };
@@ -263,25 +260,18 @@ constexpr StepFn kIntGuard[2][6] = {SIX(compare_guard, int64_t, false), SIX(comp
 constexpr StepFn kFloatGuard[2][6] = {SIX(compare_guard, double, false), SIX(compare_guard, double, true)};
 #undef SIX
 
-bool integral(Rep rep) { return rep == Rep::kInt || rep == Rep::kBool; }
+StepFn unary_step(UnaryOp op, Rep operand) {
+  if (op == UnaryOp::invert) return int_invert;
+  return operand == Rep::kFloat ? float_negative : int_negative;
+}
 
 }  // namespace
 
-Typed typed_binary(BinaryOp op, Rep a, Rep b) {
-  if (a == Rep::kNone || b == Rep::kNone) return {};
-  int i = static_cast<int>(op);
-  if (!integral(a) || !integral(b)) return {kFloatOps[i], Rep::kFloat, Rep::kFloat};
-  bool bitwise = op == BinaryOp::and_ || op == BinaryOp::or_ || op == BinaryOp::xor_;
-  bool bools = a == Rep::kBool && b == Rep::kBool;
-  Rep result = op == BinaryOp::true_divide ? Rep::kFloat : bools && bitwise ? Rep::kBool : Rep::kInt;
-  return {kIntOps[i], Rep::kInt, result};
-}
-
-// An int beside a float is compared boxed, as beyond 2**53 a double does not tell; but see Lowering::compares_as_float.
-Typed typed_compare(int op, Rep a, Rep b) {
-  if (integral(a) && integral(b)) return {kIntCompare[op], Rep::kInt, Rep::kBool};
-  if (a == Rep::kFloat && b == Rep::kFloat) return {kFloatCompare[op], Rep::kFloat, Rep::kBool};
-  return {};
+StepFn operator_step(const Op& op, const typed::Operator& how) {
+  const bool floats = how.operand == Rep::kFloat;
+  if (op.kind == OpKind::unary) return unary_step(static_cast<UnaryOp>(op.imm), how.operand);
+  if (op.kind == OpKind::compare) return (floats ? kFloatCompare : kIntCompare)[op.imm];
+  return (floats ? kFloatOps : kIntOps)[op.imm];
 }
 
 StepFn guarded_compare(StepFn compare, bool wanted) {
@@ -290,14 +280,6 @@ StepFn guarded_compare(StepFn compare, bool wanted) {
     if (compare == kFloatCompare[op]) return kFloatGuard[wanted][op];
   }
   return nullptr;
-}
-
-// `+x` is x itself, and ~True warns: those stay boxed.
-Typed typed_unary(UnaryOp op, Rep a) {
-  if (op == UnaryOp::negative && a == Rep::kFloat) return {float_negative, Rep::kFloat, Rep::kFloat};
-  if (op == UnaryOp::negative && integral(a)) return {int_negative, Rep::kInt, Rep::kInt};
-  if (op == UnaryOp::invert && a == Rep::kInt) return {int_invert, Rep::kInt, Rep::kInt};
-  return {};
 }
 
 const Step* step_int_to_float(const Step* s, Reg* r, Machine&) {

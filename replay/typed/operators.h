@@ -1,0 +1,23 @@
+// Which operators exist on unboxed operands, and in what representation they compute and give their result. No Python.h here.
+// The rules are the language's (int / int is a float) and NumPy 2's (NEP 50).
+#pragma once
+#include "replay/typed/rep.h"
+#include "trace/trace.h"
+
+namespace dalsegno::typed {
+
+struct Operator {
+  Rep operand = Rep::kNone;  // what the operands are converted to first; kNone: there is no such typed operator
+  Rep result = Rep::kNone;
+  explicit operator bool() const { return operand != Rep::kNone; }
+  bool operator==(const Operator&) const = default;
+};
+Operator binary_operator(BinaryOp op, Rep a, Rep b);
+Operator compare_operator(Rep a, Rep b);
+Operator unary_operator(UnaryOp op, Rep a);
+
+// Are all ints up to this one exact in a double?
+constexpr int64_t kExactInDouble = int64_t{1} << 53;
+constexpr bool exact_in_double(int64_t v) { return v >= -kExactInDouble && v <= kExactInDouble; }
+
+}  // namespace dalsegno::typed

@@ -1,0 +1,44 @@
+// How a value stands in a register. "Boxed as" is part of it: np.float64 is not float, though both are a double. No Python.h here.
+#pragma once
+#include <cstdint>
+
+#include "trace/array_fn.h"
+
+namespace dalsegno::typed {
+
+// X(name, text)  enum member, name in texts
+#define DALSEGNO_REPS(X)                                                                          \
+  X(kNone, "object")    /* as an object: no raw part */                                           \
+  X(kInt, "int")        /* 64 bits */                                                             \
+  X(kBool, "bool")      /* 0 or 1, in 64 bits */                                                  \
+  X(kFloat, "float")    /* double */                                                              \
+  X(kNpBool, "np.bool") /* NumPy's scalars, in the order of DType; integers widened to 64 bits */ \
+  X(kNpInt32, "np.int32")                                                                         \
+  X(kNpInt64, "np.int64")                                                                         \
+  X(kNpFloat32, "np.float32") /* float */                                                         \
+  X(kNpFloat64, "np.float64")
+
+enum class Rep : uint8_t {
+#define X(name, text) name,
+  DALSEGNO_REPS(X)
+#undef X
+      kCount
+};
+const char* rep_name(Rep rep);
+
+// What of a register's eight bytes holds the value.
+enum class Bits : uint8_t { kNone, kInt64, kDouble, kFloat };
+constexpr Bits bits_of(Rep rep) {
+  if (rep == Rep::kNone) return Bits::kNone;
+  if (rep == Rep::kFloat || rep == Rep::kNpFloat64) return Bits::kDouble;
+  return rep == Rep::kNpFloat32 ? Bits::kFloat : Bits::kInt64;
+}
+
+constexpr bool is_python_number(Rep rep) { return rep == Rep::kInt || rep == Rep::kBool || rep == Rep::kFloat; }
+constexpr bool is_numpy_scalar(Rep rep) { return rep >= Rep::kNpBool && rep < Rep::kCount; }
+constexpr Rep rep_of_dtype(DType dtype) { return static_cast<Rep>(static_cast<int>(Rep::kNpBool) + static_cast<int>(dtype)); }
+constexpr DType dtype_of_rep(Rep rep) { return static_cast<DType>(static_cast<int>(rep) - static_cast<int>(Rep::kNpBool)); }
+static_assert(static_cast<int>(Rep::kCount) - static_cast<int>(Rep::kNpBool) == static_cast<int>(DType::kCount));
+static_assert(rep_of_dtype(DType::kFloat64) == Rep::kNpFloat64 && rep_of_dtype(DType::kInt32) == Rep::kNpInt32);
+
+}  // namespace dalsegno::typed

@@ -1,0 +1,83 @@
+// The typed trace: a trace, and for each value how it is represented, for each op how it is done. Plain data: no Python.h, no steps, no
+// registers. It is made once a trace (infer), checked (verify) and can be printed (print; the text is the same for the same trace and
+// the same knowledge, in every process). The replay machine's steps are one back end of it (replay/lower).
+#pragma once
+#include <string>
+#include <vector>
+
+#include "replay/typed/operators.h"
+#include "replay/typed/rep.h"
+#include "trace/trace.h"
+
+namespace dalsegno::typed {
+
+// The types that decide representations. All of them are final for a value: an object never changes from or to one of these.
+enum class Type : uint8_t { kOther, kInt, kBool, kFloat, kNpBool, kNpInt32, kNpInt64, kNpFloat32, kNpFloat64, kCount };
+Rep rep_of_type(Type type);
+
+// What is known of an object that the trace refers to. The caller fills this table from the live objects.
+struct ObjectFacts {
+  Type names = Type::kOther;  // the object is this type itself (guard_type's)
+  Type type = Type::kOther;   // its exact type
+  bool number = false;        // an int or a float, subclasses included
+  bool unboxes = false;       // its value fits in a register: it is in `bits`
+  int64_t bits = 0;           // an int as it is, a double bit by bit
+};
+
+// How an op is done.
+enum class Mode : uint8_t {
+  kPython,  // on objects, as the interpreter does it
+  kTyped,   // on unboxed operands: `typed`
+  kAlias,   // nothing to do: the result is the operand
+  kFixed,   // the result is known: an unboxed number is never None
+  kIndex,   // a subscript by an unboxed int
+};
+const char* mode_name(Mode mode);
+
+struct OpForm {
+  Mode mode = Mode::kPython;
+  Operator typed;  // kTyped operators
+  bool operator==(const OpForm&) const = default;
+};
+
+struct ValueForm {
+  Rep rep = Rep::kNone;
+  int32_t since = -1;      // op from which on the unboxed part is known; -1: always
+  bool born_raw = false;   // computed unboxed: an object only where somebody asks for one
+  bool wants_raw = false;  // somebody uses the unboxed part
+  bool wants_obj = false;  // somebody uses the object
+  bool hoisted = false;    // a loop's parameter that comes in unboxed: its guard_type is done at the jump
+  bool operator==(const ValueForm&) const = default;
+};
+
+// What is known before inference begins.
+struct Knowledge {
+  std::vector<ObjectFacts> objects;  // per object of the trace
+  std::vector<Rep> params;           // a side trace's parameters that come unboxed from its parent; kNone or missing: as objects
+  bool box_ints = false;             // ints stay objects here: one was too large for a register
+};
+
+struct TypedTrace {
+  const Trace* trace = nullptr;  // outlives this
+  Knowledge known;
+  std::vector<ValueForm> values;  // per op of the trace
+  std::vector<OpForm> ops;        // per op of the trace
+
+  const ValueId* inputs_of(const Op& op) const { return trace->inputs_of(op); }
+  // An operand's representation as operators may use it.
+  Rep rep_in_ops(ValueId v) const {
+    const Rep rep = values[v].rep;
+    return rep == Rep::kInt && known.box_ints ? Rep::kNone : rep;
+  }
+};
+
+// `trace` has been verified, and known.objects has a row for each of its objects.
+TypedTrace infer(const Trace& trace, Knowledge known);
+// "" or what is wrong: forms that contradict each other or the trace.
+std::string verify(const TypedTrace& typed);
+// One op a line, after the representations the anchor's slots have.
+std::string print(const TypedTrace& typed);
+// All slots of a snapshot in order: of each frame, outermost first, function, locals, stack.
+std::vector<ValueId> slots_of(const Snapshot& snapshot);
+
+}  // namespace dalsegno::typed

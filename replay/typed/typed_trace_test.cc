@@ -1,0 +1,203 @@
+// infer(), verify() and print() on traces made by hand and at random.
+#include "replay/typed/typed_trace.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <functional>
+#include <random>
+
+#include "trace/samples.h"
+
+namespace dalsegno::typed {
+namespace {
+
+// A trace by hand. Objects: 0 the function, then what object() adds.
+class Hand {
+ public:
+  Trace trace;
+  Knowledge known;
+
+  Hand() {
+    object({});
+    trace.snapshots.push_back(frames({}));
+  }
+
+  int32_t object(ObjectFacts facts) {
+    trace.objects.emplace_back();
+    known.objects.push_back(facts);
+    return static_cast<int32_t>(trace.objects.size()) - 1;
+  }
+  int32_t type(Type type) { return object({.names = type}); }
+  ValueId add(OpKind kind, const std::vector<ValueId>& inputs, int32_t imm = 0, int32_t object = -1) {
+    Op op;
+    op.kind = kind;
+    op.imm = imm;
+    op.object = object;
+    op.snapshot = 0;
+    op.first_input = static_cast<int32_t>(trace.inputs.size());
+    op.n_inputs = static_cast<int32_t>(inputs.size());
+    trace.inputs.insert(trace.inputs.end(), inputs.begin(), inputs.end());
+    trace.ops.push_back(op);
+    return static_cast<ValueId>(trace.ops.size()) - 1;
+  }
+  ValueId param() { return add(OpKind::param, {}, trace.n_params++); }
+  ValueId constant(Type type, int64_t bits) {
+    return add(OpKind::constant, {}, 0, object({.type = type, .number = true, .unboxes = true, .bits = bits}));
+  }
+  ValueId binary(BinaryOp op, ValueId a, ValueId b) { return add(OpKind::binary, {a, b}, static_cast<int32_t>(op)); }
+  void guard(ValueId v, Type of) { add(OpKind::guard_type, {v}, 0, type(of)); }
+  TypedTrace typed() const { return infer(trace, known); }
+
+  static Snapshot frames(const std::vector<ValueId>& locals) {
+    SnapshotFrame frame;
+    frame.function = 0;
+    frame.code = 0;
+    frame.locals = locals;
+    return {{frame}};
+  }
+};
+
+TEST(Operators, FollowTheLanguage) {
+  using enum Rep;
+  const struct {
+    BinaryOp op;
+    Rep a, b;
+    Operator expected;
+  } kRows[] = {
+      {BinaryOp::add, kInt, kInt, {kInt, kInt}},
+      {BinaryOp::add, kInt, kFloat, {kFloat, kFloat}},
+      {BinaryOp::add, kBool, kBool, {kInt, kInt}},
+      {BinaryOp::and_, kBool, kBool, {kInt, kBool}},
+      {BinaryOp::and_, kBool, kInt, {kInt, kInt}},
+      {BinaryOp::and_, kFloat, kInt, {}},
+      {BinaryOp::true_divide, kInt, kInt, {kInt, kFloat}},
+      {BinaryOp::power, kInt, kInt, {}},
+      {BinaryOp::power, kFloat, kInt, {kFloat, kFloat}},
+      {BinaryOp::matmul, kInt, kInt, {}},
+      {BinaryOp::add, kNone, kInt, {}},
+  };
+  for (const auto& row : kRows) EXPECT_EQ(binary_operator(row.op, row.a, row.b), row.expected) << rep_name(row.a) << rep_name(row.b);
+  EXPECT_FALSE(compare_operator(kInt, kFloat));
+  EXPECT_EQ(compare_operator(kBool, kInt), (Operator{kInt, kBool}));
+  EXPECT_FALSE(unary_operator(UnaryOp::positive, kInt));
+  EXPECT_FALSE(unary_operator(UnaryOp::invert, kBool));
+}
+
+TEST(Infer, GuardedOperandsAreUnboxedSinceTheirGuard) {
+  Hand h;
+  const ValueId a = h.param(), b = h.param();
+  h.guard(a, Type::kInt);
+  h.guard(b, Type::kFloat);
+  const ValueId sum = h.binary(BinaryOp::add, a, b);
+  h.add(OpKind::return_, {sum});
+  const TypedTrace typed = h.typed();
+  EXPECT_EQ(verify(typed), "");
+  EXPECT_EQ(typed.values[a].rep, Rep::kInt);
+  EXPECT_EQ(typed.values[a].since, 2);
+  EXPECT_EQ(typed.ops[sum], (OpForm{Mode::kTyped, {Rep::kFloat, Rep::kFloat}}));
+  EXPECT_TRUE(typed.values[sum].born_raw);
+  EXPECT_FALSE(typed.values[sum].wants_obj);
+}
+
+TEST(Infer, IntsStayObjectsWhereOneWasTooLarge) {
+  Hand h;
+  const ValueId a = h.param();
+  h.guard(a, Type::kInt);
+  const ValueId sum = h.binary(BinaryOp::add, a, a);
+  h.add(OpKind::return_, {sum});
+  h.known.box_ints = true;
+  const TypedTrace typed = h.typed();
+  EXPECT_EQ(verify(typed), "");
+  EXPECT_EQ(typed.ops[sum].mode, Mode::kPython);
+  EXPECT_TRUE(typed.values[a].wants_obj);
+}
+
+TEST(Infer, ALoopsParameterIsUnboxedAtTheJump) {
+  Hand h;
+  h.trace.anchor = AnchorKind::loop;
+  const ValueId function = h.param(), t = h.param();
+  h.trace.entry = Hand::frames({t});
+  h.guard(t, Type::kFloat);
+  const ValueId sum = h.binary(BinaryOp::add, t, h.constant(Type::kInt, 1));
+  h.trace.snapshots.push_back(Hand::frames({sum}));
+  h.add(OpKind::jump, {}, h.trace.number);
+  h.trace.ops.back().snapshot = 1;
+  const TypedTrace typed = h.typed();
+  EXPECT_EQ(verify(typed), "");
+  EXPECT_TRUE(typed.values[t].hoisted);
+  EXPECT_EQ(typed.values[t].since, -1);
+  EXPECT_FALSE(typed.values[function].hoisted);
+}
+
+TEST(Infer, AnIntConstantBesideAFloatIsComparedAsADoubleWhereItIsExact) {
+  for (const auto& [bits, typed_compare] : {std::pair{int64_t{3}, true}, std::pair{kExactInDouble + 1, false}}) {
+    Hand h;
+    const ValueId a = h.param();
+    h.guard(a, Type::kFloat);
+    const ValueId less = h.add(OpKind::compare, {a, h.constant(Type::kInt, bits)}, 0);
+    h.add(OpKind::return_, {less});
+    EXPECT_EQ(h.typed().ops[less].mode == Mode::kTyped, typed_compare) << bits;
+  }
+}
+
+TEST(Verify, AcceptsWhatInferMakesOfRandomTraces) {
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 300; i++) {
+    const Trace t = testing::random_trace(random, i % 60);
+    Knowledge known;
+    for (size_t k = 0; k < t.objects.size(); ++k) {
+      const auto type = static_cast<Type>(random() % static_cast<size_t>(Type::kCount));
+      known.objects.push_back({.names = type, .type = type, .number = random() % 2 == 0, .unboxes = type != Type::kOther, .bits = 1});
+    }
+    known.box_ints = i % 5 == 0;
+    const TypedTrace typed = infer(t, known);
+    ASSERT_EQ(verify(typed), "") << print(typed);
+    ASSERT_EQ(print(typed), print(infer(t, known)));
+  }
+}
+
+TEST(Verify, FindsContradictions) {
+  Hand h;
+  const ValueId a = h.param();
+  h.guard(a, Type::kFloat);
+  const ValueId sum = h.binary(BinaryOp::add, a, a);
+  const ValueId end = h.add(OpKind::return_, {sum});
+  const struct {
+    const char* what;
+    std::function<void(TypedTrace&)> apply;
+  } kDamages[] = {
+      {"operand 0 is not unboxed", [&](TypedTrace& t) { t.values[a].since = sum; }},
+      {"does not guard it", [&](TypedTrace& t) { t.values[a].since = sum; }},
+      {"not unboxed", [&](TypedTrace& t) { t.values[sum] = {}; }},
+      {"unboxed, but as nothing", [&](TypedTrace& t) { t.values[sum].rep = Rep::kNone; }},
+      {"no parameter of a loop", [&](TypedTrace& t) { t.values[a].hoisted = true; }},
+      {"a form without a value", [&](TypedTrace& t) { t.values[end].wants_obj = true; }},
+      {"unknown representation", [&](TypedTrace& t) { t.values[a].rep = Rep::kCount; }},
+      {"not one form an op", [&](TypedTrace& t) { t.ops.pop_back(); }},
+      {"not one row of facts", [&](TypedTrace& t) { t.known.objects.pop_back(); }},
+  };
+  for (const auto& damage : kDamages) {
+    TypedTrace typed = h.typed();
+    damage.apply(typed);
+    const std::string fault = verify(typed);
+    EXPECT_NE(fault, "") << damage.what;
+    if (std::string(damage.what) != kDamages[0].what) EXPECT_NE(fault.find(damage.what), std::string::npos) << fault;
+  }
+}
+
+TEST(Print, SaysHowValuesAndOpsAreRepresented) {
+  Hand h;
+  const ValueId a = h.param();
+  h.guard(a, Type::kInt);
+  h.add(OpKind::return_, {h.binary(BinaryOp::true_divide, a, a)});
+  EXPECT_EQ(print(h.typed()),
+            "anchor\n"
+            "v0 = param 0  : int since 1 raw\n"
+            "guard_type v0 {object 1}\n"
+            "v2 = binary v0 v0 /  : float born  [typed int -> float]\n"
+            "return_ v2\n");
+}
+
+}  // namespace
+}  // namespace dalsegno::typed

@@ -1,0 +1,107 @@
+// verify() and print() of typed traces.
+#include "replay/typed/typed_trace.h"
+
+namespace dalsegno::typed {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const TypedTrace& typed) : y_(typed), t_(*typed.trace) {}
+
+  std::string run() {
+    const size_t n = t_.ops.size();
+    if (y_.values.size() != n || y_.ops.size() != n) return "not one form an op";
+    if (y_.known.objects.size() != t_.objects.size()) return "not one row of facts an object";
+    for (ValueId i = 0; i < static_cast<ValueId>(n); ++i) {
+      std::string fault = value(i);
+      if (fault.empty()) fault = op(i);
+      if (!fault.empty()) return "op " + std::to_string(i) + " " + op_name(t_.ops[i].kind) + ": " + fault;
+    }
+    return "";
+  }
+
+ private:
+  std::string value(ValueId v) const {
+    const ValueForm& f = y_.values[v];
+    if (f.rep >= Rep::kCount) return "unknown representation";
+    if (!op_has_result(t_.ops[v].kind)) return f == ValueForm{} ? "" : "a form without a value";
+    if (f.rep == Rep::kNone && (f.born_raw || f.hoisted)) return "unboxed, but as nothing";
+    if (f.rep == Rep::kNone && f.wants_raw) return "an unboxed part is used that there is none of";
+    if (f.hoisted && (v >= t_.n_params || t_.anchor != AnchorKind::loop)) return "hoisted, but no parameter of a loop";
+    if (f.since != -1 && !guards(f.since, v)) return "unboxed since an op that does not guard it";
+    if (f.since != -1 && f.born_raw) return "born unboxed, and unboxed later";
+    return "";
+  }
+
+  bool guards(int32_t i, ValueId v) const {
+    return i > v && i < static_cast<int32_t>(t_.ops.size()) && t_.ops[i].kind == OpKind::guard_type && y_.inputs_of(t_.ops[i])[0] == v;
+  }
+
+  // Has v an unboxed part when op i is done?
+  bool unboxed(ValueId v, ValueId i) const { return y_.values[v].rep != Rep::kNone && y_.values[v].since < i; }
+
+  std::string op(ValueId i) const {
+    const Op& o = t_.ops[i];
+    const OpForm& f = y_.ops[i];
+    switch (f.mode) {
+      case Mode::kPython:
+      case Mode::kFixed:
+        return "";
+      case Mode::kIndex:
+        return unboxed(y_.inputs_of(o)[1], i) ? "" : "its index is not unboxed";
+      case Mode::kAlias:
+      case Mode::kTyped:
+        break;
+    }
+    for (int32_t k = 0; k < o.n_inputs; ++k)
+      if (!unboxed(y_.inputs_of(o)[k], i)) return "operand " + std::to_string(k) + " is not unboxed";
+    return y_.values[i].born_raw ? "" : "typed, but its result is not unboxed";
+  }
+
+  const TypedTrace& y_;
+  const Trace& t_;
+};
+
+constexpr const char* kModes[] = {"python", "typed", "alias", "fixed", "index"};
+
+std::string value_text(const TypedTrace& typed, ValueId v) {
+  const ValueForm& f = typed.values[v];
+  std::string text = rep_name(f.rep);
+  if (f.since >= 0) text += " since " + std::to_string(f.since);
+  if (f.born_raw) text += " born";
+  if (f.hoisted) text += " hoisted";
+  if (f.wants_raw) text += " raw";
+  if (f.wants_obj) text += " boxed";
+  return text;
+}
+
+std::string form_text(const OpForm& form) {
+  std::string text = mode_name(form.mode);
+  if (form.typed) text += std::string(" ") + rep_name(form.typed.operand) + " -> " + rep_name(form.typed.result);
+  return text;
+}
+
+}  // namespace
+
+const char* mode_name(Mode mode) {
+  const auto i = static_cast<size_t>(mode);
+  return i < std::size(kModes) ? kModes[i] : "?";
+}
+
+std::string verify(const TypedTrace& typed) { return Verifier(typed).run(); }
+
+std::string print(const TypedTrace& typed) {
+  const Trace& t = *typed.trace;
+  std::string text = "anchor";
+  for (ValueId v : slots_of(t.entry)) text += v == kNull ? " null" : std::string(" ") + rep_name(typed.values[v].rep);
+  text += typed.known.box_ints ? ", ints boxed\n" : "\n";
+  for (ValueId i = 0; i < static_cast<ValueId>(t.ops.size()); ++i) {
+    text += print_op(t, i);
+    if (op_has_result(t.ops[i].kind)) text += "  : " + value_text(typed, i);
+    if (typed.ops[i].mode != Mode::kPython) text += "  [" + form_text(typed.ops[i]) + "]";
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace dalsegno::typed
