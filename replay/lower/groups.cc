@@ -4,14 +4,35 @@
 #include "numpy/dtypes.h"
 #include "replay/fault.h"
 #include "replay/lower/lower.h"
+#include "replay/segment/casts.h"
 
 namespace dalsegno::replay {
 namespace {
 PyObject* type_object(PyTypeObject& type) { return reinterpret_cast<PyObject*>(&type); }
 }  // namespace
 
+// a.astype(t), a.astype(t, copy=c), t and c constants: the dtype stands in the op's facts. Without a copy, an array that has the dtype
+// already is its own result.
+bool Lowering::astype_operand(const Op& o, std::vector<ValueId>* operands) const {
+  const bool names_copy = o.object >= 0;
+  if (o.kind != OpKind::call || o.imm != 2 || o.n_inputs != (names_copy ? 4 : 3) || !is_constant(in(o)[2])) return false;
+  const ValueId array = in(o)[1];
+  if (names_copy) {
+    PyObject* names = object(o.object);
+    if (!is_constant(in(o)[3]) || PyTuple_GET_SIZE(names) != 1) return false;
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "copy") != 0) return false;
+    PyObject* copy = object(op(in(o)[3]).object);
+    const int32_t facts = values_[array].facts;
+    const bool same = facts < 0 || t().facts[facts].dtype == t().facts[o.facts].dtype;
+    if (copy != Py_True && (copy != Py_False || same)) return false;
+  }
+  operands->assign(1, array);
+  return true;
+}
+
 // What the function works on: a call's arguments, an operator's operands (square has a second one, its exponent).
 bool Lowering::array_operands(const Op& o, std::vector<ValueId>* operands) const {
+  if (o.fn == ArrayFn::astype) return astype_operand(o, operands);
   int n = array_fn_inputs(o.fn);
   if (o.kind == OpKind::call) {
     if (o.object >= 0 || o.imm != n || o.n_inputs != n + 1) return false;
@@ -46,26 +67,22 @@ bool Lowering::input_of(ValueId v, SegmentInput* input) const {
 }
 
 // Can this op be compiled at all? Asked of it alone, so that one that cannot does not spoil its neighbours.
-bool Lowering::supported(const Op& o, const std::vector<ValueId>& operands) {
-  SegmentSpec spec;
-  SegmentOp alone;
-  alone.fn = o.fn;
-  alone.result = t().facts[o.facts].dtype;
-  alone.rank = t().facts[o.facts].rank;
-  alone.output = true;
-  for (ValueId v : operands) {
-    SegmentInput input;
-    if (values_[v].pending) {
-      const ArrayFacts& facts = t().facts[op(v).facts];
-      input = {InputKind::kArray, facts.dtype, facts.rank};
-    } else if (!input_of(v, &input)) {
-      return false;
-    }
-    alone.operands.push_back(~static_cast<int>(spec.inputs.size()));
-    spec.inputs.push_back(input);
-  }
-  spec.ops.push_back(std::move(alone));
-  return SegmentRunner::make(spec) != nullptr;
+bool Lowering::supported(const Op& o, const std::vector<ValueId>& operands) const {
+  std::vector<SegmentInput> inputs(operands.size());
+  for (size_t k = 0; k < operands.size(); ++k)
+    if (!input_of(operands[k], &inputs[k])) return false;
+  return has_rule(o.fn, inputs, t().facts[o.facts].dtype);
+}
+
+// An array op that has run as a step: the facts of its result follow from those of its operands, as they do for the recorder. An operator
+// in place gives back the array it has changed.
+void Lowering::learn_array(const Op& o, ValueId i) {
+  int32_t facts = o.fn != ArrayFn::none ? o.facts : -1;
+  SegmentInput ignored;
+  if (o.kind == OpKind::inplace && input_of(in(o)[1], &ignored)) facts = values_[in(o)[0]].facts;
+  if (facts < 0) return;
+  values_[i].facts = facts;
+  learned_.push_back(i);
 }
 
 bool Lowering::waits(const Op& o, ValueId i) {

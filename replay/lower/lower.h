@@ -92,7 +92,9 @@ class Lowering {
   void flush(ValueId because);
   bool array_operands(const Op& op, std::vector<ValueId>* operands) const;
   bool input_of(ValueId v, SegmentInput* input) const;
-  bool supported(const Op& op, const std::vector<ValueId>& operands);
+  bool astype_operand(const Op& op, std::vector<ValueId>* operands) const;
+  bool supported(const Op& op, const std::vector<ValueId>& operands) const;
+  void learn_array(const Op& op, ValueId i);
   SegmentSpec spec_of(const std::vector<ValueId>& ops, Group* group);
   void find_dead(Group* group) const;
 

@@ -151,6 +151,7 @@ void Lowering::emit_python(const Op& o, ValueId i) {
   push(python_step(o, i));
   if (op_has_result(o.kind)) defined(i);
   if (forgets(o)) forget_facts();
+  learn_array(o, i);
 }
 
 // `s + t` whose left operand dies at once: appended in place, as the interpreter does.

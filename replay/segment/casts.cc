@@ -22,6 +22,25 @@ constexpr size_t kMaxOps = 400;
 constexpr int kLoopWeight = 100;  // an elementary function
 constexpr int kMemoryWeight = 4;  // an operand's way through memory
 
+OperandType input_type(const SegmentInput& input) {
+  switch (input.kind) {
+    case InputKind::kWeakInt:
+      return {DType::kInt64, Weak::kInt};
+    case InputKind::kWeakFloat:
+      return {DType::kFloat64, Weak::kFloat};
+    case InputKind::kWeakBool:
+      return {DType::kBool, Weak::kNo};  // Python's bool is NumPy's
+    default:
+      return {input.dtype, Weak::kNo};
+  }
+}
+
+// The loop, where the result is the one NumPy gave and a kernel can compute it exactly.
+LoopTypes rule_of(ArrayFn fn, const std::vector<OperandType>& operands, DType result) {
+  const LoopTypes t = halide_gen::resolve(fn, operands, result);
+  return t.known && t.result == result && halide_gen::treatment(fn, t.loop, t.result) != Treatment::kNone ? t : LoopTypes{};
+}
+
 class Lowering {
  public:
   explicit Lowering(const SegmentSpec& spec) : spec_(spec) {}
@@ -43,20 +62,7 @@ class Lowering {
 
   bool valid(int v) const { return v >= 0 ? v < static_cast<int>(values_.size()) : ~v < static_cast<int>(spec_.inputs.size()); }
 
-  OperandType type_of(int v) const {
-    if (v >= 0) return {spec_.ops[v].result, Weak::kNo};
-    const SegmentInput& input = spec_.inputs[~v];
-    switch (input.kind) {
-      case InputKind::kWeakInt:
-        return {DType::kInt64, Weak::kInt};
-      case InputKind::kWeakFloat:
-        return {DType::kFloat64, Weak::kFloat};
-      case InputKind::kWeakBool:
-        return {DType::kBool, Weak::kNo};  // Python's bool is NumPy's
-      default:
-        return {input.dtype, Weak::kNo};
-    }
-  }
+  OperandType type_of(int v) const { return v >= 0 ? OperandType{spec_.ops[v].result, Weak::kNo} : input_type(spec_.inputs[~v]); }
 
   int source(int input, bool scalar, DType dtype) {
     for (size_t i = 0; i < out_.sources.size(); ++i) {
@@ -94,8 +100,8 @@ class Lowering {
       if (is_array(v)) reach |= v >= 0 ? reach_[v] : uint64_t{1} << ~v;
     }
     if (reach == 0) return false;  // scalars only: NumPy would not make an array
-    const LoopTypes t = halide_gen::resolve(op.fn, types, op.result);
-    if (!t.known || t.result != op.result || halide_gen::treatment(op.fn, t.loop, t.result) == Treatment::kNone) return false;
+    const LoopTypes t = rule_of(op.fn, types, op.result);
+    if (!t.known) return false;
     KernelOp kernel_op{op.fn, t.loop, t.result, {}, op.output};
     if (fault == "wrong_kernel_rule" && op.fn == ArrayFn::subtract) kernel_op.fn = ArrayFn::add;
     for (size_t k = 0; k < op.operands.size(); ++k) {
@@ -115,7 +121,7 @@ class Lowering {
       out_.needs_several = true;
       if (op.operands[1] < 0 && is_array(op.operands[1])) out_.unbroadcast.push_back(~op.operands[1]);
     }
-    if (op.fn == ArrayFn::astype && op.operands[0] < 0) out_.unbroadcast_views.push_back(~op.operands[0]);
+    if (op.fn == ArrayFn::astype && op.operands[0] < 0) out_.copied.push_back(~op.operands[0]);
   }
 
   const SegmentSpec& spec_;
@@ -126,6 +132,16 @@ class Lowering {
 };
 
 }  // namespace
+
+bool has_rule(ArrayFn fn, const std::vector<SegmentInput>& operands, DType result) {
+  std::vector<OperandType> types;
+  bool array = false;
+  for (const SegmentInput& input : operands) {
+    types.push_back(input_type(input));
+    array |= input.kind == InputKind::kArray;
+  }
+  return array && rule_of(fn, types, result).known;
+}
 
 LoweredSegment lower_segment(const SegmentSpec& spec) { return Lowering(spec).run(); }
 

@@ -22,12 +22,14 @@ struct LoweredSegment {
   std::vector<DType> outputs;             // dtype of each output, in order
   std::vector<uint64_t> reaches;          // distinct sets of array inputs (by bit) that the spec's ops depend on
   std::vector<int> unbroadcast;           // array inputs that must not be broadcast: NumPy looks at their strides
-  std::vector<int> unbroadcast_views;     // array inputs whose layout astype copies in another way where strides are 0
+  std::vector<int> copied;                // array inputs whose layout astype copies: see copies_in_order()
   bool needs_several = false;             // with a single element NumPy would do something else
   bool needs_one_run = false;             // NumPy's inner loops must run over the same stretches of elements
   int weight = 0;                         // cost of an element, in simple operations
 };
 
 LoweredSegment lower_segment(const SegmentSpec& spec);
+// Is there an exact rule for the function on such operands, giving this dtype? A look at the table of rules; one array at least.
+bool has_rule(ArrayFn fn, const std::vector<SegmentInput>& operands, DType result);
 
 }  // namespace dalsegno::replay

@@ -1,6 +1,7 @@
 // SegmentRunner: guards on shapes and layout, scalars, the kernel for the layout, results, launch, flags.
 #include "replay/segment/runner.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -55,7 +56,7 @@ class Runner final : public SegmentRunner {
       if (result == LayoutResult::kMixed) return split_.run(shape_numbers(spec_, views), inputs, outputs);
       if (result != LayoutResult::kOk) return RunResult::kMismatch;
     }
-    if (!allowed(layout) || (tiled_ && layout.size == 1 && !plain_elements(views))) return RunResult::kMismatch;
+    if (!allowed(layout, views) || (tiled_ && layout.size == 1 && !plain_elements(views))) return RunResult::kMismatch;
     const bool pack = tiled_ && layout.loop_rank > 1 && layout.extents[0] < kShortRow && layout.size <= std::numeric_limits<int32_t>::max();
     Kernel* kernel = (flat || pack) && flat_kernel_ ? flat_kernel_ : variant(layout, flat || pack);
     if (!kernel || !kernel->ready()) return not_ready(kernel);
@@ -126,10 +127,30 @@ class Runner final : public SegmentRunner {
     return true;
   }
 
-  bool allowed(const Layout& layout) const {
+  bool allowed(const Layout& layout, const ArrayView* views) const {
     if ((low_.needs_several && layout.size < 2) || (low_.needs_one_run && layout.loop_rank > 1)) return false;
     if (layout.loop_rank > (tiled_ ? kMaxLayoutRank : kMaxWholeRank)) return false;
-    return !broadcast_among(low_.unbroadcast, layout) && !broadcast_among(low_.unbroadcast_views, layout);
+    return !broadcast_among(low_.unbroadcast, layout) && copies_in_order(layout, views);
+  }
+
+  // NumPy sorts the strides of what astype copies, those of axes of one element and of broadcast ones too (PyArray_NewLikeArray),
+  // unless it is contiguous.
+  bool copies_in_order(const Layout& layout, const ArrayView* views) const {
+    if (broadcast_among(low_.copied, layout)) return false;
+    return std::all_of(low_.copied.begin(), low_.copied.end(), [&](int i) {
+      const ArrayView& view = views[i];
+      return is_c_contiguous(view) || std::find(view.shape, view.shape + view.rank, 1) == view.shape + view.rank;
+    });
+  }
+
+  static bool is_c_contiguous(const ArrayView& view) {
+    intptr_t dense = view.itemsize;
+    for (int d = view.rank - 1; d >= 0; --d) {
+      if (view.shape[d] == 1) continue;
+      if (view.strides[d] != dense) return false;
+      dense *= view.shape[d];
+    }
+    return true;
   }
 
   // Of one element, NumPy's inner loops are told the stride all the same, and some go another way by it.

@@ -1,4 +1,5 @@
 // Calls: Python functions are recorded through, everything else is called again at replay.
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -235,11 +236,18 @@ bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* flags) {
   }
 }
 
+// a.astype(t) or a.astype(t, copy=c), t and c constants.
+bool Recorder::is_constant_astype(const OpaqueCall& call) const {
+  if (!is_astype(call.live) || call.args.size() != (call.kwnames ? 3u : 2u)) return false;
+  if (call.kwnames && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(call.kwnames, 0), "copy") != 0) return false;
+  return std::all_of(call.args.begin() + 1, call.args.end(), [&](ValueId v) { return info_[v].object != nullptr; });
+}
+
 // What follows for the result, and whether the call is one that kernels know.
 void Recorder::known_result(const OpaqueCall& call, ValueId v) {
   set_type(v, call.facts.result);
-  if (call.facts.kind == CalleeKind::numpy_pure && !call.kwnames) {
-    const bool astype = is_astype(call.live) && call.args.size() == 2 && info_[call.args[1]].object;
+  const bool astype = is_constant_astype(call);
+  if (call.facts.kind == CalleeKind::numpy_pure && (!call.kwnames || astype)) {
     pending_fn_ = astype ? ArrayFn::astype : call.facts.fn;
     const bool fits = pending_fn_ != ArrayFn::none && call.args.size() == static_cast<size_t>(array_fn_inputs(pending_fn_));
     if (astype || (fits && array_operands(call.args, call.live_args))) finisher_ = &Recorder::finish_array;

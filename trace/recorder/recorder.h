@@ -187,6 +187,7 @@ class Recorder final : public hook::Watcher {
   bool call_is_known(const OpaqueCall& call, uint32_t* flags);
   bool call_is_quiet(const OpaqueCall& call);
   bool numpy_knows(const OpaqueCall& call);
+  bool is_constant_astype(const OpaqueCall& call) const;
   void known_result(const OpaqueCall& call, ValueId v);
   int keywords_index(PyObject* kwnames);
   bool bind_arguments(ValueId func, PyFunctionObject* live, const std::vector<ValueId>& args, PyObject* kwnames,
