@@ -1,6 +1,7 @@
 """The extension module (replay/module.cc): checked options come in, plain data goes out."""
 
 from collections.abc import Callable
+from types import CodeType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from .explain import Explanation
@@ -14,6 +15,11 @@ class JitFunction(Generic[_P, _R]):
     a property and adds `explain`, and this is what users see."""
 
     __wrapped__: Callable[_P, _R]
+    _plain: Callable[_P, _R]
+    __code__: CodeType
+    __defaults__: tuple[Any, ...] | None
+    __kwdefaults__: dict[str, Any] | None
+    __dict__: dict[str, Any]
     __name__: str
     __qualname__: str
     __module__: str

@@ -12,16 +12,28 @@ _on = True
 
 
 class JitFunction:
-    """Calls the function it wraps."""
+    """Calls the function it wraps, and has its attributes."""
+
+    _plain: Callable[..., Any]
+    _calls: int
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
-        self._function = function
-        self._calls = 0
+        self.__dict__.update(_plain=function, _calls=0)
+
+    def __getattr__(self, name: str) -> Any:
+        if "_plain" not in self.__dict__:  # a copy that is not filled yet
+            raise AttributeError(name)
+        return getattr(self._plain, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.__dict__[name] = value
+        if name != "__wrapped__":
+            setattr(self._plain, name, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self._calls += 1
-        return self._function(*args, **kwargs)
+        self.__dict__["_calls"] += 1
+        return self._plain(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)

@@ -89,14 +89,14 @@ def _checked_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _jit(function: Any, options: dict[str, Any]) -> Any:
+    if isinstance(function, core.JitFunction):
+        return core.jit(function._plain, **options)
     if isinstance(function, types.FunctionType):
         return core.jit(function, **options)
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(_jit(function.__func__, options))
     if isinstance(function, types.MethodType):
         return types.MethodType(_jit(function.__func__, options), function.__self__)
-    if isinstance(function, core.JitFunction):
-        return _jit(function.__wrapped__, options)
     raise TypeError(f"dalsegno.jit: {_describe(function)}")
 
 

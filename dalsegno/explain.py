@@ -52,7 +52,7 @@ def explain(function: Any) -> Explanation:
         raise TypeError(
             f"dalsegno.explain needs a function made by dalsegno.jit, not {got}; write @dalsegno.jit above it"
         )
-    code = getattr(function.__wrapped__, "__code__", None)
+    code = getattr(function._plain, "__code__", None)
     place = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
     traces = [{"file": code.co_filename if code else "", **trace} for trace in function.traces()]
     return Explanation(function.__qualname__, place, function.stats, traces, function.notes())

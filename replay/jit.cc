@@ -2,6 +2,8 @@
 
 #include <structmember.h>
 
+#include <algorithm>
+
 #include "replay/describe.h"
 
 namespace dalsegno::replay {
@@ -9,8 +11,7 @@ namespace {
 
 struct JitFunction {
   PyObject_HEAD vectorcallfunc vectorcall;
-  PyObject* function;
-  PyObject* dict;
+  PyObject* function;  // the plain function: it has the name, the code, the defaults and all other attributes
   PyObject* weakrefs;
   Tree* tree;
 };
@@ -23,8 +24,8 @@ PyObject* call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObjec
 
 int traverse(PyObject* object, visitproc visit, void* arg) {
   JitFunction* self = self_of(object);
+  Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->function);
-  Py_VISIT(self->dict);
   if (self->tree)
     for (const auto& program : self->tree->programs())
       if (program)
@@ -35,7 +36,6 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
 int clear(PyObject* object) {
   JitFunction* self = self_of(object);
   if (self->tree) self->tree->clear();
-  Py_CLEAR(self->dict);
   return 0;
 }
 
@@ -45,9 +45,10 @@ void dealloc(PyObject* object) {
   if (self->weakrefs) PyObject_ClearWeakRefs(object);
   delete self->tree;
   self->tree = nullptr;
-  Py_CLEAR(self->dict);
   Py_CLEAR(self->function);
-  Py_TYPE(object)->tp_free(object);
+  PyTypeObject* type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
 }
 
 PyObject* descr_get(PyObject* object, PyObject* instance, PyObject*) {
@@ -67,25 +68,117 @@ PyObject* forget(PyObject* object, PyObject*) {
   Py_RETURN_NONE;
 }
 
+// ---- attributes: a jitted function has those of the plain one ------------------------------------------------------------------
+
+PyObject* interned(const char* text) {
+  PyObject* name = PyUnicode_InternFromString(text);
+  if (!name) Py_FatalError("dalsegno: out of memory while it is imported");
+  return name;
+}
+
+// Attributes that every type has, but which are asked of the plain function: `f.__class__` among them, so that isinstance(), inspect, mock
+// and types.coroutine() see a function. type(f) is JitFunction.
+bool belongs_to_function(PyObject* name) {
+  static PyObject* const names[] = {interned("__class__"), interned("__doc__"), interned("__module__")};
+  return std::any_of(std::begin(names), std::end(names), [name](PyObject* own) { return PyUnicode_Compare(own, name) == 0; });
+}
+
+// What this type adds to a function's attributes (stats, explain ...) comes before those that the function was given, where it is a
+// property, and after them, where it is a method; as is usual for classes and instances.
+enum class Owner : uint8_t { kType, kFunction };
+Owner owner_of(PyObject* name, bool write) {
+  if (belongs_to_function(name)) return Owner::kFunction;
+  PyObject* own = _PyType_Lookup(jit_type(), name);
+  if (!own) return Owner::kFunction;
+  return !write || Py_TYPE(own)->tp_descr_set ? Owner::kType : Owner::kFunction;
+}
+
+PyObject* own_attribute(PyObject* function,
+                        PyObject* name) {  // of the function's __dict__; borrowed, or null, with or without an error set
+  PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
+  return dict ? PyDict_GetItemWithError(dict, name) : nullptr;
+}
+
+PyObject* get_attribute(PyObject* object, PyObject* name) {
+  PyObject* function = self_of(object)->function;
+  if (!PyUnicode_Check(name) || owner_of(name, false) == Owner::kFunction) return PyObject_GetAttr(function, name);
+  PyObject* own = _PyType_Lookup(jit_type(), name);
+  if (own && Py_TYPE(own)->tp_descr_set) return PyObject_GenericGetAttr(object, name);
+  if (PyObject* given = own_attribute(function, name)) return Py_NewRef(given);
+  return PyErr_Occurred() ? nullptr : PyObject_GenericGetAttr(object, name);
+}
+
+int set_attribute(PyObject* object, PyObject* name, PyObject* value) {
+  if (!PyUnicode_Check(name) || owner_of(name, true) == Owner::kFunction) return PyObject_SetAttr(self_of(object)->function, name, value);
+  return PyObject_GenericSetAttr(object, name, value);
+}
+
+// __wrapped__ as functools.wraps left it, or the plain function.
+PyObject* get_wrapped(PyObject* object, void* name) {
+  PyObject* function = self_of(object)->function;
+  PyObject* given = own_attribute(function, static_cast<PyObject*>(name));
+  if (!given && PyErr_Occurred()) return nullptr;
+  return Py_NewRef(given ? given : function);
+}
+int set_wrapped(PyObject* object, PyObject* value, void* name) {
+  return PyObject_SetAttr(self_of(object)->function, static_cast<PyObject*>(name), value);
+}
+
+// What type() does with plain functions of these names when it makes a class.
+PyObject* set_name(PyObject* object, PyObject* args) {
+  PyObject *owner, *name;
+  if (!PyArg_ParseTuple(args, "O!U:__set_name__", &PyType_Type, &owner, &name)) return nullptr;
+  struct {
+    const char* name;
+    PyObject* (*make)(PyObject*);
+  } const kinds[] = {{"__new__", PyStaticMethod_New}, {"__init_subclass__", PyClassMethod_New}, {"__class_getitem__", PyClassMethod_New}};
+  for (const auto& kind : kinds) {
+    if (PyUnicode_CompareWithASCIIString(name, kind.name) != 0) continue;
+    PyObject* method = kind.make(object);
+    const int failed = method ? PyType_Type.tp_setattro(owner, name, method) : -1;  // not a metaclass's __setattr__
+    Py_XDECREF(method);
+    if (failed) return nullptr;
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* dir(PyObject* object, PyObject*) {
+  PyObject* names = PyObject_Dir(self_of(object)->function);
+  if (!names) return nullptr;
+  for (const char* more : {"__wrapped__", "clear", "explain", "stats"}) {
+    PyObject* name = PyUnicode_FromString(more);
+    const int has = name ? PySequence_Contains(names, name) : -1;
+    const int failed = has < 0 || (!has && PyList_Append(names, name) < 0);
+    Py_XDECREF(name);
+    if (failed) {
+      Py_DECREF(names);
+      return nullptr;
+    }
+  }
+  return names;
+}
+
 PyMethodDef methods[] = {
     {"stats", stats, METH_NOARGS, "Counters of this function, a dict of ints."},
     {"traces", traces, METH_NOARGS, "Its traces as plain data, for explain."},
     {"notes", notes, METH_NOARGS, "What is worth telling beside the traces."},
     {"clear", forget, METH_NOARGS, "Forget this function's traces."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__set_name__", set_name, METH_VARARGS, nullptr},
+    {"__dir__", dir, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyMemberDef members[] = {
-    {"__wrapped__", T_OBJECT, offsetof(JitFunction, function), READONLY, "the plain function"},
-    {"__dictoffset__", T_PYSSIZET, offsetof(JitFunction, dict), READONLY, nullptr},
+    {"_plain", T_OBJECT, offsetof(JitFunction, function), READONLY, "the plain function, whatever __wrapped__ is"},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(JitFunction, weakrefs), READONLY, nullptr},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(JitFunction, vectorcall), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 
-PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-                        {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef getset[] = {
+    {"__wrapped__", get_wrapped, set_wrapped, "the plain function, or what functools.wraps put here", interned("__wrapped__")},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyType_Slot slots[] = {
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
@@ -93,6 +186,8 @@ PyType_Slot slots[] = {
     {Py_tp_clear, reinterpret_cast<void*>(clear)},
     {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
     {Py_tp_descr_get, reinterpret_cast<void*>(descr_get)},
+    {Py_tp_getattro, reinterpret_cast<void*>(get_attribute)},
+    {Py_tp_setattro, reinterpret_cast<void*>(set_attribute)},
     {Py_tp_repr, reinterpret_cast<void*>(repr)},
     {Py_tp_methods, methods},
     {Py_tp_members, members},
@@ -107,22 +202,6 @@ PyType_Spec spec = {
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     slots,
 };
-
-// __name__, __qualname__, __module__, __doc__, __annotations__ and the function's own attributes.
-bool copy_attributes(JitFunction* self) {
-  for (const char* name : {"__name__", "__qualname__", "__module__", "__doc__", "__annotations__", "__type_params__"}) {
-    PyObject* value = PyObject_GetAttrString(self->function, name);
-    if (!value) {
-      PyErr_Clear();
-      continue;
-    }
-    int failed = PyDict_SetItemString(self->dict, name, value);
-    Py_DECREF(value);
-    if (failed) return false;
-  }
-  PyObject* own = reinterpret_cast<PyFunctionObject*>(self->function)->func_dict;
-  return !own || PyDict_Merge(self->dict, own, 0) == 0;
-}
 
 }  // namespace
 
@@ -140,12 +219,7 @@ PyObject* make_jit(PyObject* function, TreeOptions options) {
   if (!self) return nullptr;
   self->vectorcall = call;
   self->function = Py_NewRef(function);
-  self->dict = PyDict_New();
   self->tree = new Tree(reinterpret_cast<PyFunctionObject*>(function), options);
-  if (!self->dict || !copy_attributes(self)) {
-    Py_DECREF(self);
-    return nullptr;
-  }
   return reinterpret_cast<PyObject*>(self);
 }
 

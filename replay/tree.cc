@@ -69,6 +69,7 @@ Tree::Tree(PyFunctionObject* function, TreeOptions options) : function_(function
 }
 
 Tree::~Tree() {
+  Py_XDECREF(code_);
   g_trees.erase(std::find(g_trees.begin(), g_trees.end(), this));
   add_counters(&g_retired, counters_);
 }
@@ -79,6 +80,17 @@ void Tree::clear() {
   saved_ = 0;
   fruitless_ = retired_ = 0;
   hopeless_ = reinterpret_cast<PyCodeObject*>(function_->func_code)->co_flags & kGenerator;
+}
+
+// Somebody has assigned to __code__, of the jitted function or of the plain one: what is known is about the former code.
+void Tree::take_code() {
+  const bool first = code_ == nullptr;
+  Py_XSETREF(code_, Py_NewRef(function_->func_code));
+  if (first) return;
+  ++codes_;
+  clear();
+  key_.clear();
+  pace_.reset();
 }
 
 void Tree::add_note(const recorder::Note& note) {
@@ -111,6 +123,8 @@ PyObject* Tree::call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
     return nullptr;
   }
+  if (function_->func_code != code_) [[unlikely]]
+    take_code();
   if (!settings().enabled) return eager_because(Reason::disabled, args, nargsf, kwnames);
   if (hopeless_ || recording_) return eager(args, nargsf, kwnames);
   if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code)))
@@ -248,9 +262,10 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
   }
   recording_ = true;
   ++counters_.recordings;
+  const int codes = codes_;
   PyObject* result = interpret(args, nargsf, kwnames);
   recording_ = false;
-  install(recorder, nullptr);
+  install(recorder, nullptr, codes);
   return check_full_graph(result);
 }
 
@@ -267,9 +282,10 @@ PyObject* Tree::record_exit(Exit* exit, FrameState* state) {
   recording_ = true;
   ++counters_.recordings;
   auto entered = [](void* context, int index, void* frame) { static_cast<recorder::Recorder*>(context)->entered(index, frame); };
+  const int codes = codes_;
   PyObject* result = state->resume(entered, &recorder);
   recording_ = false;
-  install(recorder, exit);
+  install(recorder, exit, codes);
   return check_full_graph(result);
 }
 
@@ -283,13 +299,14 @@ std::unique_ptr<Program> Tree::lower(std::unique_ptr<LiveTrace> trace, Exit* exi
   return program;
 }
 
-void Tree::install(recorder::Recorder& recorder, Exit* exit) {
+void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
   ErrorKeeper keep;
   pace_.reset();
   recorder.finish();
+  break_ = Reason::none;
+  if (codes_ != codes) return;  // what was recorded is about the former code
   for (const recorder::Note& note : recorder.notes()) add_note(note);
   auto traces = recorder.take();
-  break_ = Reason::none;
   if (!traces.empty() && traces.back()->data.reason != Reason::none) {
     break_ = traces.back()->data.reason;
     break_where_ = traces.back()->data.where;

@@ -54,8 +54,8 @@ class Tree {
   PyObject* record_exit(Exit* exit, FrameState* state);
   recorder::Options recorder_options() const;
   int find_loop(const recorder::AnchorKey& key) const;
-  // Takes over what was recorded; the first trace hangs on `exit`. Returns the reason the recording ended.
-  void install(recorder::Recorder& recorder, Exit* exit);
+  // Takes over what was recorded; the first trace hangs on `exit`. `codes`: codes_ as the recording began.
+  void install(recorder::Recorder& recorder, Exit* exit, int codes);
   PyObject* check_full_graph(PyObject* result);
   void look_up();  // in the store
   std::unique_ptr<Program> lower(std::unique_ptr<LiveTrace> trace, Exit* exit);
@@ -64,8 +64,11 @@ class Tree {
   void forget_stored();  // drops the tree in the store
   void add_note(const recorder::Note& note);
   void retire();
+  void take_code();
 
   PyFunctionObject* function_;
+  PyObject* code_ = nullptr;  // the code that everything below is about; null before the first call
+  int codes_ = 0;             // times it has changed
   TreeOptions options_;
   std::shared_ptr<Programs> programs_ = std::make_shared<Programs>();  // shared with replays under way
   Counters counters_;

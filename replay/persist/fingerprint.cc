@@ -133,7 +133,7 @@ std::string dispatcher(PyObject* object) { return c_object(text_attribute(object
 
 // A jitted function is as good as the function it wraps.
 std::string jitted(PyObject* object) {
-  PyRef wrapped(PyObject_GetAttrString(object, "__wrapped__"));
+  PyRef wrapped(PyObject_GetAttrString(object, "_plain"));
   const std::string inner = wrapped && PyFunction_Check(wrapped.get()) ? function(wrapped.get()) : "";
   return inner.empty() ? "" : "jit:" + inner;
 }
