@@ -14,10 +14,10 @@ def main(what: str) -> None:
     import dalsegno as ds
 
     imported = time.perf_counter() - start
-    from dalsegno.bench import programs
+    from dalsegno.bench import patterns
 
-    arguments = programs.pair(10**5)
-    function = programs.twelve_ops if what == "eager" else ds.jit(programs.twelve_ops)
+    arguments = patterns.pair(10**5)
+    function = patterns.twelve_ops if what == "eager" else ds.jit(patterns.twelve_ops)
     start = time.perf_counter()
     function(*arguments)
     first = time.perf_counter() - start

@@ -1,46 +1,85 @@
-"""The bench's command line: prints a line a row as it is measured, then what is too slow."""
+"""The bench's command line: prints a line a row as it is measured, then means and what is too slow."""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
+import re
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import dalsegno as ds
 import numpy as np
-from dalsegno.cli import Parser
+from dalsegno.cli import Parser, UserError
 
-from .measure import HEADER, LEAST_RATIO, Row, all_rows
+from . import pattern_rows, rows, summary
+from .programs import Program, selected
 
 
 def run_cli(arguments: list[str]) -> int:
     """0 if every row is bit-identical and none is slower than it may be, else 1."""
     parser = Parser(prog="dalsegno bench", description="Times eager NumPy and replay by turns.")
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller rows, in seconds rather than minutes")
+    parser.add_argument("--quick", action="store_true", help="smaller arguments and fewer samples")
+    parser.add_argument("--only", metavar="REGEX", default="", help="only programs whose class or name matches")
+    parser.add_argument("--patterns", action="store_true", help="single constructs instead of programs")
+    parser.add_argument(
+        "--processes", metavar="N", type=int, help="second processes a row, each of eager and replay (default: 3, or 1)"
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the rows to a file too")
     options = parser.parse_args(arguments)
     cores = len(os.sched_getaffinity(0))
-    print(f"CPython {platform.python_version()}, NumPy {np.__version__}, {cores} cores; store {ds.store.path}")
-    print("ratio: how many times as fast as eager; spread: over the rounds of this run")
-    print(HEADER)
-    rows: list[Row] = []
-    for row in all_rows(options.quick):
-        rows.append(row)
-        print(row, flush=True)
+    print(f"CPython {platform.python_version()}, NumPy {np.__version__}, {cores} cores")
+    measured: Sequence[rows.Row | pattern_rows.Row]
+    if options.patterns:
+        measured, code = _patterns(options.quick)
+    else:
+        count = options.processes if options.processes is not None else 1 if options.quick else 3
+        measured, code = _programs(_chosen(options.only), options.quick, count)
     if options.json is not None:
-        options.json.write_text(json.dumps(report(rows), indent=1))
-    return verdict(rows)
+        options.json.write_text(json.dumps(report(measured), indent=1))
+    return code
 
 
-def report(rows: list[Row]) -> dict[str, object]:
+def _chosen(pattern: str) -> list[Program]:
+    try:
+        programs = selected(pattern)
+    except re.error as error:
+        raise UserError(f"dalsegno bench: --only {pattern!r} is no regular expression: {error}") from None
+    if not programs:
+        raise UserError(f"dalsegno bench: no program matches {pattern!r}")
+    return programs
+
+
+def _programs(programs: list[Program], quick: bool, processes: int) -> tuple[list[rows.Row], int]:
+    """In a store of their own, so that a warm one holds what this run put there."""
+    print(rows.EXPLANATION)
+    print(rows.HEADER)
+    measured: list[rows.Row] = []
+    with tempfile.TemporaryDirectory() as folder, ds.config(store=os.path.join(folder, "bench.db")):
+        for row in rows.all_rows(programs, quick, processes):
+            if not measured or measured[-1].group != row.group:
+                print(f"-- {row.group}")
+            measured.append(row)
+            print(row, flush=True)
+        ds.wait()
+        size = sum(file.stat().st_size for file in Path(folder).iterdir())
+    print("\n".join(["", *summary.means(measured), "", *summary.lists(measured)]))
+    print(f"the store of these programs: {size / 1e6:.1f} MB")
+    return measured, summary.verdict(measured)
+
+
+def _patterns(quick: bool) -> tuple[list[pattern_rows.Row], int]:
+    print("ratio: how many times as fast as eager; spread: over the rounds of this run")
+    print(pattern_rows.HEADER)
+    measured: list[pattern_rows.Row] = []
+    for row in pattern_rows.all_rows(quick):
+        measured.append(row)
+        print(row, flush=True)
+    return measured, pattern_rows.verdict(measured)
+
+
+def report(measured: Sequence[rows.Row | pattern_rows.Row]) -> dict[str, object]:
     surroundings = {"python": platform.python_version(), "numpy": np.__version__, "cores": len(os.sched_getaffinity(0))}
-    return {**surroundings, "rows": [row.to_dict() for row in rows]}
-
-
-def verdict(rows: list[Row]) -> int:
-    slow = [f"{row.name} ({row.ratio:.2f})" for row in rows if row.counts and row.ratio < LEAST_RATIO]
-    different = [row.name for row in rows if not row.identical]
-    print(f"{len(rows)} rows; under {LEAST_RATIO}: {', '.join(slow) or 'none'}")
-    print(f"not bit-identical: {', '.join(different) or 'none'}")
-    return 1 if slow or different else 0
+    return {**surroundings, "rows": [row.to_dict() for row in measured]}

@@ -9,9 +9,9 @@ import pytest
 
 import dalsegno as ds
 import numpy as np
-from dalsegno.bench import measure, programs
+from dalsegno.bench import pattern_rows, patterns
 from dalsegno.bench.harness import Comparison, compare, duration, same
-from dalsegno.bench.main import verdict
+from dalsegno.bench.pattern_rows import verdict
 
 
 def spin(seconds):
@@ -62,7 +62,7 @@ def test_duration(seconds, text):
 
 
 def row(ratio, **more):
-    return measure.Row("row", 1.0, 1.0 / ratio, ratio, ratio, ratio, **more)
+    return pattern_rows.Row("row", 1.0, 1.0 / ratio, ratio, ratio, ratio, **more)
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,14 @@ def test_verdict(capsys, one, code):
 
 
 def test_programs_do_what_they_say():
-    assert programs.scalar_loop(b"123456789") == 0x29B1  # CRC-16/CCITT-FALSE's check value
-    assert programs.uses_globals(10)(2.0) == 4.0
+    assert patterns.scalar_loop(b"123456789") == 0x29B1  # CRC-16/CCITT-FALSE's check value
+    assert patterns.uses_globals(10)(2.0) == 4.0
     a = np.ones((4, 4))
-    assert not programs.five_point_stencil(a).any()
+    assert not patterns.five_point_stencil(a).any()
 
 
 def test_uses_globals_really_looks_at_them():
-    function = programs.uses_globals(3)
+    function = patterns.uses_globals(3)
     del function.__globals__["constant_2"]
     with pytest.raises(NameError):
         function(1.0)
@@ -97,7 +97,7 @@ def test_uses_globals_really_looks_at_them():
 
 def test_every_row_is_bit_identical_and_replayed(run_python, tmp_path, fresh_store):
     target = tmp_path / "rows.json"
-    done = run_python("-m", "dalsegno", "bench", "--quick", "--json", str(target), timeout=240)
+    done = run_python("-m", "dalsegno", "bench", "--patterns", "--quick", "--json", str(target), timeout=240)
     assert "Traceback" not in done.stderr, done.stderr
     report = json.loads(target.read_text())
     names = [r["name"] for r in report["rows"]]
@@ -132,6 +132,6 @@ def test_bench_from_the_source_tree(run_python):
 
 
 def test_the_exit_row_leaves_once_a_call():
-    note = measure.exit_row(quick=True).note
+    note = pattern_rows.exit_row(quick=True).note
     assert note.startswith("1 exit a call"), note
     assert ds.config.hot_exit == 2

@@ -1,4 +1,4 @@
-"""What is timed: plain NumPy and Python functions, and the table of rows. Nothing here knows of Dal Segno."""
+"""Patterns: single constructs of known cost, small and large. What people write is in `programs/`."""
 
 from __future__ import annotations
 

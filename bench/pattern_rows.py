@@ -1,4 +1,4 @@
-"""Measures the rows: each is checked to be bit-identical, brought to its steady state, then timed against eager."""
+"""Measures the rows of patterns: each is checked to be bit-identical, brought to its steady state, then timed against eager."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import dalsegno as ds
 
-from . import programs
+from . import patterns
 from .harness import Comparison, Function, compare, duration, same
 
 LEAST_RATIO = 0.95
@@ -74,7 +74,7 @@ def steady(function: Any, arguments: tuple[Any, ...]) -> str:
 
 def programs_rows(quick: bool) -> Iterator[Row]:
     """Eager against replay for each program."""
-    for program in programs.rows(quick):
+    for program in patterns.rows(quick):
         function, arguments = program.function, program.arguments
         jitted = ds.jit(store=False)(function)
         note = steady(jitted, arguments)
@@ -90,9 +90,9 @@ def _timed(quick: bool, eager: Function, replay: Function, arguments: tuple[Any,
 def guard_rows(quick: bool) -> Iterator[Row]:
     """What a call costs by the number of globals used: facts about them should be free."""
     first: float | None = None
-    x = programs.pair(10)[0]
+    x = patterns.pair(10)[0]
     for count in (0, 10, 50):
-        look = programs.uses_globals(count)
+        look = patterns.uses_globals(count)
         jitted = ds.jit(store=False)(look)
         note = steady(jitted, (x,))
         identical = same(look(x), jitted(x))
@@ -109,14 +109,14 @@ def guard_rows(quick: bool) -> Iterator[Row]:
 def exit_row(quick: bool) -> Row:
     """What it costs to leave in the middle, every time, without a side trace."""
     with ds.config(hot_exit=1_000_000, step_aside=False):
-        jitted = ds.jit(store=False)(programs.branch)
+        jitted = ds.jit(store=False)(patterns.branch)
         steady(jitted, (1.0, 0.5))
-        inside = _timed(quick, programs.branch, jitted, (1.0, 0.5))
+        inside = _timed(quick, patterns.branch, jitted, (1.0, 0.5))
         before = jitted.stats
         jitted(1.0, 5.0)
         left = (jitted.stats - before)["exits"]
-        identical = same(programs.branch(1.0, 5.0), jitted(1.0, 5.0))
-        timing = _timed(quick, programs.branch, jitted, (1.0, 5.0))
+        identical = same(patterns.branch(1.0, 5.0), jitted(1.0, 5.0))
+        timing = _timed(quick, patterns.branch, jitted, (1.0, 5.0))
     cost = min(timing.replay) - min(inside.replay)
     note = f"{left} exit a call; leaving costs {max(cost, 0.0) * 1e9:.0f} ns"
     return _row(
@@ -131,8 +131,8 @@ def exit_row(quick: bool) -> Row:
 
 def recording_rows(quick: bool) -> Iterator[Row]:
     """The first call, which records, against an eager call."""
-    random_pair = programs.pair(1000)
-    chosen = [("three ops", programs.three_ops, random_pair), ("12 ops", programs.twelve_ops, random_pair)]
+    random_pair = patterns.pair(1000)
+    chosen = [("three ops", patterns.three_ops, random_pair), ("12 ops", patterns.twelve_ops, random_pair)]
     with ds.config(kernels=False):
         for name, function, arguments in chosen:
             jitted: Any = ds.jit(store=False)(function)
@@ -187,3 +187,11 @@ def all_rows(quick: bool) -> Iterator[Row]:
     yield exit_row(quick)
     yield from recording_rows(quick)
     yield cold_row(quick)
+
+
+def verdict(rows: list[Row]) -> int:
+    slow = [f"{row.name} ({row.ratio:.2f})" for row in rows if row.counts and row.ratio < LEAST_RATIO]
+    different = [row.name for row in rows if not row.identical]
+    print(f"{len(rows)} rows; under {LEAST_RATIO}: {', '.join(slow) or 'none'}")
+    print(f"not bit-identical: {', '.join(different) or 'none'}")
+    return 1 if slow or different else 0

@@ -1,0 +1,196 @@
+"""Statistics, finance and Monte Carlo."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .data import F64, Array
+
+
+def k_means(points: F64, k: int, steps: int) -> F64:
+    centres = points[:k].copy()
+    for _ in range(steps):
+        distance = np.sqrt(((points[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2))
+        nearest = distance.argmin(axis=1)
+        for i in range(k):
+            members = points[nearest == i]
+            if len(members):
+                centres[i] = members.mean(axis=0)
+    return centres
+
+
+def k_means_lists(points: list[tuple[float, float]], k: int, steps: int) -> list[tuple[float, float]]:
+    """The same without NumPy."""
+    centres = points[:k]
+    for _ in range(steps):
+        groups: list[list[tuple[float, float]]] = [[] for _ in range(k)]
+        for x, y in points:
+            nearest = min(range(k), key=lambda c: (x - centres[c][0]) ** 2 + (y - centres[c][1]) ** 2)
+            groups[nearest].append((x, y))
+        centres = [
+            (sum(p[0] for p in group) / len(group), sum(p[1] for p in group) / len(group)) if group else centre
+            for group, centre in zip(groups, centres, strict=True)
+        ]
+    return centres
+
+
+def monte_carlo_pi(n: int) -> float:
+    random = np.random.default_rng(7)
+    x, y = random.random(n), random.random(n)
+    return float(4.0 * np.mean(x * x + y * y < 1.0))
+
+
+def random_walks(walks: int, steps: int) -> float:
+    """The legacy generator; draws inside the loop."""
+    np.random.seed(3)  # noqa: NPY002  users write it
+    position = np.zeros(walks)
+    farthest = np.zeros(walks)
+    for _ in range(steps):
+        position += np.random.choice([-1.0, 1.0], size=walks)  # noqa: NPY002
+        farthest = np.maximum(farthest, np.abs(position))
+    return float(farthest.mean())
+
+
+def metropolis(steps: int) -> float:
+    """A Markov chain of scalars."""
+    random = np.random.default_rng(11)
+    x = 0.0
+    total = 0.0
+    for _ in range(steps):
+        proposal = x + random.normal(0.0, 0.5)
+        if math.log(random.random()) < 0.5 * (x * x - proposal * proposal):
+            x = proposal
+        total += x * x
+    return total / steps
+
+
+def black_scholes(s: F64, k: F64, t: F64, r: float, sigma: float) -> tuple[F64, F64]:
+    def cdf(x: F64) -> F64:
+        a = 1.0 / (1.0 + 0.2316419 * np.abs(x))
+        poly = a * (0.319381530 + a * (-0.356563782 + a * (1.781477937 + a * (-1.821255978 + a * 1.330274429))))
+        tail = np.exp(-x * x / 2.0) / np.sqrt(2.0 * np.pi) * poly
+        return np.where(x >= 0.0, 1.0 - tail, tail)
+
+    root = sigma * np.sqrt(t)
+    d1 = (np.log(s / k) + (r + sigma * sigma / 2.0) * t) / root
+    d2 = d1 - root
+    call = s * cdf(d1) - k * np.exp(-r * t) * cdf(d2)
+    return call, call - s + k * np.exp(-r * t)
+
+
+def black_scholes_scalar(s: float, strikes: list[float], t: float, r: float, sigma: float) -> list[float]:
+    prices = []
+    for k in strikes:
+        d1 = (math.log(s / k) + (r + sigma * sigma / 2.0) * t) / (sigma * math.sqrt(t))
+        d2 = d1 - sigma * math.sqrt(t)
+        n1 = 0.5 * (1.0 + math.erf(d1 / math.sqrt(2.0)))
+        n2 = 0.5 * (1.0 + math.erf(d2 / math.sqrt(2.0)))
+        prices.append(s * n1 - k * math.exp(-r * t) * n2)
+    return prices
+
+
+def binomial_option(s: float, k: float, steps: int) -> float:
+    """American put on a tree, backwards, a level at a time."""
+    up = math.exp(0.2 * math.sqrt(1.0 / steps))
+    down = 1.0 / up
+    p = (math.exp(0.03 / steps) - down) / (up - down)
+    discount = math.exp(-0.03 / steps)
+    prices = s * up ** np.arange(steps, -steps - 1, -2.0)
+    value = np.maximum(k - prices, 0.0)
+    for _ in range(steps):
+        prices = prices[:-1] * down
+        value = np.maximum(discount * (p * value[:-1] + (1.0 - p) * value[1:]), k - prices)
+    return float(value[0])
+
+
+def correlations(rows: F64) -> F64:
+    """By rows, with two loops."""
+    n = len(rows)
+    result = np.ones((n, n))
+    for i in range(n):
+        for j in range(i):
+            a, b = rows[i] - rows[i].mean(), rows[j] - rows[j].mean()
+            result[i, j] = result[j, i] = (a * b).sum() / np.sqrt((a * a).sum() * (b * b).sum())
+    return result
+
+
+def covariance(rows: F64) -> F64:
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    return np.array([[np.dot(a, b) / (rows.shape[1] - 1) for b in centred] for a in centred])
+
+
+def pairwise_distances(points: F64) -> F64:
+    """Broadcast."""
+    difference = points[:, None, :] - points[None, :, :]
+    return np.asarray(np.sqrt((difference**2).sum(axis=-1)))
+
+
+def pairwise_elements(points: list[tuple[float, float, float]]) -> float:
+    total = 0.0
+    for i, (x, y, z) in enumerate(points):
+        for u, v, w in points[i + 1 :]:
+            total += math.sqrt((x - u) ** 2 + (y - v) ** 2 + (z - w) ** 2)
+    return total
+
+
+def bootstrap(values: F64, times: int) -> tuple[float, float]:
+    random = np.random.default_rng(5)
+    means = np.empty(times)
+    for i in range(times):
+        means[i] = values[random.integers(0, len(values), len(values))].mean()
+    means.sort()
+    return float(means[int(0.025 * times)]), float(means[int(0.975 * times)])
+
+
+def gradient_descent(x: F64, y: F64, steps: int) -> F64:
+    """Logistic regression."""
+    w = np.zeros(x.shape[1])
+    for _ in range(steps):
+        p = 1.0 / (1.0 + np.exp(-(x @ w)))
+        w -= 0.5 * (x.T @ (p - y)) / len(y)
+    return w
+
+
+def gaussian_mixture(x: F64, steps: int) -> tuple[F64, F64, F64]:
+    """Expectation and maximisation in one dimension."""
+    mean, deviation, weight = np.array([x.min(), x.max()]), np.array([1.0, 1.0]), np.array([0.5, 0.5])
+    for _ in range(steps):
+        z = (x[:, None] - mean) / deviation
+        density = weight * np.exp(-0.5 * z * z) / deviation
+        share = density / density.sum(axis=1, keepdims=True)
+        total = share.sum(axis=0)
+        mean = (share * x[:, None]).sum(axis=0) / total
+        deviation = np.sqrt((share * (x[:, None] - mean) ** 2).sum(axis=0) / total)
+        weight = total / len(x)
+    return mean, deviation, weight
+
+
+def running_statistics(values: list[float]) -> tuple[float, float, float, float]:
+    """Welford's algorithm."""
+    count, mean, m2 = 0, 0.0, 0.0
+    low, high = values[0], values[0]
+    for value in values:
+        count += 1
+        delta = value - mean
+        mean += delta / count
+        m2 += delta * (value - mean)
+        if value < low:
+            low = value
+        elif value > high:
+            high = value
+    return mean, m2 / (count - 1), low, high
+
+
+def rank_scores(scores: Array) -> Array:
+    """Standardised and ranked, by column."""
+    result = np.empty_like(scores)
+    for column in range(scores.shape[1]):
+        values = scores[:, column]
+        z = (values - values.mean()) / values.std()
+        order = np.argsort(z)
+        ranks = np.empty(len(z))
+        ranks[order] = np.arange(len(z))
+        result[:, column] = ranks / len(z)
+    return result
