@@ -35,9 +35,11 @@ class Places {
   explicit Places(const LiveTrace& live) : live_(live) {}
   PyCodeObject* of(const Op& op) {
     if (op.snapshot >= 0) {
-      const auto& frames = live_.data.snapshots[op.snapshot].frames;
-      size_t i = std::min<size_t>(op.depth, frames.size() - 1);
-      code_ = reinterpret_cast<PyCodeObject*>(live_.objects[frames[i].code]);
+      const auto& frames = live_.data.snapshots.frames;
+      int32_t depth = 0, frame = live_.data.snapshots.tops[op.snapshot];
+      for (int32_t i = frame; frames[i].outer >= 0; i = frames[i].outer) ++depth;
+      for (; depth > op.depth; --depth) frame = frames[frame].outer;
+      code_ = reinterpret_cast<PyCodeObject*>(live_.objects[frames[frame].code]);
     }
     return code_;
   }

@@ -143,6 +143,23 @@ void fields(Io& io, T& snapshot) {
 }
 
 template <class Io, class T>
+requires std::is_same_v<std::remove_const_t<T>, FrameDelta>
+void fields(Io& io, T& frame) {
+  auto& [outer, base, function, code, offset, after, action, n_locals, kept, first, changed, pushed] = frame;
+  io.item(outer), io.item(base), io.item(function), io.item(code), io.item(offset), io.item(after), io.item(action);
+  io.item(n_locals), io.item(kept), io.item(first), io.item(changed), io.item(pushed);
+}
+
+template <class Io, class T>
+requires std::is_same_v<std::remove_const_t<T>, Snapshots>
+void fields(Io& io, T& snapshots) {
+  auto& [frames, slots, tops] = snapshots;
+  all(io, frames, 12);
+  all(io, slots, 1);
+  all(io, tops, 1);
+}
+
+template <class Io, class T>
 requires std::is_same_v<std::remove_const_t<T>, ObjectRef>
 void fields(Io& io, T& ref) {
   auto& [source, fingerprint] = ref;
@@ -172,7 +189,7 @@ void layout(Io& io, T& trace) {
   all(io, ops, 14);
   io.item(n_params);
   all(io, inputs, 1);
-  all(io, snapshots, 1);
+  fields(io, snapshots);
   all(io, objects, 2);
   all(io, names, 1);
   all(io, facts, 2);

@@ -71,7 +71,7 @@ TEST(Codec, WorkedExample) {
   std::string expected("\x00\x00\x01\x01\x00\x00\x02", 7);
   expected += std::string("\x01\x00\x03\x00\x02\x01\x01\x00\x00\x01\x01\x01\x02\x00", 14);
   expected += static_cast<char>(OpKind::return_) + std::string("\x00\x00\x00\x01\x01\x01\x00\x02\x01\x01\x01\x02\x00", 13);
-  expected += std::string("\x00\x01\x00\x00\x02", 5);
+  expected += std::string("\x00\x01\x00\x00\x00\x00\x02", 7);
   expected +=
       "\x04self\x0b"
       "function:..\x12self.code.const[1]\x0d"

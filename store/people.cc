@@ -45,8 +45,9 @@ void describe_ops(Database& database, const std::string& key, const Trace& t) {
 void describe_snapshots(Database& database, const std::string& key, const Trace& t) {
   Inserter inserter(database, tables::snapshots);
   for (size_t i = 0; i < t.snapshots.size(); i++) {
-    for (size_t k = 0; k < t.snapshots[i].frames.size(); k++) {
-      const SnapshotFrame& f = t.snapshots[i].frames[k];
+    const Snapshot whole = t.snapshot(static_cast<int32_t>(i));
+    for (size_t k = 0; k < whole.frames.size(); k++) {
+      const SnapshotFrame& f = whole.frames[k];
       inserter.add({key, number(t.number), static_cast<int64_t>(i), static_cast<int64_t>(k), number(f.function), number(f.code),
                     number(f.offset), number(f.after), number(f.action), list(f.locals.data(), f.locals.size()),
                     list(f.stack.data(), f.stack.size())});

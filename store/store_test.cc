@@ -79,7 +79,7 @@ TEST_F(StoreTest, AJumpWaitsForItsTarget) {
   Trace root = root_trace(), loop = root;
   loop.number = 1;
   loop.anchor = AnchorKind::loop;
-  loop.entry = root.snapshots[0];
+  loop.entry = root.snapshot(0);
   root.ops.back().kind = OpKind::jump;
   root.ops.back().n_inputs = 0, root.ops.back().imm = 1, root.ops.back().snapshot = 0;
   EXPECT_TRUE(store.save_trace("f", root));

@@ -67,7 +67,7 @@ inline Trace side_trace(const Trace& parent, int32_t number) {
   side.anchor = AnchorKind::exit;
   side.parent = parent.number;
   side.parent_op = 3;
-  side.entry = parent.snapshots[0];
+  side.entry = parent.snapshot(0);
   return side;
 }
 

@@ -152,7 +152,10 @@ std::string print_op(const Trace& trace, int32_t op) { return op_text(trace, op)
 std::string print(const Trace& trace) {
   std::string text = title(trace);
   for (int32_t i = 0; i < static_cast<int32_t>(trace.ops.size()); i++) text += op_line(trace, i);
-  for (size_t i = 0; i < trace.snapshots.size(); i++) text += "  s" + std::to_string(i) + ": " + frames_text(trace.snapshots[i]) + "\n";
+  const char* fault = trace.snapshots.fault();
+  if (fault) text += std::string("  snapshots: ") + fault + "\n";
+  for (size_t i = 0; i < trace.snapshots.size() && !fault; i++)
+    text += "  s" + std::to_string(i) + ": " + frames_text(trace.snapshot(static_cast<int32_t>(i))) + "\n";
   for (const Folded& f : trace.folded) {
     const std::string* name = at(trace.names, f.name);
     text += "  folded " + object_text(trace, f.dict) + "[" + (name ? *name : "?") +

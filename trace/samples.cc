@@ -1,6 +1,7 @@
 #include "trace/samples.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "trace/op_rules.h"
 
@@ -21,10 +22,8 @@ class Builder {
     trace.ops.push_back(op);
     return static_cast<int32_t>(trace.ops.size()) - 1;
   }
-  int32_t snapshot(Snapshot s) {
-    trace.snapshots.push_back(std::move(s));
-    return static_cast<int32_t>(trace.snapshots.size()) - 1;
-  }
+  int32_t snapshot(const Snapshot& s) { return trace.snapshots.add(s, std::exchange(like, -1)); }
+  int32_t like = -1;  // what the next one is written as a delta to
   Op& last() { return trace.ops.back(); }
 };
 
@@ -87,6 +86,18 @@ class Generator {
     return s;
   }
 
+  // What a few instructions might make of it.
+  Snapshot changed(Snapshot s) {
+    SnapshotFrame& f = s.frames.back();
+    f.offset = pick(0, 5000);
+    for (ValueId& v : f.locals)
+      if (chance(30)) v = slot();
+    if (!f.stack.empty() && chance(50)) f.stack.pop_back();
+    if (chance(50)) f.stack.push_back(slot());
+    if (s.frames.size() > 1 && chance(20)) s.frames.pop_back();
+    return s;
+  }
+
   void anchor() {
     Trace& t = b_.trace;
     t.anchor = static_cast<AnchorKind>(pick(0, 2));
@@ -120,10 +131,14 @@ class Generator {
     std::vector<ValueId> inputs;
     for (; n > 0; n--) inputs.push_back(value());
     if (kind == OpKind::tuple_item) inputs[0] = 0;  // a parameter: of unknown length
-    const Snapshot before = snapshot();
+    const bool goes_on = last_ >= 0 && chance(60);
+    const Snapshot before = goes_on ? changed(b_.trace.snapshot(last_)) : snapshot();
     const int32_t index = b_.add(kind, inputs, i);
     immediates(rule);
-    if ((rule.needs & kSnapshot) || chance(30)) b_.last().snapshot = b_.snapshot(before);
+    if ((rule.needs & kSnapshot) || chance(30)) {
+      if (goes_on) b_.like = last_;
+      b_.last().snapshot = last_ = b_.snapshot(before);
+    }
     if (rule.needs & kExitSnapshot) exit(index);
     if (op_has_result(kind) && !(kind == OpKind::iter_next && i == 0)) values_.push_back(index);
   }
@@ -145,13 +160,14 @@ class Generator {
   void exit(int32_t index) {
     Snapshot s = snapshot();
     if (b_.last().imm == 0) s.frames.back().stack.push_back(index);
-    b_.last().exit_snapshot = b_.snapshot(std::move(s));
+    b_.last().exit_snapshot = b_.snapshot(s);
   }
 
   std::mt19937_64& random_;
   const int n_ops_;
   Builder b_;
   std::vector<ValueId> values_;
+  int32_t last_ = -1;  // snapshot of an op
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "trace/array_fn.h"
 #include "trace/op_table.h"
 #include "trace/reasons.h"
+#include "trace/snapshots.h"
 
 namespace dalsegno {
 
@@ -17,9 +18,6 @@ enum class OpKind : uint8_t {
 #undef X
       kCount
 };
-
-using ValueId = int32_t;              // index of the op that defines the value
-inline constexpr ValueId kNull = -1;  // an unbound local, or a NULL on the stack
 
 // Python's binary operators, in the order of the interpreter's NB_ codes (opcode.h: NB_ADD .. NB_XOR).
 enum class BinaryOp : int32_t {
@@ -71,25 +69,6 @@ struct Op {
   bool operator==(const Op&) const = default;
 };
 
-inline constexpr int32_t kReturnActions = 2;  // members of hook::ReturnAction
-
-// One frame of a snapshot.
-struct SnapshotFrame {
-  ValueId function = kNull;     // the function object, a value
-  int32_t code = -1;            // object: the code object of the function
-  int32_t offset = 0;           // innermost: next instruction; outer: the call instruction. Code units
-  int32_t after = 0;            // outer: where to go on when the inner frame has returned
-  std::vector<ValueId> locals;  // co_nlocalsplus
-  std::vector<ValueId> stack;
-  int32_t action = 0;  // hook::ReturnAction of the frame inside this one
-  bool operator==(const SnapshotFrame&) const = default;
-};
-
-struct Snapshot {
-  std::vector<SnapshotFrame> frames;  // outermost first
-  bool operator==(const Snapshot&) const = default;
-};
-
 // An object of the interpreter a trace refers to, and how to fetch it again in another process.
 struct ObjectRef {
   std::string source;       // path, e.g. "self", "self.globals", "self.globals[helper]", "self.code.const[3]"; "" = cannot be fetched again
@@ -117,7 +96,7 @@ struct Trace {
   std::vector<Op> ops;      // ops[0..n_params) are `param`
   int32_t n_params = 0;
   std::vector<ValueId> inputs;
-  std::vector<Snapshot> snapshots;
+  Snapshots snapshots;
   std::vector<ObjectRef> objects;  // objects[0] is the jitted function ("self")
   std::vector<std::string> names;
   std::vector<ArrayFacts> facts;
@@ -126,6 +105,7 @@ struct Trace {
   std::string where;             // function:line of the end, for people
   bool operator==(const Trace&) const = default;
 
+  Snapshot snapshot(int32_t i) const { return snapshots.at(i); }  // built: do not ask for it twice
   const ValueId* inputs_of(const Op& op) const { return inputs.data() + op.first_input; }
 };
 

@@ -112,19 +112,27 @@ const Damage kDamages[] = {
     {"array function", [](Trace& t) { t.ops[4].fn = ArrayFn::kCount; }},
     {"without facts", [](Trace& t) { t.ops[4].facts = -1; }},
     {"too few inputs", [](Trace& t) { t.ops[4].fn = ArrayFn::where; }},
-    {"its snapshot", [](Trace& t) { t.snapshots[0].frames[0].locals[0] = 4; }},
-    {"no such value", [](Trace& t) { t.snapshots[0].frames[0].locals[0] = 10; }},
-    {"no such value", [](Trace& t) { t.snapshots[0].frames[0].stack.push_back(99); }},
-    {"no such value", [](Trace& t) { t.snapshots[0].frames[0].stack.push_back(-2); }},
-    {"without function", [](Trace& t) { t.snapshots[0].frames[0].function = kNull; }},
-    {"without code", [](Trace& t) { t.snapshots[0].frames[0].code = -1; }},
-    {"without code", [](Trace& t) { t.snapshots[0].frames[0].code = 4; }},
-    {"negative offset", [](Trace& t) { t.snapshots[0].frames[0].offset = -1; }},
-    {"return action", [](Trace& t) { t.snapshots[0].frames[0].action = kReturnActions; }},
-    {"without frames", [](Trace& t) { t.snapshots[0].frames.clear(); }},
+    {"its snapshot", [](Trace& t) { t.snapshots.slots[1] = 4; }},
+    {"no such value", [](Trace& t) { t.snapshots.slots[1] = 10; }},
+    {"no such value", [](Trace& t) { t.snapshots.slots.back() = 99; }},
+    {"no such value", [](Trace& t) { t.snapshots.slots.back() = -2; }},
+    {"no such local", [](Trace& t) { t.snapshots.slots[0] = 2; }},
+    {"without function", [](Trace& t) { t.snapshots.frames[0].function = kNull; }},
+    {"without code", [](Trace& t) { t.snapshots.frames[0].code = -1; }},
+    {"without code", [](Trace& t) { t.snapshots.frames[0].code = 4; }},
+    {"negative offset", [](Trace& t) { t.snapshots.frames[0].offset = -1; }},
+    {"return action", [](Trace& t) { t.snapshots.frames[0].action = kReturnActions; }},
+    {"without frames", [](Trace& t) { t.snapshots.tops[0] = 2; }},
+    {"what it builds on", [](Trace& t) { t.snapshots.frames[0].base = 0; }},
+    {"what it builds on", [](Trace& t) { t.snapshots.frames[1].outer = 1; }},
+    {"builds on another", [](Trace& t) { t.snapshots.frames[1].base = 0, t.snapshots.frames[1].code = 2; }},
+    {"of nowhere", [](Trace& t) { t.snapshots.frames[0].kept = 1; }},
+    {"slots out of range", [](Trace& t) { t.snapshots.frames[1].pushed = 2; }},
+    {"negative count", [](Trace& t) { t.snapshots.frames[1].changed = -1; }},
+    {"too many slots", [](Trace& t) { t.snapshots.frames[0].n_locals = INT32_MAX; }},
     {"no entry", [](Trace& t) { t.anchor = AnchorKind::loop; }},
     {"without parent", [](Trace& t) { t.anchor = AnchorKind::exit; }},
-    {"neither parameter", [](Trace& t) { t.anchor = AnchorKind::loop, t.entry = t.snapshots[1]; }},
+    {"neither parameter", [](Trace& t) { t.anchor = AnchorKind::loop, t.entry = t.snapshot(1); }},
 };
 
 TEST(Verify, RefusesEachDamage) {
@@ -138,7 +146,7 @@ TEST(Verify, RefusesEachDamage) {
 // The item an exhausted iterator was not expected to give exists on that exit only.
 TEST(Verify, UnexpectedItemOnlyOnItsExit) {
   Trace t = testing::small_trace();
-  t.snapshots.push_back(Snapshot{{SnapshotFrame{2, 3, 9, 0, {0, 1}, {9}, 0}}});
+  t.snapshots.add(Snapshot{{SnapshotFrame{2, 3, 9, 0, {0, 1}, {9}, 0}}});
   t.ops[9].kind = OpKind::iter_next;
   t.ops[9].exit_snapshot = 2;
   t.ops[10].kind = OpKind::release;  // instead of guard_true v9
@@ -168,7 +176,7 @@ TEST(Verify, SideTraceFitsItsExit) {
   side.anchor = AnchorKind::exit;
   side.parent = 0;
   side.parent_op = 3;
-  side.entry = root.snapshots[0];
+  side.entry = root.snapshot(0);
   EXPECT_EQ(links(root, {root, side}), "");
   EXPECT_EQ(links(side, {root, side}), "");
   EXPECT_EQ(links(side, {side}), "its parent is not there");
@@ -197,7 +205,7 @@ TEST(Verify, JumpFitsItsAnchor) {
   Trace loop = root;
   loop.number = 1;
   loop.anchor = AnchorKind::loop;
-  loop.entry = root.snapshots[0];
+  loop.entry = root.snapshot(0);
   Op& end = root.ops.back();
   end.kind = OpKind::jump;
   end.n_inputs = 0, end.imm = 1, end.snapshot = 0;

@@ -33,7 +33,8 @@ class Verifier {
   bool fail_op(int32_t i, const std::string& what) { return fail("op " + std::to_string(i) + " " + op_name(t_.ops[i].kind) + ": " + what); }
 
   bool header() {
-    if (t_.ops.size() > kMaxCount || t_.inputs.size() > kMaxCount || t_.snapshots.size() > kMaxCount || t_.objects.size() > kMaxCount)
+    if (t_.ops.size() > kMaxCount || t_.inputs.size() > kMaxCount || t_.snapshots.size() > kMaxCount ||
+        t_.snapshots.frames.size() > kMaxCount || t_.snapshots.slots.size() > kMaxCount || t_.objects.size() > kMaxCount)
       return fail("too large");
     if (t_.number < 0) return fail("negative trace number");
     if (t_.anchor > AnchorKind::exit) return fail("unknown anchor");
@@ -112,11 +113,39 @@ class Verifier {
     return true;
   }
 
-  bool all_snapshots() {
-    uses_.resize(t_.snapshots.size());
-    for (size_t i = 0; i < t_.snapshots.size(); i++) {
-      if (!snapshot(t_.snapshots[i], &uses_[i])) return fail("snapshot " + std::to_string(i));
+  // The same of a frame as delta, without building it: linear in the slots that are written down. A value that has been overwritten
+  // counts as well, so what a frame names is defined before the ops that use a snapshot of a later state of it.
+  bool delta(const FrameDelta& f, SnapshotUse* use) {
+    if (f.function == kNull || !slot(f.function, use)) return fail("snapshot: a frame without function");
+    if (!in_range(f.code, t_.objects.size())) return fail("snapshot: a frame without code");
+    if (f.offset < 0 || f.after < 0) return fail("snapshot: negative offset");
+    if (f.action < 0 || f.action >= kReturnActions) return fail("snapshot: unknown return action");
+    const int32_t* slots = t_.snapshots.slots.data() + f.first;
+    for (int32_t k = 0; k < f.changed; k++) {
+      if (!slot(slots[2 * k + 1], use)) return fail("snapshot: no such value");
     }
+    for (int32_t k = 0; k < f.pushed; k++) {
+      if (!slot(slots[2 * f.changed + k], use)) return fail("snapshot: no such value");
+    }
+    return takes_over(f.base, use) && takes_over(f.outer, use);
+  }
+
+  // What only an exit has is named by a frame that nothing builds on.
+  bool takes_over(int32_t frame, SnapshotUse* use) {
+    if (frame < 0) return true;
+    if (frames_[frame].at_exit != -1) return fail("snapshot: a frame builds on one of an exit");
+    use->last = std::max(use->last, frames_[frame].last);
+    return true;
+  }
+
+  bool all_snapshots() {
+    if (const char* fault = t_.snapshots.fault()) return fail(std::string("snapshot: ") + fault);
+    for (const FrameDelta& f : t_.snapshots.frames) {
+      SnapshotUse use;
+      if (!delta(f, &use)) return fail("frame " + std::to_string(frames_.size()));
+      frames_.push_back(use);
+    }
+    for (int32_t top : t_.snapshots.tops) uses_.push_back(frames_[top]);
     return true;
   }
 
@@ -243,7 +272,8 @@ class Verifier {
   bool known_at_entry(ValueId v) const { return v == kNull || t_.ops[v].kind == OpKind::param || t_.ops[v].kind == OpKind::constant; }
 
   const Trace& t_;
-  std::vector<SnapshotUse> uses_;
+  std::vector<SnapshotUse> frames_;
+  std::vector<SnapshotUse> uses_;  // of snapshots
   std::string fault_;
 };
 
@@ -263,11 +293,11 @@ bool same_place(const Trace& t, const Snapshot& a, const Trace& u, const Snapsho
                     [&](const SnapshotFrame& x, const SnapshotFrame& y) { return same_frame(t, x, u, y); });
 }
 
-const Snapshot* exit_of(const Trace& parent, const Trace& side) {
-  if (!in_range(side.parent_op, parent.ops.size())) return nullptr;
+// The snapshot a side trace starts from, or -1.
+int32_t exit_of(const Trace& parent, const Trace& side) {
+  if (!in_range(side.parent_op, parent.ops.size())) return -1;
   const Op& op = parent.ops[side.parent_op];
-  const int32_t s = side.parent_exit == 0 ? op.snapshot : op.exit_snapshot;
-  return s < 0 ? nullptr : &parent.snapshots[s];
+  return side.parent_exit == 0 ? op.snapshot : op.exit_snapshot;
 }
 
 const Trace* by_number(const std::vector<Trace>& traces, int32_t number) {
@@ -279,16 +309,16 @@ std::string verify_jump(const Trace& trace, const std::vector<Trace>& traces) {
   const Op& end = trace.ops.back();
   const Trace* target = by_number(traces, end.imm);
   if (target == nullptr) return "jumps to a trace that is not there";
-  if (!same_place(trace, trace.snapshots[end.snapshot], *target, target->entry)) return "jumps to a trace of another place";
+  if (!same_place(trace, trace.snapshot(end.snapshot), *target, target->entry)) return "jumps to a trace of another place";
   return "";
 }
 
 std::string verify_parents(const Trace& trace, const std::vector<Trace>& traces) {
   const Trace* parent = by_number(traces, trace.parent);
   if (parent == nullptr) return "its parent is not there";
-  const Snapshot* left = exit_of(*parent, trace);
-  if (left == nullptr) return "its parent does not leave there";
-  if (!same_place(trace, trace.entry, *parent, *left)) return "its parent leaves at another place";
+  const int32_t left = exit_of(*parent, trace);
+  if (left < 0) return "its parent does not leave there";
+  if (!same_place(trace, trace.entry, *parent, parent->snapshot(left))) return "its parent leaves at another place";
   // Not a cycle: following parents ends within as many steps as there are traces.
   const Trace* up = parent;
   for (size_t steps = 0; up != nullptr && up->anchor == AnchorKind::exit; steps++) {

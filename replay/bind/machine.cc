@@ -30,7 +30,7 @@ class Builder {
     t.parent = get(d, "parent", -1);
     t.parent_op = get(d, "parent_op", -1);
     t.parent_exit = get(d, "parent_exit", 0);
-    for (py::handle s : d["snapshots"]) t.snapshots.push_back(snapshot(s));
+    for (py::handle s : d["snapshots"]) t.snapshots.add(snapshot(s));
     if (d.contains("entry")) t.entry = snapshot(d["entry"]);
     for (py::handle o : d["ops"]) op(o.cast<py::dict>());
     if (d.contains("folded"))

@@ -1,5 +1,6 @@
 // Array ops wait to be done together, until something needs a value of theirs or could change what they read.
 #include <algorithm>
+#include <unordered_set>
 
 #include "numpy/dtypes.h"
 #include "replay/fault.h"
@@ -157,6 +158,11 @@ SegmentSpec Lowering::spec_of(const std::vector<ValueId>& ops, Group* group) {
 // When the ops run one by one, a value that is no output dies after the last op that uses it or names it in its snapshot.
 void Lowering::find_dead(Group* group) const {
   group->dead_after.resize(group->ops.size());
+  std::vector<std::unordered_set<ValueId>> named;  // by the snapshot of each op
+  for (ValueId v : group->ops) {
+    const std::vector<ValueId> slots = slots_of(t().snapshot(op(v).snapshot));
+    named.emplace_back(slots.begin(), slots.end());
+  }
   for (size_t k = 0; k < group->ops.size(); ++k) {
     ValueId v = group->ops[k];
     int32_t reg = p_->locs[v].obj;
@@ -165,9 +171,7 @@ void Lowering::find_dead(Group* group) const {
     for (size_t j = k + 1; j < group->ops.size(); ++j) {
       const Op& o = op(group->ops[j]);
       bool used = std::find(in(o), in(o) + o.n_inputs, v) != in(o) + o.n_inputs;
-      for (const SnapshotFrame& f : t().snapshots[o.snapshot].frames)
-        used = used || std::find(f.locals.begin(), f.locals.end(), v) != f.locals.end() ||
-               std::find(f.stack.begin(), f.stack.end(), v) != f.stack.end();
+      used = used || named[j].contains(v);
       if (used) last = j;
     }
     group->dead_after[last].push_back(reg);

@@ -30,7 +30,7 @@ std::unique_ptr<ProgramImpl> Lowering::lower() {
 bool Lowering::bind_params() {
   auto& up = static_cast<ProgramImpl&>(*parent_->owner);
   const Op& left = up.data().ops[parent_->op];
-  const Snapshot& there = up.data().snapshots[parent_->which == 0 ? left.snapshot : left.exit_snapshot];
+  const Snapshot there = up.data().snapshot(parent_->which == 0 ? left.snapshot : left.exit_snapshot);
   std::vector<ValueId> outer = slots_of(there), inner = slots_of(t().entry);
   if (outer.size() != inner.size() || there.frames.size() != t().entry.frames.size()) return false;
   p_->parent = &up;

@@ -62,6 +62,19 @@ void drop(const std::vector<int32_t>& regs, Reg* r) {
   }
 }
 
+const Snapshot& ProgramImpl::snapshot(int32_t i, Snapshot& room) {
+  constexpr size_t kMostSlots = 1 << 18;
+  if (built.empty()) built.resize(data().snapshots.size());
+  if (built[i]) return *built[i];
+  room = data().snapshot(i);
+  size_t slots = 0;
+  for (const SnapshotFrame& f : room.frames) slots += f.locals.size() + f.stack.size();
+  if (built_slots + slots > kMostSlots) return room;
+  built_slots += slots;
+  built[i] = std::make_unique<const Snapshot>(std::move(room));
+  return *built[i];
+}
+
 void forget_shown(Machine& m, size_t from) {
   while (m.shown.size() > from) {
     Shown gone = m.shown.back();
@@ -112,10 +125,11 @@ void swap_two_locals(FrameState& state) {
   }
 }
 void move_offset(const Trace& t, const ExitPlan& plan, FrameState& state) {
-  const SnapshotFrame& here = t.snapshots[plan.snapshot].frames.back();
+  const Snapshot at = t.snapshot(plan.snapshot);
+  const SnapshotFrame& here = at.frames.back();
   for (size_t i = plan.op + 1; i < t.ops.size(); ++i) {
     if (t.ops[i].snapshot < 0) continue;
-    const Snapshot& s = t.snapshots[t.ops[i].snapshot];
+    const Snapshot s = t.snapshot(t.ops[i].snapshot);
     if (s.frames.size() != state.images.size() || s.frames.back().stack.size() != here.stack.size()) continue;
     if (s.frames.back().offset == here.offset) continue;
     state.images.back().offset = s.frames.back().offset;
@@ -132,10 +146,12 @@ void attach_shown(Machine& m, size_t i, int32_t snapshot, hook::FrameImage* imag
   PyFrameObject* frame = std::exchange(shown.frame, nullptr);
   if (!frame) return;
   const Trace& t = m.program->data();
-  const std::vector<ValueId>& now = t.snapshots[snapshot].frames[i].locals;
+  const Snapshot here = t.snapshot(snapshot);
+  const std::vector<ValueId>& now = here.frames[i].locals;
   auto win = std::make_unique<bool[]>(now.size());
   if (shown.written && shown.trace == &t) {
-    const std::vector<ValueId>& then = t.snapshots[shown.snapshot].frames[i].locals;
+    const Snapshot there = t.snapshot(shown.snapshot);
+    const std::vector<ValueId>& then = there.frames[i].locals;
     for (size_t k = 0; k < now.size(); ++k) win[k] = then[k] == now[k];
   }
   image->frame_object = frame;
@@ -144,8 +160,9 @@ void attach_shown(Machine& m, size_t i, int32_t snapshot, hook::FrameImage* imag
 }
 
 void build_frames(Machine& m, const ExitPlan& plan, FrameState& state) {
-  const ProgramImpl& p = *m.program;
-  const Snapshot& snapshot = p.data().snapshots[plan.snapshot];
+  ProgramImpl& p = *m.program;
+  Snapshot room;
+  const Snapshot& snapshot = p.snapshot(plan.snapshot, room);
   Objects objects(p, m.r);
   state.slots.resize(snapshot.frames.size());
   state.images.resize(snapshot.frames.size());
@@ -187,7 +204,7 @@ const Step* to_interpreter(Machine& m, const ExitPlan& plan, PyObject* raised) {
 
 // What is live at the exit but not handed over to the side trace.
 void prepare_side(const ProgramImpl& p, ExitPlan& plan, const Program* side) {
-  std::vector<ValueId> values = slots_of(p.data().snapshots[plan.snapshot]);
+  std::vector<ValueId> values = slots_of(p.data().snapshot(plan.snapshot));
   std::vector<int32_t> kept;
   for (ValueId v : values)
     if (v != kNull && p.locs[v].obj >= 0) kept.push_back(p.locs[v].obj);
@@ -276,8 +293,9 @@ const Step* overflow(Machine& m, int32_t plan) {
 
 Shows::Shows(Machine& m, int32_t snapshot) : m_(m), snapshot_(snapshot) {
   if (snapshot < 0) return;
-  const ProgramImpl& p = *m.program;
-  const std::vector<SnapshotFrame>& frames = p.data().snapshots[snapshot].frames;
+  ProgramImpl& p = *m.program;
+  Snapshot room;
+  const std::vector<SnapshotFrame>& frames = p.snapshot(snapshot, room).frames;
   size_t total = 0;
   for (const SnapshotFrame& f : frames) total += f.locals.size();
   if (total > kFewSlots) many_slots_.resize(total);

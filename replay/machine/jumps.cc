@@ -180,7 +180,7 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
   if (!plan.target) return;
   plan.in_place = from.hangs_on(plan.target);
   Planner planner(from, *plan.target, plan);
-  plan.impossible = !planner.plan(from.data().snapshots[op.snapshot]);
+  plan.impossible = !planner.plan(from.data().snapshot(op.snapshot));
   if (plan.impossible) return;
   const ExitPlan& here = from.plans[from.steps.back().exit];
   // What is carried is picked with a new reference, so all that does not stay is dropped.

@@ -104,6 +104,9 @@ class ProgramImpl final : public Program {
 
   bool worlds_hold();
 
+  // A snapshot built from its deltas: kept where it is asked for, as it will be again, or else, where much is kept already, in `room`.
+  const Snapshot& snapshot(int32_t i, Snapshot& room);
+
   std::unique_ptr<LiveTrace> live;
   const std::vector<std::unique_ptr<Program>>* tree = nullptr;
   ProgramImpl* parent = nullptr;  // side traces
@@ -112,6 +115,8 @@ class ProgramImpl final : public Program {
   std::vector<int32_t> array_step;
   std::vector<Loc> locs;  // per value
   std::vector<Exit> exit_records;
+  std::vector<std::unique_ptr<const Snapshot>> built;  // snapshots asked for
+  size_t built_slots = 0;
   std::vector<bool> exit_overflow;  // per exit: an int did not fit, so a side trace keeps ints boxed
   std::vector<ExitPlan> plans;
   std::vector<Group> groups;

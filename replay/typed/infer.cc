@@ -57,7 +57,7 @@ class Inference {
   void unbox_passengers() {
     const Op& end = t_.ops.back();
     if (end.kind != OpKind::jump || end.imm != t_.number) return;
-    const std::vector<ValueId> in = slots_of(t_.entry), out = slots_of(t_.snapshots[end.snapshot]);
+    const std::vector<ValueId> in = slots_of(t_.entry), out = slots_of(t_.snapshot(end.snapshot));
     for (size_t k = 0; k < in.size() && k < out.size(); ++k) {
       if (in[k] == kNull || out[k] == kNull || in[k] >= t_.n_params || out[k] < t_.n_params) continue;
       ValueForm& param = value(in[k]);

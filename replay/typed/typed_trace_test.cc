@@ -20,7 +20,7 @@ class Hand {
 
   Hand() {
     object({});
-    trace.snapshots.push_back(frames({}));
+    trace.snapshots.add(frames({}));
   }
 
   int32_t object(ObjectFacts facts) {
@@ -120,7 +120,7 @@ TEST(Infer, ALoopsParameterIsUnboxedAtTheJump) {
   h.trace.entry = Hand::frames({t});
   h.guard(t, Type::kFloat);
   const ValueId sum = h.binary(BinaryOp::add, t, h.constant(Type::kInt, 1));
-  h.trace.snapshots.push_back(Hand::frames({sum}));
+  h.trace.snapshots.add(Hand::frames({sum}));
   h.add(OpKind::jump, {}, h.trace.number);
   h.trace.ops.back().snapshot = 1;
   const TypedTrace typed = h.typed();

@@ -1,4 +1,6 @@
 // Values, ops and snapshots of the trace being recorded; which slots hold which value.
+#include <algorithm>
+
 #include "trace/recorder/recorder.h"
 
 namespace dalsegno::recorder {
@@ -30,28 +32,99 @@ ValueId Recorder::emit(OpKind kind, std::initializer_list<ValueId> inputs, EmitA
   return emit(kind, std::vector<ValueId>(inputs), args);
 }
 
-SnapshotFrame Recorder::frame_image(const Frame& f, int offset, int after) {
-  SnapshotFrame image;
-  image.function = f.function;
-  image.code = object_index(reinterpret_cast<PyObject*>(f.code->code), f.code_path);
-  image.offset = offset;
-  image.after = after;
-  image.locals = f.locals;
-  image.stack = f.stack;
-  return image;
+// ---- snapshots -------------------------------------------------------------------------------------------------------------
+
+// The frame as what differs from how it was last written, or in full where that has become long.
+int Recorder::add_frame(const Frame& f, int outer, int offset, int after, int64_t* weight) {
+  Snapshots& to = trace_->data.snapshots;
+  std::vector<int> changed = f.changed;
+  std::sort(changed.begin(), changed.end());
+  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+  FrameDelta head;
+  head.outer = outer;
+  head.function = f.function;
+  head.code = object_index(reinterpret_cast<PyObject*>(f.code->code), f.code_path);
+  head.offset = offset;
+  head.after = after;
+  head.n_locals = static_cast<int>(f.locals.size());
+  *weight = f.weight + 1 + static_cast<int64_t>(changed.size() + f.stack.size() - f.kept);
+  if (f.written >= 0 && *weight <= delta_budget(f.locals.size() + f.stack.size())) {
+    head.base = f.written;
+    head.kept = static_cast<int>(f.kept);
+  } else {
+    *weight = 0;
+    changed.clear();
+    for (size_t i = 0; i < f.locals.size(); ++i)
+      if (f.locals[i] != kNull) changed.push_back(static_cast<int>(i));
+  }
+  const int added = to.add_frame(head);
+  for (int i : changed) to.change(i, f.locals[i]);
+  for (size_t i = head.kept; i < f.stack.size(); ++i) to.push(f.stack[i]);
+  return added;
 }
 
-int Recorder::add_snapshot(Snapshot snapshot) {
-  trace_->data.snapshots.push_back(std::move(snapshot));
-  return static_cast<int>(trace_->data.snapshots.size()) - 1;
+int Recorder::write_frame(Frame& f, int outer, int offset, int after) {
+  int64_t weight;
+  f.written = add_frame(f, outer, offset, after, &weight);
+  f.weight = weight;
+  f.changed.clear();
+  f.kept = f.stack.size();
+  return f.written;
+}
+
+// They do not change while frames inside them run, so each is written once a call.
+int Recorder::write_outer() {
+  int outer = -1;
+  for (size_t i = 0; i + 1 < frames_.size(); ++i) {
+    Frame& f = frames_[i];
+    if (f.at_call < 0) f.at_call = write_frame(f, outer, f.call->at, f.call->next);
+    outer = f.at_call;
+  }
+  return outer;
+}
+
+int Recorder::add_snapshot(int innermost) {
+  Snapshots& to = trace_->data.snapshots;
+  to.tops.push_back(innermost);
+  return static_cast<int>(to.tops.size()) - 1;
+}
+
+void Recorder::swap_state() {
+  Frame& f = frame();
+  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
+    switch (change->what) {
+      case Change::What::local:
+        std::swap(f.locals[change->local], change->v);
+        f.changed.push_back(change->local);
+        break;
+      case Change::What::push:
+        change->v = f.stack.back();
+        f.stack.pop_back();
+        f.kept = std::min(f.kept, f.stack.size());
+        break;
+      case Change::What::pop:
+        f.stack.push_back(change->v);
+        break;
+    }
+  }
+  std::reverse(changes_.begin(), changes_.end());
+  for (Change& change : changes_)
+    if (change.what != Change::What::local) change.what = change.what == Change::What::push ? Change::What::pop : Change::What::push;
 }
 
 int Recorder::snapshot() {
   if (check_.snapshot >= 0) return check_.snapshot;
-  Snapshot s;
-  for (size_t i = 0; i + 1 < check_.frames; ++i) s.frames.push_back(frame_image(frames_[i], frames_[i].call->at, frames_[i].call->next));
-  s.frames.push_back(frame_image(check_.top, pending_->start, 0));
-  return check_.snapshot = add_snapshot(std::move(s));
+  swap_state();
+  check_.snapshot = add_snapshot(write_frame(frame(), write_outer(), pending_->start, 0));
+  swap_state();
+  return check_.snapshot;
+}
+
+int Recorder::snapshot_now(int offset) { return add_snapshot(write_frame(frame(), write_outer(), offset, 0)); }
+
+int Recorder::snapshot_aside(int offset) {
+  int64_t ignored;
+  return add_snapshot(add_frame(frame(), write_outer(), offset, 0, &ignored));
 }
 
 Snapshot Recorder::shape_now(int offset) {
@@ -63,7 +136,18 @@ Snapshot Recorder::shape_now(int offset) {
   return s;
 }
 
-int Recorder::snapshot_now(int offset) { return add_snapshot(shape_now(offset)); }
+SnapshotFrame Recorder::frame_image(const Frame& f, int offset, int after) {
+  SnapshotFrame image;
+  image.function = f.function;
+  image.code = object_index(reinterpret_cast<PyObject*>(f.code->code), f.code_path);
+  image.offset = offset;
+  image.after = after;
+  image.locals = f.locals;
+  image.stack = f.stack;
+  return image;
+}
+
+// ---- names, objects, values ------------------------------------------------------------------------------------------------
 
 int Recorder::name_index(PyObject* name) {
   const char* text = PyUnicode_AsUTF8(name);
@@ -119,21 +203,28 @@ void Recorder::hold(ValueId v, int change) {
 
 void Recorder::push(ValueId v) {
   frame().stack.push_back(v);
+  changes_.push_back({Change::What::push, 0, kNull});
   hold(v, +1);
 }
 
 ValueId Recorder::pop() {
-  ValueId v = frame().stack.back();
-  frame().stack.pop_back();
+  Frame& f = frame();
+  ValueId v = f.stack.back();
+  f.stack.pop_back();
+  f.kept = std::min(f.kept, f.stack.size());
+  changes_.push_back({Change::What::pop, 0, v});
   hold(v, -1);
   return v;
 }
 
 void Recorder::set_local(int index, ValueId v) {
   if (frame_is_kept()) give_up(Reason::frame_kept);
+  Frame& f = frame();
   hold(v, +1);
-  hold(frame().locals[index], -1);
-  frame().locals[index] = v;
+  hold(f.locals[index], -1);
+  changes_.push_back({Change::What::local, index, f.locals[index]});
+  f.locals[index] = v;
+  f.changed.push_back(index);
 }
 
 // Values that no slot holds any more die here, as in eager.
@@ -149,8 +240,7 @@ void Recorder::release_dead() {
 }
 
 PyObject* Recorder::live_top(int below) const {
-  const Frame& f = check_.top;
-  return view_->localsplus[f.code->nlocalsplus() + static_cast<int>(f.stack.size()) - 1 - below];
+  return view_->localsplus[frame().code->nlocalsplus() + static_cast<int>(check_.depth) - 1 - below];
 }
 
 PyObject* Recorder::result() const {

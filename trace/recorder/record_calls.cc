@@ -285,7 +285,7 @@ void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::ve
 // The tuple of names is a constant of the code; 3.13 has it on the stack.
 int Recorder::keywords_index(PyObject* kwnames) {
   std::string path = frame().code_path.empty() ? "" : frame().code_path + ".const[" + std::to_string(pending_->kwnames) + "]";
-  if (pending_->op == Ins::CALL_KW) path = info_[check_.top.stack.back()].path;
+  if (pending_->op == Ins::CALL_KW) path = info_[check_.top].path;
   return object_index(kwnames, path);
 }
 

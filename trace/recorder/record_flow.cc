@@ -105,7 +105,7 @@ void Recorder::finish_for_iter(const Instr& i) {
   hold(iterator, +1);
   if (exhausted) {
     push(next);
-    int more = snapshot_now(i.next);
+    int more = snapshot_aside(i.next);
     pop();
     pop();
     trace_->data.ops[next].imm = 0;

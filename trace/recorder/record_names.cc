@@ -31,8 +31,10 @@ void Recorder::on_PUSH_NULL(const Instr&) { push(kNull); }
 void Recorder::on_COPY(const Instr& i) { push(top(i.arg - 1)); }
 
 void Recorder::on_SWAP(const Instr& i) {
-  auto& stack = frame().stack;
-  std::swap(stack[stack.size() - 1], stack[stack.size() - i.arg]);
+  std::vector<ValueId> above;  // from the top down
+  for (int k = 0; k < i.arg; ++k) above.push_back(pop());
+  std::swap(above.front(), above.back());
+  for (auto v = above.rbegin(); v != above.rend(); ++v) push(*v);
 }
 
 void Recorder::on_LOAD_CONST(const Instr& i) { push(code_const(i.arg)); }

@@ -82,7 +82,7 @@ void Recorder::begin_exit(const LiveTrace& parent, int op, int which, PyFunction
   t.parent_op = op;
   t.parent_exit = which;
   const Op& left = parent.data.ops[op];
-  const Snapshot& at = parent.data.snapshots[which ? left.exit_snapshot : left.snapshot];
+  const Snapshot at = parent.data.snapshot(which ? left.exit_snapshot : left.snapshot);
   std::unordered_map<ValueId, ValueId> params;
   auto param = [&](ValueId v) {
     if (v == kNull) return kNull;
@@ -261,6 +261,7 @@ void Recorder::leave_frame() {
   for (ValueId v : gone.stack) hold(v, -1);
   hold(gone.function, -1);
   frame().call = nullptr;
+  frame().at_call = -1;
   push(value);
   hold(value, -1);
   returning_ = false;
@@ -273,21 +274,27 @@ void Recorder::leave_frame() {
 void Recorder::checkpoint() {
   check_.ops = trace_->data.ops.size();
   check_.inputs = trace_->data.inputs.size();
-  check_.snapshots = trace_->data.snapshots.size();
+  check_.snapshots = trace_->data.snapshots.mark();
   check_.frames = frames_.size();
-  check_.top = frame();
+  check_.depth = frame().stack.size();
+  check_.top = frame().stack.empty() ? kNull : frame().stack.back();
   check_.snapshot = -1;
+  changes_.clear();
 }
 
 void Recorder::rollback() {
   trace_->data.ops.resize(check_.ops);
   trace_->data.inputs.resize(check_.inputs);
-  trace_->data.snapshots.resize(check_.snapshots);
+  trace_->data.snapshots.back_to(check_.snapshots);
   info_.resize(check_.ops);
   for (auto it = constants_.begin(); it != constants_.end();)
     it = it->second >= static_cast<ValueId>(check_.ops) ? constants_.erase(it) : std::next(it);
-  frames_.resize(check_.frames);
-  frames_.back() = check_.top;
+  swap_state();
+  changes_.clear();
+  for (Frame& f : frames_) {  // what they were last written as may be gone
+    if (f.written >= static_cast<int>(check_.snapshots.frames)) f.written = -1, f.kept = 0;
+    if (f.at_call >= static_cast<int>(check_.snapshots.frames)) f.at_call = -1;
+  }
   check_.snapshot = -1;
   touched_.clear();
 }
@@ -356,7 +363,7 @@ AnchorKey Recorder::anchor_of(const LiveTrace& trace, const Snapshot& at) {
 
 void Recorder::close_loop(const Instr& instr, int header) {
   int snap = snapshot_now(header);
-  AnchorKey key = anchor_of(*trace_, trace_->data.snapshots[snap]);
+  AnchorKey key = anchor_of(*trace_, shape_now(header));
   int found = options_.find_loop(key);
   for (const auto& t : done_)
     if (t->data.anchor == AnchorKind::loop && anchor_of(*t, t->data.entry) == key) found = t->data.number;
@@ -381,6 +388,9 @@ void Recorder::start_loop(int header) {
     info_[v].slots = 1;
   };
   for (Frame& f : frames_) {
+    f.written = f.at_call = -1;
+    f.changed.clear();
+    f.kept = 0;
     param(f.function);
     for (ValueId& v : f.locals) param(v);
     for (ValueId& v : f.stack) param(v);

@@ -58,6 +58,13 @@ struct Frame {
   std::string code_path, globals_path, builtins_path;  // sources, "" where there is none
   std::vector<ValueId> locals, stack;
   const Instr* call = nullptr;  // the call that the frame inside this one serves
+
+  // how it was last written into a snapshot, and what differs since
+  int written = -1;          // index into Snapshots::frames, or -1
+  int64_t weight = 0;        // of the deltas under `written`
+  std::vector<int> changed;  // locals, with repetitions
+  size_t kept = 0;           // stack slots that are the same
+  int at_call = -1;          // as the frame around the one called: index into Snapshots::frames, or -1
 };
 
 class Recorder final : public hook::Watcher {
@@ -118,8 +125,14 @@ class Recorder final : public hook::Watcher {
   int snapshot();                // state before the current instruction
   int snapshot_now(int offset);  // state as the handler has made it, going on at `offset`
   Snapshot shape_now(int offset);
+  // The state as it is now and going on at `offset`, but one that no other snapshot builds on: it names a value that only an exit has.
+  int snapshot_aside(int offset);
   SnapshotFrame frame_image(const Frame& frame, int offset, int after);
-  int add_snapshot(Snapshot snapshot);
+  int add_frame(const Frame& frame, int outer, int offset, int after, int64_t* weight);
+  int write_frame(Frame& frame, int outer, int offset, int after);
+  int write_outer();  // all frames but the innermost; its index, or -1
+  int add_snapshot(int innermost);
+  void swap_state();  // exchanges the innermost frame as it is with what it was when the instruction began
   int name_index(PyObject* name);
   int object_index(PyObject* object, const std::string& path);
   ValueId constant(PyObject* object, const std::string& path);
@@ -261,10 +274,18 @@ class Recorder final : public hook::Watcher {
 
   // state at the start of the current instruction
   struct Checkpoint {
-    size_t ops = 0, inputs = 0, snapshots = 0, frames = 0;
-    Frame top;
+    size_t ops = 0, inputs = 0, frames = 0, depth = 0;  // depth: of the innermost frame's stack
+    Snapshots::Mark snapshots;
+    ValueId top = kNull;  // of its stack
     int snapshot = -1;
   } check_;
+  // What the instruction has done to the innermost frame since, in order: undone backwards.
+  struct Change {
+    enum class What : uint8_t { local, push, pop } what;
+    int local;
+    ValueId v;  // local: the value before; pop: the value popped
+  };
+  std::vector<Change> changes_;
 };
 
 // True for objects that a global or a module's attribute is folded to: functions, classes, modules, ufuncs and the like.
