@@ -46,6 +46,8 @@ class Setting:
         if isinstance(self.default, str):
             if isinstance(value, os.PathLike):
                 value = os.fspath(value)
+            if isinstance(value, bytes) and self.name == "store":
+                value = os.fsdecode(value)
             if isinstance(value, str):
                 return value
         elif isinstance(self.default, bool):

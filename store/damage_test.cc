@@ -186,7 +186,7 @@ TEST(Damage, HostileRowsWithRightSums) {
     if (i % 10 == 0) bad.resize(random() % bad.size());
     {
       Database database;
-      database.open(sample.file, SQLITE_OPEN_READWRITE, 50);
+      database.open(sample.file, SQLITE_OPEN_READWRITE);
       database.run("PRAGMA synchronous=OFF");
       Inserter(database, tables::trace_data).add({std::string("hostile"), int64_t{0}, Blob{}, Blob{bad}});
     }

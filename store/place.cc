@@ -69,7 +69,7 @@ std::string distrust_ancestors(std::string directory) {
     directory = parent_of(directory);
     struct stat info;
     if (lstat(directory.c_str(), &info) != 0) return directory + ": " + std::strerror(errno);
-    const bool sticky = (info.st_mode & S_ISVTX) != 0;
+    const bool sticky = (info.st_mode & S_ISVTX) != 0 || S_ISLNK(info.st_mode);  // a link's mode says nothing
     if (info.st_uid != 0 && info.st_uid != geteuid()) return directory + " belongs to another user";
     if ((info.st_mode & kOthersWrite) != 0 && !sticky) return directory + " can be written to by others";
   }
@@ -103,30 +103,6 @@ void write_cache_tag(const std::string& directory) {
   if (file.fd >= 0 && ::write(file.fd, kCacheTag.data(), kCacheTag.size()) < 0) return;  // of no importance
 }
 
-void make_directories(const std::string& directory) {
-  if (directory.size() <= 1 || mkdir(directory.c_str(), 0700) == 0 || errno != ENOENT) return;
-  make_directories(parent_of(directory));
-  mkdir(directory.c_str(), 0700);
-}
-
-// "" or why the file is not ours. SQLite itself would happily open, and on a left-over journal even write to, anybody's database.
-std::string distrust_content(const Place& place) {
-  const Fd file{::open(place.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)};
-  if (file.fd < 0) return place.path + ": " + std::strerror(errno);
-  unsigned char header[100] = {};
-  const ssize_t n = ::read(file.fd, header, sizeof header);
-  if (n < 0) return place.path + ": " + std::strerror(errno);
-  if (n == 0 || place.named) return "";
-  const uint32_t id = uint32_t{header[68]} << 24 | uint32_t{header[69]} << 16 | uint32_t{header[70]} << 8 | header[71];
-  if (n == sizeof header && std::memcmp(header, "SQLite format 3", 16) == 0 && id == kApplicationId) return "";
-  return place.path + " is not a store of ours; it is left alone";
-}
-
-std::string create(const std::string& path) {
-  const Fd file{::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
-  return file.fd >= 0 || errno == EEXIST ? "" : path + ": " + std::strerror(errno);
-}
-
 std::string resolve(const std::string& directory, std::string* absolute) {
   char* resolved = realpath(directory.c_str(), nullptr);
   if (resolved == nullptr) return directory + ": " + std::strerror(errno);
@@ -135,15 +111,91 @@ std::string resolve(const std::string& directory, std::string* absolute) {
   return "";
 }
 
+bool exists(const std::string& path) {
+  struct stat info;
+  return lstat(path.c_str(), &info) == 0;
+}
+
+// Makes what is missing of the default place's directory, where the directory that is there already may be trusted with it. "" or why not:
+// root with the home of a user must leave nothing there, nor follow a link the user has put there.
+std::string make_directories(const std::string& directory) {
+  if (exists(directory)) return "";
+  std::string above = parent_of(directory);
+  std::string why = make_directories(above);
+  if (why.empty()) why = distrust_ancestors(directory);  // links among them belong to those who have put them there
+  if (why.empty()) why = resolve(above, &above);
+  if (why.empty()) why = distrust_ancestors(above + "/" + name_of(directory));
+  if (!why.empty()) return why;
+  return mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST ? "" : directory + ": " + std::strerror(errno);
+}
+
+// What the first bytes of a file say it is.
+enum class Content : uint8_t { kStore, kRemains, kForeign };
+
+constexpr std::string_view kMagic{"SQLite format 3", 16};
+constexpr size_t kHeader = 100;        // SQLite's
+constexpr size_t kSearch = 256 << 10;  // the schema lies in the first pages
+
+uint32_t number_at(std::string_view bytes, size_t at) {
+  uint32_t n = 0;
+  for (size_t i = at; i < at + 4; i++) n = n << 8 | static_cast<unsigned char>(bytes[i]);
+  return n;
+}
+
+// A database without any table: what a birth cut short left behind before birth was atomic, and nobody's data.
+bool is_blank(std::string_view bytes) {
+  return bytes.size() > kHeader + 5 && number_at(bytes, 60) == 0 && number_at(bytes, 68) == 0 && bytes[kHeader] == 0x0d &&
+         bytes[kHeader + 3] == 0 && bytes[kHeader + 4] == 0;
+}
+
+// Fields that SQLite refuses to read, or to write, with other values, without calling that damage.
+bool header_holds(std::string_view bytes) {
+  return bytes[18] <= 2 && bytes[18] > 0 && bytes[19] <= 2 && bytes[19] > 0 && number_at(bytes, 44) <= 4 && number_at(bytes, 56) <= 1;
+}
+
+// A file cut within SQLite's header holds nothing of anybody's. One whose header is wrong has our tables' text behind it.
+Content content_of(std::string_view bytes, bool journal) {
+  const bool cut = bytes.size() < kHeader;
+  if (bytes.empty()) return Content::kStore;
+  if (cut && kMagic.starts_with(bytes.substr(0, 16)) && (bytes.size() >= 16 || journal)) return Content::kRemains;
+  if (cut) return Content::kForeign;
+  if (bytes.starts_with(kMagic) && header_holds(bytes)) {
+    if (number_at(bytes, 68) == kApplicationId || is_blank(bytes)) return Content::kStore;
+  }
+  const std::string_view text = std::string_view(tables::trace_data.create).substr(0, 40);
+  const bool binary = bytes.find('\0') != std::string_view::npos;  // not a text about our tables
+  return binary && bytes.find(text) != std::string_view::npos ? Content::kRemains : Content::kForeign;
+}
+
+// "" or why the file is not ours. SQLite itself would happily open, and on a left-over journal even write to, anybody's database.
+std::string distrust_content(Place* place) {
+  const Fd file{::open(place->path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)};
+  if (file.fd < 0) return place->path + ": " + std::strerror(errno);
+  std::string bytes(kHeader + 12, '\0');
+  for (const size_t size : {bytes.size(), kSearch}) {
+    bytes.resize(size);
+    const ssize_t n = ::pread(file.fd, bytes.data(), bytes.size(), 0);
+    if (n < 0) return place->path + ": " + std::strerror(errno);
+    bytes.resize(static_cast<size_t>(n));
+    const Content content = content_of(bytes, exists(place->path + "-journal"));
+    place->damaged = content == Content::kRemains;
+    if (content != Content::kForeign) return "";
+  }
+  return place->named ? "" : place->path + " is not a store of ours; it is left alone";
+}
+
+std::string create(const std::string& path) {
+  const Fd file{::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
+  return file.fd >= 0 || errno == EEXIST ? "" : path + ": " + std::strerror(errno);
+}
+
 std::string examine(Place* place) {
   std::string directory = parent_of(place->path);
   const std::string name = name_of(place->path);
   if (name.empty() || name == "." || name == "..") return place->path + " names no file";
-  if (place->path == cache_path()) {
-    make_directories(directory);
-    write_cache_tag(directory);
-  }
-  std::string why = distrust_directory(directory);
+  const bool usual = place->path == cache_path();
+  std::string why = usual ? make_directories(directory) : "";
+  if (why.empty()) why = distrust_directory(directory);
   if (why.empty()) why = resolve(directory, &directory);
   if (why.empty()) why = distrust_ancestors(directory);
   if (!why.empty()) return why;
@@ -153,8 +205,9 @@ std::string examine(Place* place) {
     why = distrust_file(place->path + suffix);
     if (!why.empty()) return why;
   }
+  if (usual) write_cache_tag(directory);
   why = create(place->path);
-  return why.empty() ? distrust_content(*place) : why;
+  return why.empty() ? distrust_content(place) : why;
 }
 
 }  // namespace

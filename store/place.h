@@ -11,16 +11,18 @@ namespace dalsegno::store {
 std::string default_path();
 
 struct Place {
-  std::string path;    // absolute, its directory free of symbolic links; "" if refused
-  std::string why;     // why it is refused
-  bool named = false;  // dalsegno/store.sqlite3: ours by its name, even where the header is damaged
-  dev_t device = 0;    // which file it is, so that one that was put in its place is noticed
+  std::string path;      // absolute, its directory free of symbolic links; "" if refused
+  std::string why;       // why it is refused
+  bool named = false;    // dalsegno/store.sqlite3: ours by its name, even where the header is damaged
+  bool damaged = false;  // the file was a store of ours and is none any more: to be set aside
+  dev_t device = 0;      // which file it is, so that one that was put in its place is noticed
   ino_t inode = 0;
 };
 
 // Looks at directory and file: owned by this user, no symbolic links, nobody else may write to them nor to a directory above (the
-// sticky bit is as good). Makes the default place's directories (0700) and, if there is none, an empty file (0600). A file that is neither
-// empty, nor an SQLite database with our application id (nor has our name) is somebody else's and refused.
+// sticky bit is as good). Only then makes the default place's directories (0700) and, if there is none, an empty file (0600). A file that
+// holds anything else than a store of ours, or what is left of one, is somebody else's and refused, unless it has our name.
+// REQUIRES: this process has no lock on the file. The file is opened and closed here, which would drop it (POSIX).
 Place prepare_place(const std::string& path);
 
 // Is the file at place.path still the one that was looked at?

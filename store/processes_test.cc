@@ -163,7 +163,7 @@ TEST_F(Locked, AStuckFileCostsPatienceOnce) {
 TEST(Processes, ForkedChildGoesOn) {
   TempDir directory;
   Store store;
-  ASSERT_TRUE(store.open(directory.file(), {.busy_ms = 60'000}));
+  ASSERT_TRUE(store.open(directory.file(), {.busy_ms = 60'000, .background_ms = 60'000}));
   const Trace root = root_trace();
   ASSERT_TRUE(store.save_trace("f", root));
   const pid_t child = in_child([&] {
@@ -182,7 +182,7 @@ TEST(Processes, ForkedChildGoesOn) {
 TEST(Processes, ForkWhileThreadsAreInside) {
   TempDir directory;
   Store store;
-  ASSERT_TRUE(store.open(directory.file(), {.busy_ms = 60'000}));
+  ASSERT_TRUE(store.open(directory.file(), {.busy_ms = 60'000, .background_ms = 60'000}));
   int may_go[2];
   ASSERT_EQ(pipe(may_go), 0);
   std::atomic<bool> stop = false;

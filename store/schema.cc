@@ -8,9 +8,10 @@ namespace dalsegno::store {
 // clang-format off
 namespace tables {
 
-// ---- what is replayed: read only after the sum over the key asked for and the value was checked
+// ---- what is replayed: read only after the sum over the key asked for and the value was checked. Large values, so no WITHOUT ROWID: looking
+// a key up would read the neighbours' values whole.
 const Table trace_data{"trace_data", "CREATE TABLE trace_data(function TEXT NOT NULL, number INTEGER NOT NULL, link BLOB NOT NULL, "
-    "data BLOB NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, number)) WITHOUT ROWID", 2, 4, false};
+    "data BLOB NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, number))", 2, 4, false};
 const Table kernels{"kernels", "CREATE TABLE kernels(key TEXT PRIMARY KEY NOT NULL, description TEXT NOT NULL, object BLOB NOT NULL, "
     "created INTEGER NOT NULL, sum BLOB NOT NULL, last_used INTEGER NOT NULL)", 1, 4, true};
 
@@ -120,7 +121,9 @@ Digest Inserter::add(const std::vector<Value>& values, int64_t last_used) {
   return sum;
 }
 
-SchemaState schema_state(Database& database) {
+namespace {
+
+SchemaState state_within(Database& database) {
   const int64_t application = database.number("PRAGMA application_id");
   const int64_t version = database.number("PRAGMA user_version");
   if (application == 0 && version == 0 && database.number("SELECT COUNT(*) FROM sqlite_schema") == 0) return SchemaState::kEmpty;
@@ -130,10 +133,22 @@ SchemaState schema_state(Database& database) {
   return schema_is_ours(database) ? SchemaState::kOurs : SchemaState::kDamaged;
 }
 
+}  // namespace
+
+SchemaState schema_state(Database& database) {
+  const Transaction together(database, Transaction::kReads);  // what is read belongs to one state of the file
+  return state_within(database);
+}
+
+// One transaction: whoever looks at the file, and whatever ends this process, finds an empty file or a whole store. auto_vacuum must be
+// asked for before the transaction makes the first page, and once more inside to be written there; SQLite does the first while it compiles
+// the statement, and the second, which alone would be a transaction of its own, when the statement runs.
 void create_schema(Database& database) {
-  database.run("PRAGMA auto_vacuum=INCREMENTAL");  // effective only in a file without tables
+  const char* const auto_vacuum = "PRAGMA auto_vacuum=INCREMENTAL";
+  { const Statement before_the_first_page(database, auto_vacuum); }
   Transaction transaction(database);
-  if (schema_state(database) != SchemaState::kEmpty) return;  // another process was faster
+  if (state_within(database) != SchemaState::kEmpty) return;  // another process was faster
+  database.run(auto_vacuum);
   for (const auto& [name, sql] : expected_schema()) {
     if (sql.starts_with("CREATE TABLE")) database.run(sql);
   }

@@ -105,13 +105,15 @@ void Store::Impl::make_room(uint64_t incoming) {
   }
 }
 
-void Store::Impl::touch(const char* table, const std::string& key) {
-  if (database.read_only()) return;
-  Statement statement(database, std::string("SELECT last_used FROM ") + table + " WHERE key = ?");
+bool Store::Impl::is_stale(Database& connection, const char* table, const std::string& key) {
+  if (connection.read_only()) return false;
+  Statement statement(connection, std::string("SELECT last_used FROM ") + table + " WHERE key = ?");
   statement.with(key);
   const int64_t* used = statement.step() ? statement.integer(0) : nullptr;
-  if (used == nullptr || (*used <= now() && *used > now() - kTouchSeconds)) return;
-  statement.reset();
+  return used != nullptr && (*used > now() || *used <= now() - kTouchSeconds);
+}
+
+void Store::Impl::touch(const char* table, const std::string& key) {
   Statement(database, std::string("UPDATE ") + table + " SET last_used = ?2 WHERE key = ?1").with(key, now()).run();
 }
 
@@ -181,32 +183,66 @@ Stats Store::stats() {
   return stats;
 }
 
-QueryResult Store::query(const std::string& sql) {
-  QueryResult failed;
-  failed.error = "no store";
-  QueryResult result = impl_->patiently(failed, [&] {
-    QueryResult result;
-    try {
-      Database reader;
-      reader.open(impl_->place.path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW, impl_->options.busy_ms);
-      reader.run("PRAGMA query_only=ON");
-      Statement statement(reader, sql);
-      if (statement.empty() || statement.has_tail()) throw Fault(SQLITE_MISUSE, "exactly one statement is expected");
-      if (!statement.read_only()) throw Fault(SQLITE_READONLY, "only statements that read are allowed");
-      for (int i = 0; i < statement.columns(); i++) result.columns.emplace_back(statement.column_name(i));
-      while (statement.step()) {
-        auto& row = result.rows.emplace_back();
-        for (int i = 0; i < statement.columns(); i++) row.push_back(statement.column(i));
-      }
-    } catch (const Fault& fault) {  // the asker's mistake, or the file's: said, not counted
-      if (is_busy(fault.code)) throw;
-      result = {};
-      result.error = fault.text;
-    }
-    return result;
-  });
-  if (result.error == failed.error) result.error += ": " + why();
+namespace {
+
+constexpr int kInterruptions = 8;         // so often a query is begun anew; after that others wait for it
+constexpr int kStepsBetweenLooks = 1000;  // of SQLite's machine: well under a millisecond
+
+int someone_waits(void* gate) { return static_cast<Gate*>(gate)->waiting() > 0; }
+
+QueryResult rows_of(Database& reader, const std::string& sql) {
+  QueryResult result;
+  Statement statement(reader, sql);
+  if (statement.empty() || statement.has_tail()) throw Fault(SQLITE_MISUSE, "exactly one statement is expected");
+  if (!statement.read_only()) throw Fault(SQLITE_READONLY, "only statements that read are allowed");
+  for (int i = 0; i < statement.columns(); i++) result.columns.emplace_back(statement.column_name(i));
+  while (statement.step()) {
+    auto& row = result.rows.emplace_back();
+    for (int i = 0; i < statement.columns(); i++) row.push_back(statement.column(i));
+  }
   return result;
+}
+
+// On a connection of its own, which can roll back what a killed process has left, and whose statements cannot write. A fork must find no
+// connection at work; it need not wait for the end of a query.
+QueryResult query_once(const std::string& path, const std::string& sql, Gate* gate, bool may_be_interrupted, int* code) {
+  const auto lock = gate->for_query();
+  try {
+    Database reader;
+    reader.open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
+    reader.run("PRAGMA query_only=ON");
+    if (may_be_interrupted) sqlite3_progress_handler(reader.handle(), kStepsBetweenLooks, someone_waits, gate);
+    return rows_of(reader, sql);
+  } catch (const Fault& fault) {  // the asker's mistake, or the file's: said, not counted
+    *code = fault.code;
+    QueryResult failed;
+    failed.error = fault.text;
+    return failed;
+  }
+}
+
+}  // namespace
+
+QueryResult Store::query(const std::string& sql) {
+  struct Target {
+    std::string path;
+    int patience_ms;
+  };
+  const auto target = impl_->patiently(Target{}, [&] { return Target{impl_->place.path, impl_->options.background_ms}; });
+  QueryResult result;
+  if (target.path.empty()) {
+    result.error = "no store: " + why();
+    return result;
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(target.patience_ms);
+  for (int interruptions = 0;;) {
+    int code = SQLITE_OK;
+    result = query_once(target.path, sql, &impl_->gate, interruptions < kInterruptions, &code);
+    const bool interrupted = (code & 0xff) == SQLITE_INTERRUPT;
+    interruptions += interrupted;
+    if (!interrupted && (!is_busy(code) || std::chrono::steady_clock::now() >= deadline)) return result;
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 }  // namespace dalsegno::store

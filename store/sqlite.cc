@@ -5,7 +5,7 @@
 namespace dalsegno::store {
 namespace {
 
-constexpr int kMaxValueBytes = 80 << 20;  // the largest row we write is smaller (store.h); a hostile one is refused by SQLite
+constexpr int kMaxValueBytes = 20 << 20;  // the largest row we write is smaller (store.h); a hostile one is refused by SQLite
 
 std::atomic<FaultHook> fault_hook{nullptr};
 
@@ -36,7 +36,7 @@ void check(sqlite3* handle, int code, const char* operation) {
 
 void set_fault_hook(FaultHook hook) { fault_hook = hook; }
 
-void Database::open(const std::string& path, int flags, int busy_ms) {
+void Database::open(const std::string& path, int flags) {
   close();
   const int code = attempt("open", [&] { return sqlite3_open_v2(path.c_str(), &handle_, flags | SQLITE_OPEN_FULLMUTEX, nullptr); });
   if (code != SQLITE_OK) {
@@ -45,7 +45,6 @@ void Database::open(const std::string& path, int flags, int busy_ms) {
     throw Fault(code, text);
   }
   sqlite3_extended_result_codes(handle_, 1);
-  sqlite3_busy_timeout(handle_, busy_ms);
   sqlite3_limit(handle_, SQLITE_LIMIT_LENGTH, kMaxValueBytes);
   sqlite3_limit(handle_, SQLITE_LIMIT_ATTACHED, 0);
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
@@ -137,6 +136,10 @@ const std::string* Statement::blob(int column) {
   return blob == nullptr ? nullptr : &blob->bytes;
 }
 
+Transaction::Transaction(Database& database, Kind kind) : database_(database) {
+  database_.run(kind == kReads ? "BEGIN" : "BEGIN IMMEDIATE");
+}
+
 Transaction::~Transaction() {
   if (done_) return;
   try {
@@ -146,6 +149,7 @@ Transaction::~Transaction() {
 }
 
 void Transaction::commit() {
+  if (database_.commit_ms > 0) database_.patience(database_.commit_ms);
   database_.run("COMMIT");
   done_ = true;
 }

@@ -40,13 +40,16 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   // flags: SQLITE_OPEN_*. Hardens the connection: no trusted schema, no attaching, sizes limited, cells checked.
-  void open(const std::string& path, int flags, int busy_ms);
+  // It does not wait for locks; see patience().
+  void open(const std::string& path, int flags);
   void close();
   // Forgets the connection without touching it: in the child of a fork it is the parent's.
   void abandon() { handle_ = nullptr; }
   bool is_open() const { return handle_ != nullptr; }
-  void run(const std::string& sql);        // statements without parameters and results
-  int64_t number(const std::string& sql);  // the one integer a statement gives
+  void patience(int ms) { sqlite3_busy_timeout(handle_, ms); }  // with other processes' locks, from now on
+  int commit_ms = 0;                                            // the same of Transaction::commit(), with those who read
+  void run(const std::string& sql);                             // statements without parameters and results
+  int64_t number(const std::string& sql);                       // the one integer a statement gives
   int changes() const { return sqlite3_changes(handle_); }
   bool read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
   sqlite3* handle() const { return handle_; }
@@ -92,10 +95,11 @@ class Statement {
   Value value_;
 };
 
-// BEGIN IMMEDIATE now, ROLLBACK at the end of the scope unless commit() was called.
+// BEGIN IMMEDIATE now (for reading: BEGIN), ROLLBACK at the end of the scope unless commit() was called.
 class Transaction {
  public:
-  explicit Transaction(Database& database) : database_(database) { database_.run("BEGIN IMMEDIATE"); }
+  enum Kind : bool { kWrites, kReads };
+  explicit Transaction(Database& database, Kind kind = kWrites);
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <new>
 #include <set>
 
 #include "store/store_impl.h"
@@ -23,11 +24,16 @@ struct Registry {
   }
   static void before() {
     get().mutex.lock();
-    for (Store::Impl* store : get().stores) store->mutex.lock();
+    for (Store::Impl* store : get().stores) store->mutex.lock(), store->read_mutex.lock(), store->gate.lock();
   }
   static void after() {
-    for (Store::Impl* store : get().stores) store->mutex.unlock();
+    for (Store::Impl* store : get().stores) store->gate.unlock(), store->read_mutex.unlock(), store->mutex.unlock();
     get().mutex.unlock();
+  }
+  // A sync is not waited for: it holds none of SQLite's locks. Its thread is not here.
+  static void after_in_child() {
+    for (Store::Impl* store : get().stores) new (&store->sync_mutex) std::mutex, store->gate.forget_waiting();
+    after();
   }
 };
 
@@ -38,7 +44,7 @@ bool is_damage(int code) { return (code & 0xff) == SQLITE_CORRUPT || (code & 0xf
 int64_t now() { return static_cast<int64_t>(std::time(nullptr)); }
 
 Store::Impl::Impl() : pid(getpid()) {
-  static const int once = pthread_atfork(Registry::before, Registry::after, Registry::after);
+  static const int once = pthread_atfork(Registry::before, Registry::after, Registry::after_in_child);
   (void)once;
   std::lock_guard lock(Registry::get().mutex);
   Registry::get().stores.insert(this);
@@ -51,9 +57,14 @@ Store::Impl::~Impl() {
 }
 
 void Store::Impl::disconnect() {
-  if (pid != getpid()) database.abandon();
-  database.close();
+  std::lock_guard syncing(sync_mutex);
+  for (Database* connection : {&database, &reader}) {
+    if (pid != getpid()) connection->abandon();
+    connection->close();
+  }
 }
+
+bool Store::Impl::connected() const { return state == State::kReady && pid == getpid(); }
 
 void Store::Impl::refuse(const std::string& why) {
   disconnect();
@@ -62,21 +73,21 @@ void Store::Impl::refuse(const std::string& why) {
   counters.errors++;
 }
 
-bool Store::Impl::ready() {
+bool Store::Impl::ready(int busy_ms) {
   if (pid != getpid()) {
     disconnect();
     pid = getpid();
     if (state == State::kReady) state = State::kUnconnected;
   }
-  if (state == State::kUnconnected) return connect();
+  if (state == State::kUnconnected) return connect(busy_ms);
   return state == State::kReady;
 }
 
 // A damaged or outdated file is set aside and a new one made: hence twice.
-bool Store::Impl::connect() {
+bool Store::Impl::connect(int busy_ms) {
   for (int attempts = 0; attempts < 2; attempts++) {
     try {
-      if (open_once()) return true;
+      if (open_once(busy_ms)) return true;
     } catch (const Fault& fault) {
       if (!is_damage(fault.code)) throw;
       on_fault(fault);
@@ -87,19 +98,27 @@ bool Store::Impl::connect() {
   return false;
 }
 
-bool Store::Impl::open_once() {
+bool Store::Impl::open_once(int busy_ms) {
   disconnect();
+  std::unique_lock looking(gate);
   place = prepare_place(configured);
+  looking.unlock();
   if (!place.why.empty()) {
     refuse(place.why);
     return false;
   }
-  database.open(place.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, options.busy_ms);
-  if (schema_state(database) == SchemaState::kEmpty) {
-    database.run("PRAGMA page_size=" + std::to_string(options.page_size));
-    create_schema(database);
+  SchemaState schema = SchemaState::kDamaged;
+  if (!place.damaged) {
+    database.open(place.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
+    database.patience(busy_ms), database.commit_ms = busy_ms;
+    database.run("PRAGMA synchronous=OFF");  // everybody who reads would wait for a sync: sync() does it between transactions
+    schema = schema_state(database);
+    if (schema == SchemaState::kEmpty) {
+      database.run("PRAGMA page_size=" + std::to_string(options.page_size));
+      create_schema(database);
+      schema = schema_state(database);
+    }
   }
-  const SchemaState schema = schema_state(database);
   if (schema == SchemaState::kNewer || schema == SchemaState::kForeign) {
     refuse(place.path + (schema == SchemaState::kNewer ? " was written by a newer version; it is left alone"
                                                        : " is not a store of ours; it is left alone"));
@@ -112,20 +131,36 @@ bool Store::Impl::open_once() {
       refuse(place.path + " is damaged and could not be set aside");
     return false;
   }
-  // Rollback journal, not WAL: see docs/store.md. FULL: what was acknowledged survives a power cut.
-  database.run("PRAGMA journal_mode=TRUNCATE");
-  database.run("PRAGMA synchronous=FULL");
+  database.run("PRAGMA journal_mode=TRUNCATE");  // a rollback journal, not WAL: see docs/store.md
+  database.run("PRAGMA cache_spill=OFF");        // a transaction keeps readers out only while it commits
   const uint64_t pages = options.max_bytes / 10 * 11 / static_cast<uint64_t>(database.number("PRAGMA page_size")) + 1;
   database.run("PRAGMA max_page_count=" + std::to_string(pages));
   state = State::kReady;
   return true;
 }
 
-// Never throws: memory may be short.
-void Store::Impl::on_fault(const Fault& fault) noexcept {
+// Made when first needed: most that goes through `database` is done by processes that have read before, but not all. It can write, to roll
+// back what a killed process has left; its statements cannot.
+void Store::Impl::open_reader() {
+  if (!reader.is_open()) {
+    reader.open(place.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
+    reader.run("PRAGMA query_only=ON");
+  }
+  reader.patience(reader_stuck ? 0 : options.busy_ms);
+}
+
+void Store::Impl::note(const Fault& fault) noexcept {
   counters.errors++;
   try {
     reason = fault.text;
+  } catch (const std::exception&) {  // memory is short
+  }
+}
+
+// Never throws: memory may be short.
+void Store::Impl::on_fault(const Fault& fault) noexcept {
+  note(fault);
+  try {
     // The file was moved or deleted under us, or cannot be read: look again next time.
     const bool reconnect =
         fault.code == SQLITE_READONLY_DBMOVED || (fault.code & 0xff) == SQLITE_IOERR || (fault.code & 0xff) == SQLITE_CANTOPEN;
@@ -146,12 +181,13 @@ Store::~Store() = default;
 
 bool Store::open(const std::string& path, const Options& options) {
   {
-    std::lock_guard lock(impl_->mutex);
+    std::scoped_lock lock(impl_->mutex, impl_->read_mutex);
     impl_->disconnect();
     impl_->reason.clear();
     impl_->configured = path;
     impl_->options = options;
     impl_->state = path.empty() ? Impl::State::kClosed : Impl::State::kUnconnected;
+    impl_->stuck = impl_->reader_stuck = false;
   }
   return impl_->guarded(false, [] { return true; });
 }
@@ -161,13 +197,25 @@ void Store::close() { open(""); }
 uint64_t Store::errors() const { return impl_->counters.errors; }
 
 std::string Store::path() const {
-  std::lock_guard lock(impl_->mutex);
+  std::lock_guard lock(impl_->read_mutex);
   return impl_->state == Impl::State::kReady ? impl_->place.path : impl_->configured;
 }
 
 std::string Store::why() const {
-  std::lock_guard lock(impl_->mutex);
+  std::lock_guard lock(impl_->read_mutex);
   return impl_->state == Impl::State::kClosed ? "no store is configured" : impl_->reason;
+}
+
+// By SQLite's own handle of the file: to close another one would drop this process's locks (POSIX).
+void Store::sync() {
+  std::unique_lock lock(impl_->mutex);
+  if (!impl_->connected()) return;
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(impl_->database.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  if (file == nullptr || file->pMethods == nullptr) return;
+  std::lock_guard syncing(impl_->sync_mutex);
+  lock.unlock();
+  file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
 }
 
 }  // namespace dalsegno::store

@@ -1,11 +1,11 @@
 // The store: traces and kernels that outlive the process, in one SQLite file. No Python.h here.
 //
 // Contract. Any fault (damaged, foreign, locked, full, read-only, missing, newer) is a miss: functions return false or nothing, count an
-// error, say why() and never throw, crash or wait on others for more than about 100 ms; what saves waits up to a second, without keeping
-// readers out. What a function returns was checked against the SHA-256 stored with it, over the key asked for and the value; damaged rows
-// are deleted. Any thread may call at any time; one Store, or several on one file, in any number of processes. After a fork the child's
-// store works on with a connection of its own. Keys are texts that name everything the value depends on; the store does not look into them.
-// Format: docs/store.md.
+// error, say why() and never throw, crash or wait on others for more than about 50 ms, and that once while the file stays locked; what
+// saves waits up to a second, likewise, without keeping readers out: neither waits for a disk. What a function returns was checked against
+// the SHA-256 stored with it, over the key asked for and the value; damaged rows are deleted. Any thread may call at any time; one Store,
+// or several on one file, in any number of processes. After a fork the child's store works on with a connection of its own. Keys are texts
+// that name everything the value depends on; the store does not look into them. Format: docs/store.md.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -74,6 +74,10 @@ class Store {
 
   bool put_kernel(const std::string& key, const std::string& object, const std::string& description);
   std::optional<std::string> get_kernel(const std::string& key);
+
+  // What was kept survives the process's death as soon as the function that keeps it returns, and a power cut after this, which waits for
+  // the disk and keeps nobody else waiting. Between the two a power cut may cost the whole file: it is then found damaged.
+  void sync();
 
   // Deletes everything in the file.
   bool clear();

@@ -7,6 +7,8 @@
 namespace dalsegno::store {
 namespace {
 
+constexpr size_t kMaxSum = 64;  // bytes of a sum or a link: 32, if it is sound
+
 struct TraceRow {
   Value stored_number;  // as it stands there, to delete the row by
   int64_t number = 0;
@@ -35,8 +37,20 @@ TraceRow read_trace_row(Statement& statement, const std::string& key) {
   return row;
 }
 
+// A blob no larger than that, else NULL: SQLite knows a blob's type and length without reading it.
+std::string bounded(const std::string& column, size_t limit) {
+  return "CASE WHEN typeof(" + column + ") = 'blob' AND length(" + column + ") <= " + std::to_string(limit) + " THEN " + column + " END";
+}
+
+// number, link, data, sum of a function's traces. What is larger than anything we write is not read.
+const std::string& select_traces() {
+  static const std::string sql = "SELECT number, " + bounded("link", kMaxSum) + ", " + bounded("data", kMaxTrace) + ", " +
+                                 bounded("sum", kMaxSum) + " FROM trace_data WHERE function = ?";
+  return sql;
+}
+
 std::vector<TraceRow> read_trace_rows(Database& database, const std::string& key) {
-  Statement statement(database, "SELECT number, link, data, sum FROM trace_data WHERE function = ? ORDER BY number LIMIT ?");
+  Statement statement(database, select_traces() + " ORDER BY number LIMIT ?");
   statement.with(key, int64_t{kMaxTraces});
   std::vector<TraceRow> rows;
   size_t total = 0;
@@ -49,7 +63,7 @@ std::vector<TraceRow> read_trace_rows(Database& database, const std::string& key
 }
 
 std::optional<TraceRow> read_trace_row(Database& database, const std::string& key, int64_t number) {
-  Statement statement(database, "SELECT number, link, data, sum FROM trace_data WHERE function = ? AND number = ?");
+  Statement statement(database, select_traces() + " AND number = ?");
   statement.with(key, number);
   if (!statement.step()) return std::nullopt;
   return read_trace_row(statement, key);
@@ -124,7 +138,7 @@ bool Store::save_trace(const std::string& key, const Trace& trace, const std::st
     if (key.size() > kMaxKey || trace.number >= kMaxTraces || !dalsegno::verify(trace).empty())
       throw Fault(SQLITE_MISUSE, "not a trace to be kept");
     const std::string data = encode_trace(trace);
-    if (data.size() > kMaxBlob) throw Fault(SQLITE_TOOBIG, "the trace is too large");
+    if (data.size() > kMaxTrace) throw Fault(SQLITE_TOOBIG, "the trace is too large");
     Transaction transaction(s.database);
     std::string link;
     if (trace.anchor == AnchorKind::exit) {
@@ -147,27 +161,33 @@ bool Store::save_trace(const std::string& key, const Trace& trace, const std::st
 }
 
 std::vector<Trace> Store::load_traces(const std::string& key) {
+  struct Found {
+    std::vector<Trace> traces;
+    std::vector<Value> bad;  // numbers
+    bool stale = false;      // its last use was noted some time ago
+  };
   Impl& s = *impl_;
-  std::vector<Trace> traces = s.guarded(std::vector<Trace>(), [&] {
-    std::vector<Value> bad, orphans;
-    Loaded loaded = decode_rows(read_trace_rows(s.database, key), &bad);
+  Found found = s.guarded(Found(), [&] {
+    Found found;
+    std::vector<Value> orphans;
+    Loaded loaded = decode_rows(read_trace_rows(s.reader, key), &found.bad);
     prune(&loaded, &orphans);
-    s.counters.damaged += bad.size();
-    bad.insert(bad.end(), orphans.begin(), orphans.end());
-    try {
-      if (!bad.empty()) {
-        Transaction transaction(s.database);
-        for (const Value& number : bad) s.drop_trace(key, number);
-        transaction.commit();
-      }
-      if (!loaded.traces.empty()) s.touch("functions", key);
-    } catch (const Fault& fault) {  // what was loaded is sound all the same
-      s.on_fault(fault);
-    }
-    return std::move(loaded.traces);
+    s.counters.damaged += found.bad.size();
+    found.bad.insert(found.bad.end(), orphans.begin(), orphans.end());
+    found.traces = std::move(loaded.traces);
+    found.stale = !found.traces.empty() && s.is_stale(s.reader, "functions", key);
+    return found;
   });
-  (traces.empty() ? s.counters.misses : s.counters.hits)++;
-  return traces;
+  (found.traces.empty() ? s.counters.misses : s.counters.hits)++;
+  if (found.stale || !found.bad.empty()) {
+    s.sometime([&] {
+      Transaction transaction(s.database);
+      for (const Value& number : found.bad) s.drop_trace(key, number);
+      if (found.stale) s.touch("functions", key);
+      transaction.commit();
+    });
+  }
+  return std::move(found.traces);
 }
 
 bool Store::save_segments(const std::string& key, int32_t trace_number, const std::vector<std::string>& segments) {
@@ -197,34 +217,30 @@ bool Store::put_kernel(const std::string& key, const std::string& object, const 
 }
 
 std::optional<std::string> Store::get_kernel(const std::string& key) {
+  struct Found {
+    std::optional<std::string> object;
+    bool bad = false, stale = false;
+  };
   Impl& s = *impl_;
-  auto object = s.patiently(std::optional<std::string>(), [&]() -> std::optional<std::string> {
-    std::vector<Value> values;
-    std::string sum;
-    {
-      Statement statement(s.database, "SELECT description, object, created, sum FROM kernels WHERE key = ?");
-      statement.with(key);
-      if (!statement.step()) return std::nullopt;
-      values = {key, statement.column(0), statement.column(1), statement.column(2)};
-      if (const std::string* blob = statement.blob(3)) sum = *blob;
-    }
+  Found found = s.patiently(Found(), [&] {
+    Found found;
+    Statement statement(s.database, "SELECT description, " + bounded("object", kMaxBlob) + ", created, " + bounded("sum", kMaxSum) +
+                                        " FROM kernels WHERE key = ?");
+    statement.with(key);
+    if (!statement.step()) return found;
+    std::vector<Value> values = {key, statement.column(0), statement.column(1), statement.column(2)};
+    const std::string* sum = statement.blob(3);
     Blob* object = std::get_if<Blob>(&values[2]);
-    const bool sound = object != nullptr && sum == bytes(row_sum(tables::kernels, values));
-    try {
-      if (sound) {
-        s.touch("kernels", key);
-      } else {
-        s.counters.damaged++;
-        Statement(s.database, "DELETE FROM kernels WHERE key = ?").with(key).run();
-      }
-    } catch (const Fault& fault) {
-      s.on_fault(fault);
-    }
-    if (!sound) return std::nullopt;
-    return std::move(object->bytes);
+    found.bad = object == nullptr || sum == nullptr || *sum != bytes(row_sum(tables::kernels, values));
+    s.counters.damaged += found.bad;
+    found.stale = !found.bad && s.is_stale(s.database, "kernels", key);
+    if (!found.bad) found.object = std::move(object->bytes);
+    return found;
   });
-  (object ? s.counters.hits : s.counters.misses)++;
-  return object;
+  (found.object ? s.counters.hits : s.counters.misses)++;
+  if (found.stale) s.sometime([&] { s.touch("kernels", key); });
+  if (found.bad) s.sometime([&] { Statement(s.database, "DELETE FROM kernels WHERE key = ?").with(key).run(); });
+  return std::move(found.object);
 }
 
 }  // namespace dalsegno::store

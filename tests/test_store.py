@@ -78,7 +78,7 @@ def test_values_of_every_kind(store: Path) -> None:
 def test_queries_only_read(store: Path, sql: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         _core.store_query(sql)
-    assert raw(store, "PRAGMA user_version") == [(1,)]
+    assert raw(store, "PRAGMA user_version") == [(2,)]
     assert not Path("other.db").exists()
 
 

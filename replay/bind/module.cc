@@ -43,6 +43,13 @@ void wait() {
   wait_for_store();
 }
 
+// A path's bytes, as os.fsencode gives them.
+std::string path_of(const py::object& value) {
+  PyObject* bytes = nullptr;
+  if (!PyUnicode_FSConverter(value.ptr(), &bytes)) throw py::error_already_set();
+  return py::reinterpret_steal<py::bytes>(bytes);
+}
+
 // What is still to be kept goes where it was meant to go.
 void switch_store(const std::string& path) {
   if (!store_in_use(path)) wait();
@@ -55,7 +62,7 @@ struct Row {
 };
 const Row kSettings[] = {
     {"disable", [](const py::object& v) { settings().enabled = !v.cast<bool>(); }},
-    {"store", [](const py::object& v) { switch_store(v.cast<std::string>()); }},
+    {"store", [](const py::object& v) { switch_store(path_of(v)); }},
     {"threads", [](const py::object& v) { g_kernels.threads = v.cast<int>(); }},
     {"hot_exit", [](const py::object& v) { settings().hot_exit = v.cast<int>(); }},
     {"max_ops", [](const py::object& v) { settings().max_ops = v.cast<int>(); }},

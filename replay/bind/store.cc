@@ -23,13 +23,23 @@ struct ToPython {
   py::object operator()(const store::Blob& blob) const { return py::bytes(blob.bytes); }
 };
 
+// Of messages: they quote paths and what stands in the file, which may be any bytes.
+py::str told(const std::string& text) {
+  PyObject* object = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+  if (object == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(object);
+}
+
 py::list query(const std::string& sql) {
   store::QueryResult result;
   {
     py::gil_scoped_release released;
     result = process_store().query(sql);
   }
-  if (!result.error.empty()) throw py::value_error(result.error);
+  if (!result.error.empty()) {
+    PyErr_SetObject(PyExc_ValueError, told(result.error).ptr());
+    throw py::error_already_set();
+  }
   py::list rows;
   for (const auto& row : result.rows) {
     py::tuple values(row.size());
@@ -62,7 +72,7 @@ py::dict stats() {
 
 // Asked for by a person, so that a fault is no miss but an error.
 [[noreturn]] void fail() {
-  PyErr_SetString(PyExc_OSError, process_store().why().c_str());
+  PyErr_SetObject(PyExc_OSError, told(process_store().why()).ptr());
   throw py::error_already_set();
 }
 
@@ -105,17 +115,24 @@ void bind_persist(py::module_ m) {
 void bind_store(py::module_& m) {
   m.def(
       "store_open",
-      [](const std::string& path) {
-        return without_gil([&] {
-          use_store(path);
+      [](py::handle path) {
+        PyObject* bytes = nullptr;
+        if (!PyUnicode_FSConverter(path.ptr(), &bytes)) throw py::error_already_set();
+        const std::string file = py::reinterpret_steal<py::bytes>(bytes);
+        without_gil([&] {
+          use_store(file);
           process_store();
         });
       },
       py::arg("path"), "Uses this file from now on (\"\": the default place, \"off\": none).");
   m.def("store_close", [] { without_gil([] { use_store("off"); }); });
-  m.def("store_path", [] { return without_gil([] { return process_store().path(); }); });
+  m.def("store_path", [] {
+    const std::string path = without_gil([] { return process_store().path(); });
+    return to_python(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
+  });
   m.def(
-      "store_why", [] { return without_gil([] { return process_store().why(); }); }, "Why the store's last operation failed, or \"\".");
+      "store_why", [] { return told(without_gil([] { return process_store().why(); })); },
+      "Why the store's last operation failed, or \"\".");
   m.def("store_query", &query, py::arg("sql"), "Rows of one statement that only reads; ValueError with SQLite's message.");
   m.def("store_stats", &stats);
   m.def("store_verify", &verify, "Checks every row's sum and deletes the bad ones.");

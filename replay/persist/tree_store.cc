@@ -42,6 +42,10 @@ class Writer {
       lock.lock();
       jobs_.pop_front();
       changed_.notify_all();
+      if (!jobs_.empty()) continue;
+      lock.unlock();
+      process_store().sync();  // nobody waits for the disk
+      lock.lock();
     }
   }
   std::mutex mutex_;
