@@ -161,6 +161,42 @@ def section(x):
         LOG.append('out')
 """
 
+_WRAPPED = """
+
+def passing(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+    return wrapper
+
+
+@passing
+@passing
+def wrapped(x, y=1, *rest, z=2, **more):
+    return x - y * z + len(rest) + len(more)
+"""
+
+_COLLECTS = """
+
+def collects(*args, **kwargs):
+    kwargs['q'] = len(args)
+    return [*args, len(kwargs)]
+
+
+def hands_on(*args, **kwargs):
+    first = kwargs.pop('a', 0)
+    return collects(first, *args, **kwargs)
+"""
+
+_PART = """
+
+def parted(x, y=1, *, k=2, **more):
+    return x + y * k + len(more)
+
+
+PART = functools.partial(parted, 2, k=3)
+"""
+
 _SMALL_FUNCTIONS = {
     "cached": "@functools.lru_cache\ndef cached(x):\n    LOG.append(x)\n    return x + 1\n",
     "variadic": "def variadic(*args, scale=1, **more):\n    return sum(args) * scale + len(more)\n",
@@ -184,6 +220,9 @@ PARTS: dict[str, str] = {
     "deep": _DEEP,
     "ADDER": _ADDER,
     "section": _SECTION,
+    "wrapped": _WRAPPED,
+    "hands_on": _COLLECTS,
+    "PART": _PART,
     **{name: "\n\n" + text for name, text in _SMALL_FUNCTIONS.items()},
 }
 
@@ -218,6 +257,13 @@ REBINDINGS: tuple[tuple[str, str], ...] = (
     ("def raising(x): return -x", "def raising"),
     ("only.__kwdefaults__ = {'k': 5}", "def only"),
     ("variadic.__code__ = (lambda *args, scale=1, **more: scale).__code__", "def variadic"),
+    ("PART.keywords['k'] = 5", "PART ="),
+    ("PART.keywords['z'] = 5", "PART ="),
+    ("PART.__setstate__((parted, (1, 2), {'k': 1}, None))", "PART ="),
+    ("PART = functools.partial(max, 1)", "PART ="),
+    ("wrapped = passing(lambda *args, **kwargs: len(args) + len(kwargs))", "def wrapped"),
+    ("wrapped.__wrapped__.__wrapped__.__kwdefaults__ = {'z': 7}", "def wrapped"),
+    ("Money.__call__ = lambda self, *more, **named: len(more)", "class Money"),
     ("def len(x): return 2", "len("),
     ("def abs(x): return x", "abs("),
     ("del SCALE", "SCALE"),

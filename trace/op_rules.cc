@@ -76,6 +76,7 @@ constexpr OpRule kRules[] = {
     {K::map_add, kSnapshot},
     {K::dict_update, kSnapshot},
     {K::dict_merge, kSnapshot},
+    {K::dict_values, kObjectSnapshot},
     {K::convert, kSnapshot, 1, 3},
     {K::format, kSnapshot, kAny, kMax, 1, 2},
     {K::unpack, kSnapshot, 0, kMax},

@@ -69,6 +69,7 @@
   X(map_add, 3, 0, "v0[v1] = v2, v0 an exact dict")                                                                                        \
   X(dict_update, 2, 0, "v0.update(v1), {**v1}")                                                                                            \
   X(dict_merge, 2, 0, "keyword arguments **v1 into dict v0; duplicate: leaves")                                                            \
+  X(dict_values, 1, 1, "tuple of the values of exact dict v; other keys than the names in tuple `object`, in this order: leaves")          \
   X(convert, 1, 1, "str, repr or ascii of v; imm 1, 2, 3")                                                                                 \
   X(format, -1, 1, "format(v0[, v1])")                                                                                                     \
   X(unpack, 1, 1, "tuple of exactly imm items of v; exact tuple or list of another length: leaves")                                        \

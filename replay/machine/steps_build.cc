@@ -86,6 +86,26 @@ bool dict_merge(const Step& s, Reg* r) {
   return PyDict_Update(A, B) == 0;
 }
 
+bool same_name(PyObject* key, PyObject* name) {
+  return key == name ||
+         (PyUnicode_CheckExact(key) && PyUnicode_GET_LENGTH(key) == PyUnicode_GET_LENGTH(name) && PyUnicode_Compare(key, name) == 0);
+}
+bool dict_values(const Step& s, Reg* r) {
+  PyObject* names = s.object;
+  if (!PyDict_CheckExact(A) || PyDict_GET_SIZE(A) != PyTuple_GET_SIZE(names)) return false;
+  PyObject* values = PyTuple_New(PyTuple_GET_SIZE(names));
+  Py_ssize_t at = 0, n = 0;
+  PyObject *key, *value;
+  while (values && PyDict_Next(A, &at, &key, &value)) {
+    if (!same_name(key, PyTuple_GET_ITEM(names, n))) {
+      Py_CLEAR(values);
+    } else {
+      PyTuple_SET_ITEM(values, n++, Py_NewRef(value));
+    }
+  }
+  return give(s, r, values);
+}
+
 // UNPACK_SEQUENCE on something that is neither tuple nor list: its messages, too.
 PyObject* unpack_iterable(PyObject* v, int32_t n) {
   PyObject* it = PyObject_GetIter(v);
@@ -192,10 +212,13 @@ struct Row {
 constexpr Row kRows[] = {
 #define ROW(name) \
   { OpKind::name, name }
-    ROW(build_tuple), ROW(build_list),  ROW(build_set),   ROW(build_map),     ROW(build_string),
-    ROW(build_slice), ROW(list_append), ROW(list_extend), ROW(list_to_tuple), ROW(set_add),
-    ROW(set_update),  ROW(map_add),     ROW(dict_update), ROW(dict_merge),    ROW(unpack),
-    ROW(unpack_ex),   ROW(import_name), ROW(import_from), ROW(make_function), ROW(set_function_attribute),
+    ROW(build_tuple), ROW(build_list),    ROW(build_set),
+    ROW(build_map),   ROW(build_string),  ROW(build_slice),
+    ROW(list_append), ROW(list_extend),   ROW(list_to_tuple),
+    ROW(set_add),     ROW(set_update),    ROW(map_add),
+    ROW(dict_update), ROW(dict_merge),    ROW(dict_values),
+    ROW(unpack),      ROW(unpack_ex),     ROW(import_name),
+    ROW(import_from), ROW(make_function), ROW(set_function_attribute),
 #undef ROW
 };
 

@@ -21,6 +21,7 @@ ValueId Recorder::emit(OpKind kind, const std::vector<ValueId>& inputs, EmitArgs
   op.line = pending_ ? pending_->line : 0;
   op.depth = frames_.empty() ? 0 : static_cast<int>(frames_.size()) - 1;
   t.inputs.insert(t.inputs.end(), inputs.begin(), inputs.end());
+  may_change(op);
   t.ops.push_back(op);
   info_.emplace_back();
   auto v = static_cast<ValueId>(t.ops.size()) - 1;
@@ -230,10 +231,12 @@ void Recorder::set_local(int index, ValueId v) {
 // Values that no slot holds any more die here, as in eager.
 void Recorder::release_dead() {
   std::vector<ValueId> dead;
-  for (ValueId v : touched_) {
+  for (size_t i = 0; i < touched_.size(); ++i) {  // grows: what a dead container held
+    const ValueId v = touched_[i];
     if (v < 0 || info_[v].slots != 0 || trace_->data.ops[v].kind == OpKind::constant) continue;
     info_[v].slots = -1;
     dead.push_back(v);
+    no_longer_made(v);
   }
   touched_.clear();
   if (!dead.empty()) emit(OpKind::release, dead, {.flags = kQuiet | kPure, .snapshot = false});

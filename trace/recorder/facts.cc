@@ -12,7 +12,9 @@ namespace dalsegno::recorder {
 namespace {
 
 std::unordered_set<PyTypeObject*> g_plain, g_simple;
-std::unordered_map<PyObject*, CalleeFacts> g_callees;  // keys are immortal in practice: builtins and NumPy's own functions, held
+PyTypeObject* g_partial = nullptr;
+PyObject *g_func_name = nullptr, *g_call_name = nullptr;  // "func", "__call__"
+std::unordered_map<PyObject*, CalleeFacts> g_callees;     // keys are immortal in practice: builtins and NumPy's own functions, held
 
 PyTypeObject* type_of_new(PyObject* object) {  // steals
   PyTypeObject* type = object ? Py_TYPE(object) : nullptr;
@@ -165,13 +167,38 @@ CalleeFacts callee_facts(PyObject* callee) {
   return found == g_callees.end() ? CalleeFacts{} : found->second;
 }
 
+bool is_partial(PyObject* object) { return Py_IS_TYPE(object, g_partial); }
+
+PyObject* partial_function(PyObject* partial) {
+  PyObject* function = PyObject_GetAttr(partial, g_func_name);
+  if (!function) PyErr_Clear();
+  Py_XDECREF(function);  // the partial keeps it
+  return function;
+}
+
+PyObject* class_call(PyTypeObject* type) {
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) || PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL)) return nullptr;
+  PyObject* found = type->tp_call ? _PyType_Lookup(type, g_call_name) : nullptr;
+  return found && PyFunction_Check(found) ? found : nullptr;
+}
+
 bool is_pure_array_attribute(const char* name) {
   static const std::unordered_set<std::string> names = {"shape",  "ndim",    "size", "T",    "dtype", "itemsize",
                                                         "nbytes", "strides", "real", "base", "mT"};
   return names.contains(name);
 }
 
+static bool find_partial() {
+  PyObject* functools = PyImport_ImportModule("functools");
+  g_partial = functools ? reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(functools, "partial")) : nullptr;
+  Py_XDECREF(functools);
+  g_func_name = PyUnicode_InternFromString("func");
+  g_call_name = PyUnicode_InternFromString("__call__");
+  return g_partial && g_func_name && g_call_name;
+}
+
 bool init_facts() {
+  if (!find_partial()) return false;
   fill_types();
   PyObject* builtins = PyImport_ImportModule("builtins");
   PyObject* numpy = PyImport_ImportModule("numpy");

@@ -29,6 +29,11 @@ struct CalleeFacts {
   ArrayFn fn = ArrayFn::none;      // the array function it is
 };
 CalleeFacts callee_facts(PyObject* callee);
+// functools.partial itself, no subclass; what it calls (borrowed).
+bool is_partial(PyObject* object);
+PyObject* partial_function(PyObject* partial);
+// The Python function that calls of the type's instances run, or null (borrowed).
+PyObject* class_call(PyTypeObject* type);
 bool is_pure_array_attribute(const char* name);  // shape, T, dtype ...: reading it does nothing else
 
 // Source path of a plain type.

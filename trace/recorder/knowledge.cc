@@ -1,5 +1,6 @@
 // What is known of values while recording: guards that establish it, and what makes it stale.
 #include <algorithm>
+#include <utility>
 
 #include "hook/lookups.h"
 #include "numpy/dtypes.h"
@@ -114,6 +115,7 @@ void Recorder::unknown_code() {
   forgot_ = true;
   maybe_kept_ = true;
   ++epoch_;
+  for (ValueId v : std::exchange(made_, {})) no_longer_made(v);
 }
 
 void Recorder::rely_on_world() {

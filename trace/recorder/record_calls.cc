@@ -19,10 +19,10 @@ std::string module_of(PyFunctionObject* function) {
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
-// NumPy's and SciPy's Python code is not the user's: it is called, not recorded through. Nor is the import system.
+// NumPy's Python code is not the user's: it is called, not recorded through. Nor is the import system.
 bool foreign(PyFunctionObject* function) {
   std::string module = module_of(function);
-  for (const char* root : {"numpy", "scipy", "importlib", "_frozen_importlib"})
+  for (const char* root : {"numpy", "importlib", "_frozen_importlib"})
     if (module == root || starts_with(module, (std::string(root) + ".").c_str())) return true;
   return false;
 }
@@ -41,52 +41,46 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   size_t args_from = method ? base + 1 : base + 2;
   ValueId callee = frame().stack[callable_at];
   PyObject* live_callee = live(callable_at);
-  std::vector<ValueId> args(frame().stack.begin() + args_from, frame().stack.end());
-  std::vector<PyObject*> live_args;
-  for (size_t i = args_from; i < frame().stack.size(); ++i) live_args.push_back(live(i));
+  Arguments arguments;
+  arguments.values.assign(frame().stack.begin() + args_from, frame().stack.end());
+  for (size_t i = args_from; i < frame().stack.size(); ++i) arguments.live.push_back(live(i));
+  arguments.names = kwnames;
+  if (kwnames) arguments.names_object = keywords_index(kwnames);
   if (!method) {  // the live frame may hold an unbound method and self where the trace holds a bound method
     PyObject *a = live(base), *b = live(base + 1);
     if (a && b) live_callee = nullptr;
   }
   call_.pops = nargs + 2;
-  if (!live_callee) return call_opaque(instr, callee, nullptr, args, kwnames, live_args);
-  if (PyMethod_Check(live_callee) && PyFunction_Check(PyMethod_GET_FUNCTION(live_callee)) && know(callee, live_callee)) {
-    ValueId func = emit(OpKind::method_func, {callee}, {.flags = kQuiet | kPure, .snapshot = false});
-    ValueId self = emit(OpKind::method_self, {callee}, {.flags = kQuiet | kPure, .snapshot = false});
-    std::vector<ValueId> with_self{self};
-    with_self.insert(with_self.end(), args.begin(), args.end());
-    return call_python(instr, func, reinterpret_cast<PyFunctionObject*>(PyMethod_GET_FUNCTION(live_callee)), with_self, kwnames);
-  }
-  if (PyFunction_Check(live_callee)) return call_python(instr, callee, reinterpret_cast<PyFunctionObject*>(live_callee), args, kwnames);
-  call_opaque(instr, callee, live_callee, args, kwnames, live_args);
+  if (!live_callee || !call_through(callee, live_callee, arguments)) call_opaque(callee, live_callee, std::move(arguments));
 }
 
 void Recorder::on_CALL(const Instr& i) { call(i, i.arg, i.kwnames >= 0 ? const_at(i.kwnames) : nullptr); }
 void Recorder::on_CALL_KW(const Instr& i) { call(i, i.arg, live_top()); }
 
-void Recorder::on_CALL_FUNCTION_EX(const Instr& i) {
-  bool has_kwargs = i.arg & 1;
-  int n = has_kwargs ? 2 : 1;
-  ValueId callee = kHas313Calls ? top(n + 1) : top(n);
-  PyObject* live = kHas313Calls ? live_top(n + 1) : live_top(n);
-  bool plain = PyTuple_CheckExact(live_top(n - 1)) && (!has_kwargs || PyDict_CheckExact(live_top()));
-  if (!plain) return not_recorded(i);  // other iterables and mappings: the interpreter's own messages
-  know(top(n - 1), live_top(n - 1));
-  if (has_kwargs) know(top(), live_top());
-  note(Reason::opaque_call, live);
-  ValueId v = has_kwargs ? emit(OpKind::call_ex, {callee, top(1), top()}) : emit(OpKind::call_ex, {callee, top()});
-  for (int j = 0; j < n + 2; ++j) pop();
-  push(v);
-  finisher_ = &Recorder::finish_unknown;
+// What CALL does with a callee that runs a Python function first of all. False: it is called as it is.
+bool Recorder::call_through(ValueId callee, PyObject* live, Arguments arguments) {
+  if (!goes_through(live)) return false;
+  if (PyFunction_Check(live)) return call_python(callee, reinterpret_cast<PyFunctionObject*>(live), arguments);
+  if (PyMethod_Check(live)) return call_method(callee, live, std::move(arguments));
+  return is_partial(live) ? call_partial(callee, live, std::move(arguments)) : call_instance(callee, live, std::move(arguments));
+}
+
+bool Recorder::call_method(ValueId callee, PyObject* live, Arguments arguments) {
+  if (!know(callee, live)) return false;
+  ValueId func = emit(OpKind::method_func, {callee}, {.flags = kQuiet | kPure, .snapshot = false});
+  ValueId self = emit(OpKind::method_self, {callee}, {.flags = kQuiet | kPure, .snapshot = false});
+  arguments.values.insert(arguments.values.begin(), self);
+  arguments.live.insert(arguments.live.begin(), PyMethod_GET_SELF(live));
+  return call_through(func, PyMethod_GET_FUNCTION(live), std::move(arguments));
 }
 
 // ---- Python functions ------------------------------------------------------------------------------------------------------
 
-bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const std::vector<ValueId>& args, PyObject* kwnames,
-                              std::vector<ValueId>* locals) {
+bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const Arguments& arguments, std::vector<ValueId>* locals) {
+  const std::vector<ValueId>& args = arguments.values;
   auto* code = reinterpret_cast<PyCodeObject*>(live->func_code);
-  int nkw = kwnames ? static_cast<int>(PyTuple_GET_SIZE(kwnames)) : 0;
-  int npos = static_cast<int>(args.size()) - nkw;
+  const int npos = static_cast<int>(arguments.positional());
+  const int nkw = static_cast<int>(args.size()) - npos;
   int total = code->co_argcount + code->co_kwonlyargcount;
   bool varargs = code->co_flags & CO_VARARGS, varkw = code->co_flags & CO_VARKEYWORDS;
   if (npos > code->co_argcount && !varargs) return false;
@@ -94,7 +88,7 @@ bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const std::v
   for (int i = 0; i < npos && i < code->co_argcount; ++i) (*locals)[i] = args[i];
   std::vector<ValueId> extra_kw;
   for (int k = 0; k < nkw; ++k) {
-    PyObject* name = PyTuple_GET_ITEM(kwnames, k);
+    PyObject* name = PyTuple_GET_ITEM(arguments.names, k);
     int slot = -1;
     for (int i = code->co_posonlyargcount; i < total && slot < 0; ++i)
       if (PyUnicode_Compare(name, PyTuple_GET_ITEM(code->co_localsplusnames, i)) == 0) slot = i;
@@ -127,23 +121,36 @@ bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const std::v
     if (npos > code->co_argcount) rest.assign(args.begin() + code->co_argcount, args.begin() + npos);
     ValueId tuple = emit(OpKind::build_tuple, rest, {.flags = kQuiet | kPure, .snapshot = false});
     set_type(tuple, &PyTuple_Type);
-    info_[tuple].items = rest;
+    made_of(tuple, rest);
     (*locals)[slot++] = tuple;
   }
   if (varkw) {
     ValueId dict = emit(OpKind::build_map, extra_kw, {.flags = kQuiet | kPure});
     set_type(dict, &PyDict_Type);
+    info_[dict].items = extra_kw;
+    made_of_pairs(dict);
     (*locals)[slot] = dict;
   }
   return true;
 }
 
-void Recorder::call_python(const Instr& instr, ValueId func, PyFunctionObject* live, std::vector<ValueId> args, PyObject* kwnames) {
+// The callees whose frames are recorded through: functions, and what does no more than call one.
+bool Recorder::goes_through(PyObject* live) const {
+  if (!live || static_cast<int>(frames_.size()) >= options_.max_depth) return false;
+  if (PyMethod_Check(live)) return goes_through(PyMethod_GET_FUNCTION(live));
+  if (is_partial(live)) return goes_through(partial_function(live));
+  if (PyFunction_Check(live)) {
+    auto* function = reinterpret_cast<PyFunctionObject*>(live);
+    const int flags = reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags;
+    return !(flags & kNotSimple) && !foreign(function) && function->vectorcall == function_->vectorcall;
+  }
+  PyObject* found = class_call(Py_TYPE(live));
+  return found && goes_through(found);
+}
+
+bool Recorder::call_python(ValueId func, PyFunctionObject* live, const Arguments& arguments) {
   auto* code = reinterpret_cast<PyCodeObject*>(live->func_code);
-  std::vector<PyObject*> unknown_args(args.size(), nullptr);
   auto* object = reinterpret_cast<PyObject*>(live);
-  bool through = !(code->co_flags & kNotSimple) && !foreign(live) && static_cast<int>(frames_.size()) < options_.max_depth;
-  if (!through || live->vectorcall != function_->vectorcall) return call_opaque(instr, func, object, args, kwnames, unknown_args);
   auto& info = codes_[code];
   if (!info) info = std::make_shared<CodeInfo>(code);
   std::string path = info_[func].object ? info_[func].path : "";
@@ -151,18 +158,17 @@ void Recorder::call_python(const Instr& instr, ValueId func, PyFunctionObject* l
   int code_object = object_index(live->func_code, path.empty() ? "" : path + ".code");
   int globals = object_index(live->func_globals, globals_path(live->func_globals));
   emit(OpKind::guard_function, {func}, {.imm = globals, .object = code_object, .flags = kQuiet | kPure});
-  if (code->co_argcount > static_cast<int>(args.size()) - (kwnames ? static_cast<int>(PyTuple_GET_SIZE(kwnames)) : 0)) {
+  if (code->co_argcount > static_cast<int>(arguments.positional())) {
     int defaults = live->func_defaults ? static_cast<int>(PyTuple_GET_SIZE(live->func_defaults)) : 0;
     emit(OpKind::guard_defaults, {func}, {.imm = defaults, .flags = kQuiet | kPure});
   }
   std::vector<ValueId> locals;
-  if (!bind_arguments(func, live, args, kwnames, &locals) || !hook::watch_code(code)) {
-    return call_opaque(instr, func, object, args, kwnames, unknown_args);
-  }
+  if (!bind_arguments(func, live, arguments, &locals) || !hook::watch_code(code)) return false;
   call_.code = code;
   call_.function = func;
   call_.locals = std::move(locals);
   successors_[0] = -2;  // the next event is in the new frame; anything else ends the recording
+  return true;
 }
 
 // np.float32, float, a dtype object: as argument of a NumPy function, data and not code.
@@ -256,9 +262,10 @@ void Recorder::known_result(const OpaqueCall& call, ValueId v) {
   }
 }
 
-void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::vector<ValueId> args, PyObject* kwnames,
-                           std::vector<PyObject*> live_args) {
-  OpaqueCall call{live, live && info_[callee].object ? callee_facts(live) : CalleeFacts{}, std::move(args), std::move(live_args), kwnames};
+void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) {
+  const int positional = static_cast<int>(arguments.positional());
+  OpaqueCall call{live, live && info_[callee].object ? callee_facts(live) : CalleeFacts{}, std::move(arguments.values),
+                  std::move(arguments.live), arguments.names};
   if (call.facts.kind == CalleeKind::refcount) return give_up(Reason::refcount);
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool known = know(call.args[i], call.live_args[i]) || is_constant_dtype(call.args[i], call.live_args[i]);
@@ -271,9 +278,7 @@ void Recorder::call_opaque(const Instr&, ValueId callee, PyObject* live, std::ve
   if (!known && live) note(call.facts.kind == CalleeKind::frame_reader ? Reason::frame_reader : Reason::opaque_call, live);
   std::vector<ValueId> inputs{callee};
   inputs.insert(inputs.end(), call.args.begin(), call.args.end());
-  const int nkw = kwnames ? static_cast<int>(PyTuple_GET_SIZE(kwnames)) : 0;
-  const int positional = static_cast<int>(call.args.size()) - nkw;
-  ValueId v = emit(OpKind::call, inputs, {.imm = positional, .object = kwnames ? keywords_index(kwnames) : -1, .flags = flags});
+  ValueId v = emit(OpKind::call, inputs, {.imm = positional, .object = arguments.names_object, .flags = flags});
   const int pops = call_.pops;
   for (int i = 0; i < pops; ++i) pop();
   push(v);

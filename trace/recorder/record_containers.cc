@@ -1,5 +1,6 @@
 // Containers, strings, unpacking.
 #include <algorithm>
+#include <utility>
 
 #include "trace/recorder/recorder.h"
 
@@ -13,7 +14,11 @@ void Recorder::build(const Instr&, OpKind kind, int count, PyTypeObject* type, u
   for (int i = 0; i < count; ++i) pop();
   push(v);
   set_type(v, type);
-  info_[v].items = items;
+  if (kind == OpKind::build_tuple || kind == OpKind::build_list) {
+    made_of(v, items);
+  } else {
+    info_[v].items = items;
+  }
   if (!(flags & kQuiet)) finisher_ = &Recorder::finish_unknown;
 }
 
@@ -31,6 +36,23 @@ void Recorder::on_BUILD_MAP(const Instr& i) {
   bool simple_keys = true;
   for (int j = 0; j < i.arg; ++j) simple_keys &= know(top(2 * j + 1), live_top(2 * j + 1)) && simple(top(2 * j + 1));
   build(i, OpKind::build_map, 2 * i.arg, &PyDict_Type, simple_keys ? kQuiet | kPure : 0u);
+  made_of_pairs(top());
+}
+
+// A dict just built of pairs: its contents are known if its keys are constant names.
+void Recorder::made_of_pairs(ValueId dict) {
+  const std::vector<ValueId> pairs = std::exchange(info_[dict].items, {});
+  std::vector<PyObject*> keys;
+  std::vector<ValueId> values;
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    PyObject* key = info_[pairs[i]].object;
+    if (!key || !PyUnicode_CheckExact(key)) return;
+    const bool twice = std::find_if(keys.begin(), keys.end(), [&](PyObject* k) { return PyUnicode_Compare(k, key) == 0; }) != keys.end();
+    if (twice) return;
+    keys.push_back(key);
+    values.push_back(pairs[i + 1]);
+  }
+  made_of(dict, std::move(values), std::move(keys));
 }
 
 void Recorder::on_BUILD_CONST_KEY_MAP(const Instr& i) {
@@ -46,6 +68,8 @@ void Recorder::on_BUILD_CONST_KEY_MAP(const Instr& i) {
   for (int j = 0; j < i.arg; ++j) pop();
   push(v);
   set_type(v, &PyDict_Type);
+  info_[v].items = items;
+  made_of_pairs(v);
 }
 
 void Recorder::on_BUILD_STRING(const Instr& i) {
@@ -53,8 +77,14 @@ void Recorder::on_BUILD_STRING(const Instr& i) {
   build(i, OpKind::build_string, i.arg, &PyUnicode_Type, kQuiet | kPure);
 }
 
+// A display (i.arg 1) that may become the arguments of a call, or a comprehension's list.
 void Recorder::on_LIST_APPEND(const Instr& i) {
-  emit(OpKind::list_append, {top(i.arg), top()}, {.flags = kQuiet});
+  const ValueId list = top(i.arg);
+  const bool display = i.arg == 1 && made(list, &PyList_Type);
+  std::vector<ValueId> items = info_[list].items;
+  items.push_back(top());
+  emit(OpKind::list_append, {list, top()}, {.flags = kQuiet});
+  if (display) made_of(list, std::move(items));
   pop();
 }
 
@@ -74,17 +104,25 @@ void Recorder::on_MAP_ADD(const Instr& i) {
 }
 
 void Recorder::on_LIST_EXTEND(const Instr& i) {
-  bool quiet = know(top(), live_top()) && (PyTuple_CheckExact(live_top()) || PyList_CheckExact(live_top()));
-  emit(OpKind::list_extend, {top(i.arg), top()}, {.flags = quiet ? kQuiet : 0u});
+  const ValueId list = top(i.arg), more = top();
+  bool quiet = know(more, live_top()) && (PyTuple_CheckExact(live_top()) || PyList_CheckExact(live_top()));
+  const bool known = made(list, &PyList_Type) && info_[more].made;
+  std::vector<ValueId> items = info_[list].items;
+  items.insert(items.end(), info_[more].items.begin(), info_[more].items.end());
+  emit(OpKind::list_extend, {list, more}, {.flags = quiet ? kQuiet : 0u});
+  if (quiet && known) made_of(list, std::move(items));
   pop();
   if (!quiet) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_LIST_TO_TUPLE(const Instr&) {
-  ValueId v = emit(OpKind::list_to_tuple, {top()}, {.flags = kQuiet | kPure, .snapshot = false});
+  const ValueId list = top();
+  const bool known = made(list, &PyList_Type);
+  ValueId v = emit(OpKind::list_to_tuple, {list}, {.flags = kQuiet | kPure, .snapshot = false});
+  set_type(v, &PyTuple_Type);
+  if (known) made_of(v, info_[list].items);
   pop();
   push(v);
-  set_type(v, &PyTuple_Type);
 }
 
 void Recorder::on_CALL_INTRINSIC_1(const Instr& i) {
@@ -106,14 +144,6 @@ void Recorder::on_DICT_UPDATE(const Instr& i) {
   finisher_ = &Recorder::finish_unknown;
 }
 
-void Recorder::on_DICT_MERGE(const Instr& i) {
-  if (!PyDict_CheckExact(live_top())) return not_recorded(i);  // other mappings: the interpreter's own messages
-  know(top(), live_top());
-  emit(OpKind::dict_merge, {top(i.arg), top()}, {});
-  pop();
-  finisher_ = &Recorder::finish_unknown;
-}
-
 // ---- unpacking -------------------------------------------------------------------------------------------------------------
 
 void Recorder::on_UNPACK_SEQUENCE(const Instr& i) {
@@ -121,10 +151,11 @@ void Recorder::on_UNPACK_SEQUENCE(const Instr& i) {
   PyObject* live = live_top();
   bool plain = know(sequence, live) && (PyTuple_CheckExact(live) || PyList_CheckExact(live));
   const std::vector<ValueId> items = info_[sequence].items;
-  bool items_live = std::all_of(items.begin(), items.end(), [&](ValueId v) { return info_[v].slots > 0 || info_[v].object; });
-  if (plain && PyTuple_CheckExact(live) && static_cast<int>(items.size()) == i.arg && items_live) {
-    pop();  // a tuple built in this trace: its items are known
+  if (made(sequence, &PyTuple_Type) && static_cast<int>(items.size()) == i.arg) {
+    for (ValueId item : items) hold(item, +1);
+    pop();
     for (int j = i.arg - 1; j >= 0; --j) push(items[j]);
+    for (ValueId item : items) hold(item, -1);
     return;
   }
   ValueId tuple = emit(OpKind::unpack, {sequence}, {.imm = i.arg, .flags = plain ? kQuiet | kReads : 0u});

@@ -23,6 +23,7 @@ void Recorder::start_trace(AnchorKind anchor) {
   trace_->data.anchor = anchor;
   info_.clear();
   touched_.clear();
+  made_.clear();
   constants_.clear();
   object_index_.clear();
   name_index_.clear();

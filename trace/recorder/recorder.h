@@ -47,6 +47,9 @@ struct ValueInfo {
   ArrayFacts facts;
   int slots = 0;               // locals and stack slots that hold it
   std::vector<ValueId> items;  // of a tuple or slice built in this trace
+  // A tuple, list or dict built in this trace: `items`, and of a dict `keys`, are all that it holds. They stay held as long as it is.
+  bool made = false;
+  std::vector<PyObject*> keys;  // exact strings; borrowed from LiveTrace::objects
 };
 
 // A frame recorded through.
@@ -142,6 +145,18 @@ class Recorder final : public hook::Watcher {
   void set_local(int index, ValueId v);
   void hold(ValueId v, int change);
   void release_dead();
+  // -- containers whose contents are known (made.cc)
+  void made_of(ValueId container, std::vector<ValueId> items, std::vector<PyObject*> keys = {});
+  void made_of_pairs(ValueId dict);
+  void no_longer_made(ValueId container);
+  void may_change(const Op& op);  // the op may store into its inputs, or keep them
+  bool made(ValueId v, PyTypeObject* type) const { return is(v, type) && info_[v].made; }
+  // What an exact tuple or list holds, as `live` does now: known, or guarded. False: its items are not to be had without the user's code.
+  bool parts(ValueId v, PyObject* live, std::vector<ValueId>* values);
+  // Likewise of an exact dict whose keys are exact strings.
+  bool named_parts(ValueId dict, PyObject* live, std::vector<PyObject*>* keys, std::vector<ValueId>* values);
+  int names_index(PyObject* names);  // of a tuple of strings
+
   Frame& frame() { return frames_.back(); }
   const Frame& frame() const { return frames_.back(); }
   PyObject* live_top(int below = 0) const;  // live value, `below` places under the top as it was before the instruction
@@ -184,9 +199,23 @@ class Recorder final : public hook::Watcher {
   void build(const Instr& instr, OpKind kind, int count, PyTypeObject* type, uint32_t flags);
   void get_item(const Instr& instr);
   void call(const Instr& instr, int nargs, PyObject* kwnames);
-  void call_python(const Instr& instr, ValueId func, PyFunctionObject* live, std::vector<ValueId> args, PyObject* kwnames);
-  void call_opaque(const Instr& instr, ValueId callee, PyObject* live, std::vector<ValueId> args, PyObject* kwnames,
-                   std::vector<PyObject*> live_args);
+  // What a call hands over: positional arguments, then those by keyword.
+  struct Arguments {
+    std::vector<ValueId> values;
+    std::vector<PyObject*> live;  // null where it is not known
+    PyObject* names = nullptr;    // tuple of the keywords, or null; borrowed
+    int names_object = -1;        // its index
+    size_t positional() const { return values.size() - (names ? PyTuple_GET_SIZE(names) : 0); }
+  };
+  bool call_through(ValueId callee, PyObject* live, Arguments arguments);
+  bool call_method(ValueId callee, PyObject* live, Arguments arguments);
+  bool call_instance(ValueId callee, PyObject* live, Arguments arguments);
+  bool call_partial(ValueId callee, PyObject* live, Arguments arguments);
+  bool call_python(ValueId func, PyFunctionObject* live, const Arguments& arguments);
+  bool goes_through(PyObject* live) const;
+  bool wants_parts(ValueId callee, PyObject* live) const;  // of the arguments of a star call
+  bool spread(ValueId positional, PyObject* live, ValueId named, PyObject* live_named, Arguments* out);
+  void call_opaque(ValueId callee, PyObject* live, Arguments arguments);
   // A callee that is called again at replay, and what is known of its arguments.
   struct OpaqueCall {
     PyObject* live;  // the callee, or null
@@ -203,8 +232,7 @@ class Recorder final : public hook::Watcher {
   bool is_constant_astype(const OpaqueCall& call) const;
   void known_result(const OpaqueCall& call, ValueId v);
   int keywords_index(PyObject* kwnames);
-  bool bind_arguments(ValueId func, PyFunctionObject* live, const std::vector<ValueId>& args, PyObject* kwnames,
-                      std::vector<ValueId>* locals);
+  bool bind_arguments(ValueId func, PyFunctionObject* live, const Arguments& arguments, std::vector<ValueId>* locals);
   void load_global(const Instr& instr, bool push_null);
   void get_attr(PyObject* name, bool method);
   bool module_attr(PyObject* name, bool method);
@@ -239,6 +267,7 @@ class Recorder final : public hook::Watcher {
   std::vector<Note> notes_;
   std::vector<ValueInfo> info_;
   std::vector<ValueId> touched_;  // values whose slot count changed in this instruction
+  std::vector<ValueId> made_;     // lists and dicts whose contents are known
   std::unordered_map<PyObject*, ValueId> constants_;
   std::unordered_map<PyObject*, int> object_index_;
   std::unordered_map<std::string, int> name_index_;
