@@ -120,20 +120,21 @@ int dalsegno_has_class_attribute(PyObject* object, const dalsegno_attribute* a, 
   return dict == NULL || (has_only_names(dict) && find_in_dict(dict, a->name) == NULL);
 }
 
-int dalsegno_replace_own_attribute(PyObject* object, const dalsegno_attribute* a, PyObject* value, dalsegno_attribute_cache* cache) {
+PyObject* dalsegno_replace_own_attribute(PyObject* object, const dalsegno_attribute* a, PyObject* value, dalsegno_attribute_cache* cache) {
   PyObject* dict;
-  if (!class_gives(object, a, SET, cache)) return 0;
+  if (!class_gives(object, a, SET, cache)) return NULL;
   PyObject** values = values_of(object, &dict);
   if (LIKELY(values != NULL)) {
     PyObject** place = place_in(values, object, a, cache);
-    if (place == NULL || *place == NULL) return 0;
+    if (place == NULL || *place == NULL) return NULL;
     PyObject* old = *place;
     *place = Py_NewRef(value);
-    Py_DECREF(old);
-    return 1;
+    return old;
   }
-  if (dict == NULL || !has_only_names(dict) || find_in_dict(dict, a->name) == NULL) return 0;
-  if (PyDict_SetItem(dict, a->name, value) == 0) return 1;
+  if (dict == NULL || !has_only_names(dict)) return NULL;
+  PyObject* old = Py_XNewRef(find_in_dict(dict, a->name));
+  if (old == NULL || PyDict_SetItem(dict, a->name, value) == 0) return old;
+  Py_DECREF(old);
   PyErr_Clear();
-  return 0;
+  return NULL;
 }

@@ -27,8 +27,10 @@ typedef struct {
 PyObject* dalsegno_own_attribute(PyObject* object, const dalsegno_attribute* attribute, dalsegno_attribute_cache* cache);
 /* Whether it keeps none, so that it is the class's. 0 also if the class is another, or only user's code could tell. */
 int dalsegno_has_class_attribute(PyObject* object, const dalsegno_attribute* attribute, dalsegno_attribute_cache* cache);
-/* Gives an attribute that it keeps another value. 0: nothing was done, as the class is another, it keeps none, or it cannot be told. */
-int dalsegno_replace_own_attribute(PyObject* object, const dalsegno_attribute* attribute, PyObject* value, dalsegno_attribute_cache* cache);
+/* Gives an attribute that it keeps another value. The old one: a new reference. NULL: nothing was done, as the class is another, it keeps
+   none, or it cannot be told. */
+PyObject* dalsegno_replace_own_attribute(PyObject* object, const dalsegno_attribute* attribute, PyObject* value,
+                                         dalsegno_attribute_cache* cache);
 
 #ifdef __cplusplus
 }

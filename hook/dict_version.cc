@@ -6,9 +6,13 @@
 
 namespace dalsegno::hook {
 
+uint64_t g_folded_changes = 0;
+
 #if DALSEGNO_PY311
 
 bool init_dict_version() { return true; }
+
+void DictVersion::watch(PyObject*) {}
 
 DictVersion::DictVersion(PyObject* dict) : dict_(Py_NewRef(dict)) {
   current_ = &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
@@ -24,6 +28,7 @@ namespace {
 struct Counter {
   uint64_t changes = 0;
   int users = 0;
+  std::unordered_map<PyObject*, int> names;  // and how often each was told; empty: all names count
 };
 
 // Node-based: the address of a Counter stays. Never destroyed, as dicts may still change while the process ends.
@@ -34,9 +39,17 @@ Counters& counters() {
 }
 int g_watcher = -1;  // -1: all eight watchers of the interpreter are taken; the version tag serves instead
 
-int on_change(PyDict_WatchEvent, PyObject* dict, PyObject*, PyObject*) {
+// Names are interned, so that one that is not may equal any of them.
+bool counts(const Counter& counter, PyObject* key) {
+  if (counter.names.empty() || key == nullptr || !PyUnicode_CheckExact(key) || !PyUnicode_CHECK_INTERNED(key)) return true;
+  return counter.names.contains(key);
+}
+
+int on_change(PyDict_WatchEvent, PyObject* dict, PyObject* key, PyObject*) {
   const auto found = counters().find(dict);
-  if (found != counters().end()) ++found->second.changes;
+  if (found == counters().end() || !counts(found->second, key)) return 0;
+  ++found->second.changes;
+  ++g_folded_changes;
   return 0;
 }
 
@@ -63,7 +76,14 @@ bool init_dict_version() {
   if (g_watcher >= 0) return true;
   g_watcher = PyDict_AddWatcher(on_change);
   if (g_watcher < 0) PyErr_Clear();
+  if (g_watcher >= 0) g_folded_changes = 1;
   return true;
+}
+
+void DictVersion::watch(PyObject* name) {
+  if (g_watcher < 0) return;
+  ++counters()[dict_].names[name];
+  names_.push_back(name);
 }
 
 DictVersion::DictVersion(PyObject* dict) : dict_(Py_NewRef(dict)) {
@@ -81,6 +101,10 @@ DictVersion::~DictVersion() {
   if (dict_ == nullptr) return;
   if (g_watcher >= 0) {
     const auto found = counters().find(dict_);
+    if (found != counters().end()) {
+      for (PyObject* name : names_)
+        if (--found->second.names[name] == 0) found->second.names.erase(name);
+    }
     if (found != counters().end() && --found->second.users == 0) {
       counters().erase(found);
       if (PyDict_Unwatch(g_watcher, dict_) < 0) PyErr_Clear();
@@ -92,12 +116,13 @@ DictVersion::~DictVersion() {
 #endif
 
 DictVersion::DictVersion(DictVersion&& other) noexcept
-    : dict_(std::exchange(other.dict_, nullptr)), current_(other.current_), seen_(other.seen_) {}
+    : dict_(std::exchange(other.dict_, nullptr)), current_(other.current_), seen_(other.seen_), names_(std::move(other.names_)) {}
 
 DictVersion& DictVersion::operator=(DictVersion&& other) noexcept {
   std::swap(dict_, other.dict_);
   std::swap(current_, other.current_);
   std::swap(seen_, other.seen_);
+  std::swap(names_, other.names_);
   return *this;
 }
 

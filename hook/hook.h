@@ -5,6 +5,7 @@
 #include <Python.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace dalsegno::hook {
 
@@ -55,6 +56,7 @@ PyObject* const* frame_locals(void* frame_id);
 bool watching();
 // True if this thread is traced, profiled or monitored by others: replay steps aside then (rule 11). A few ns.
 bool thread_observed();
+bool thread_observed(PyThreadState* thread);  // the same of the calling thread, which the caller knows
 // True if another tool has events on this code object alone, which thread_observed() does not see (3.12+).
 bool code_observed(PyCodeObject* code);
 
@@ -105,8 +107,8 @@ class LinkedFrames {
   ~LinkedFrames() { unlink(); }
   LinkedFrames(const LinkedFrames&) = delete;
   // True if somebody still holds a frame object of one of them (as the traceback of an exception raised by a Python function does),
-  // has written to its variables, or set its trace function: the caller must then leave the trace at once, passing the images
-  // (with frame_object set) to resume, so that the kept object becomes the frame of the resumed activation.
+  // has written to its variables, or set its trace function: the images then have frame_object set. It is to be passed on, to the next
+  // LinkedFrames or to resume, so that it becomes the frame of the resumed activation; where `written` is set, the trace must be left.
   bool unlink();
 
  private:
@@ -121,7 +123,11 @@ class LinkedFrames {
 
 // ---- versions of dicts -----------------------------------------------------------------------------------------------------
 
-// Tells cheaply whether a dict may have changed since the last refresh(): version tag (3.11) or dict watcher (3.12+).
+// Counts the changes of all names that were told to some DictVersion (3.12+). Stays 0 where nothing counts them (3.11).
+extern uint64_t g_folded_changes;
+
+// Tells cheaply whether a dict may have changed since the last refresh(): version tag (3.11) or dict watcher (3.12+). With names told to
+// it, a watcher counts changes of those alone.
 // (3.13: an instance's dict is given a table of its own first, as stores past it would not be seen. Contents and order stay.)
 // Holds a reference to the dict. unchanged() is one load and one compare.
 class DictVersion {
@@ -132,13 +138,25 @@ class DictVersion {
   DictVersion& operator=(DictVersion&&) noexcept;
   bool unchanged() const { return *current_ == seen_; }
   void refresh() { seen_ = *current_; }
+  // `name`, interned, is to be watched. Borrowed: it lives as long as this object.
+  void watch(PyObject* name);
   PyObject* dict() const { return dict_; }
 
  private:
   PyObject* dict_;
   const uint64_t* current_;
   uint64_t seen_;
+  std::vector<PyObject*> names_;
 };
+
+// ---- what waits ------------------------------------------------------------------------------------------------------------
+
+// The byte of this thread that is not 0 while something waits for it: a signal, a pending call, a collection, another thread that wants the
+// GIL, an asynchronous exception. CPython looks at it at back edges, at function entries and after calls. Valid while the thread lives.
+const volatile unsigned char* eval_breaker();
+// Does what waits, as the interpreter does there; an asynchronous exception alone is left to the interpreter. False: an exception is set.
+bool handle_pending();
+bool async_exception_waits();
 
 // ---- the rest --------------------------------------------------------------------------------------------------------------
 

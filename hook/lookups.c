@@ -66,3 +66,34 @@ int dalsegno_quiet_lookup(PyObject* container, PyObject* key) {
   }
   return is_dict ? quiet_in_dict(((PyDictObject*)container)->ma_keys, key, hash) : quiet_in_set((PySetObject*)container, key, hash);
 }
+
+/* The index of the entry whose key is `key` itself; -1: there is none, -2: one that may be equal has the same hash. */
+static Py_ssize_t find_itself(PyDictKeysObject* keys, PyObject* key, Py_hash_t hash) {
+  const int unicode = DK_IS_UNICODE(keys);
+  const size_t mask = (size_t)DK_SIZE(keys) - 1;
+  size_t perturb = (size_t)hash, slot = (size_t)hash & mask;
+  for (;;) {
+    const Py_ssize_t index = index_at(keys, slot);
+    if (index == -1) return -1;
+    if (index >= 0) {
+      PyObject* there = unicode ? DK_UNICODE_ENTRIES(keys)[index].me_key : DK_ENTRIES(keys)[index].me_key;
+      if (there == key) return index;
+      if (there != NULL && (unicode ? ((PyASCIIObject*)there)->hash : DK_ENTRIES(keys)[index].me_hash) == hash) return -2;
+    }
+    perturb >>= 5;
+    slot = (slot * 5 + perturb + 1) & mask;
+  }
+}
+
+PyObject* dalsegno_value_at(PyObject* dict, PyObject* key) {
+  const PyDictObject* d = (const PyDictObject*)dict;
+  const Py_hash_t hash = PyObject_Hash(key);
+  Py_ssize_t index = -2;
+  if (hash != -1 && d->ma_values == NULL) index = find_itself(d->ma_keys, key, hash);
+  if (index == -1) return NULL;
+  if (index >= 0)
+    return DK_IS_UNICODE(d->ma_keys) ? DK_UNICODE_ENTRIES(d->ma_keys)[index].me_value : DK_ENTRIES(d->ma_keys)[index].me_value;
+  PyObject* found = PyDict_GetItemWithError(dict, key);
+  if (found == NULL) PyErr_Clear();
+  return found;
+}

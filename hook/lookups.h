@@ -9,6 +9,10 @@ extern "C" {
    dict, set or frozenset compares it with no key of a class written in Python. 0 if it might. Sets no exception. Needs the GIL. */
 int dalsegno_quiet_lookup(PyObject* container, PyObject* key);
 
+/* What an exact dict holds under `key`, of such a type, where that look-up is quiet: borrowed, or NULL. Sets no exception. A few ns where
+   the key itself stands in the dict. Needs the GIL. */
+PyObject* dalsegno_value_at(PyObject* dict, PyObject* key);
+
 #ifdef __cplusplus
 }
 #endif

@@ -131,8 +131,9 @@ bool init_observe() {
   return g_callback != nullptr;
 }
 
-bool thread_observed() {
-  PyThreadState* thread = PyThreadState_Get();
+bool thread_observed() { return thread_observed(PyThreadState_Get()); }
+
+bool thread_observed(PyThreadState* thread) {
   if (thread->c_tracefunc != nullptr || thread->c_profilefunc != nullptr) return true;
   return dalsegno_any_global_event(thread, kUserTools & ~tool_bit(g_tool)) != 0;
 }

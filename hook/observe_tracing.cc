@@ -73,8 +73,9 @@ bool stop_events(PyThreadState* thread) {
 
 bool init_observe() { return true; }
 
-bool thread_observed() {
-  const PyThreadState* thread = PyThreadState_Get();
+bool thread_observed() { return thread_observed(PyThreadState_Get()); }
+
+bool thread_observed(PyThreadState* thread) {
   return thread->c_profilefunc != nullptr || (thread->c_tracefunc != nullptr && thread->c_tracefunc != on_trace);
 }
 

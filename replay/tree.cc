@@ -214,19 +214,20 @@ PyObject* Tree::replay(PyObject* const* params, Outcome* outcome) {
   count(&Work::steps, &Counters::steps);
   count(&Work::guard_failures, &Counters::guard_failures);
   count(&Work::launches, &Counters::kernel_launches);
-  return *outcome == Outcome::kReturned ? result : leave(exit, &state);
+  return *outcome == Outcome::kReturned ? result : leave(exit, &state, keep);
 }
 
-PyObject* Tree::leave(Exit* exit, FrameState* state) {
+// `ran`: the programs the exit belongs to. The tree may have been cleared since: then nothing is to grow there any more.
+PyObject* Tree::leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) {
   ++counters_.exits;
-  bool grow = !state->raised && !exit->closed && !exit->side && settings().record && !recording_ &&
+  bool grow = ran == programs_ && !state->raised && !exit->closed && !exit->side && settings().record && !recording_ &&
               exit->count >= static_cast<uint64_t>(settings().hot_exit) && exit->owner;
   if (grow && static_cast<int>(programs_->size()) >= settings().max_traces) {
     exit->closed = true;
     add_note({Reason::too_many_traces, "", PyUnicode_AsUTF8(function_->func_qualname)});
     grow = false;
   }
-  return grow ? record_exit(exit, state) : state->resume();
+  return grow ? record_exit(exit, state, ran) : state->resume();
 }
 
 // ---- recording -------------------------------------------------------------------------------------------------------------
@@ -269,7 +270,7 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
   return check_full_graph(result);
 }
 
-PyObject* Tree::record_exit(Exit* exit, FrameState* state) {
+PyObject* Tree::record_exit(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) {
   recorder::Recorder recorder(function_, recorder_options());
   if (hook::watch_start(&recorder) != hook::WatchStatus::kOk) return state->resume();
   std::vector<PyFunctionObject*> functions;
@@ -285,7 +286,7 @@ PyObject* Tree::record_exit(Exit* exit, FrameState* state) {
   const int codes = codes_;
   PyObject* result = state->resume(entered, &recorder);
   recording_ = false;
-  install(recorder, exit, codes);
+  if (ran == programs_) install(recorder, exit, codes);
   return check_full_graph(result);
 }
 

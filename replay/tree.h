@@ -50,8 +50,8 @@ class Tree {
   PyObject* timed_call(Pace::Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* replay(PyObject* const* params, Outcome* outcome);
-  PyObject* leave(Exit* exit, FrameState* state);
-  PyObject* record_exit(Exit* exit, FrameState* state);
+  PyObject* leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
+  PyObject* record_exit(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
   recorder::Options recorder_options() const;
   int find_loop(const recorder::AnchorKey& key) const;
   // Takes over what was recorded; the first trace hangs on `exit`. `codes`: codes_ as the recording began.

@@ -120,9 +120,9 @@ void fields(Io& io, T& n) { io.item(n); }
 template <class Io, class T>
 requires std::is_same_v<std::remove_const_t<T>, Op>
 void fields(Io& io, T& op) {
-  auto& [kind, fn, flags, imm, object, object2, name, first_input, n_inputs, snapshot, exit_snapshot, facts, line, depth] = op;
-  io.item(kind), io.item(fn), io.item(flags), io.item(imm), io.item(object), io.item(object2), io.item(name), io.item(first_input);
-  io.item(n_inputs), io.item(snapshot), io.item(exit_snapshot), io.item(facts), io.item(line), io.item(depth);
+  auto& [kind, fn, effects, imm, object, object2, name, first_input, n_inputs, snapshot, exit_snapshot, facts, line, depth, at] = op;
+  io.item(kind), io.item(fn), io.item(effects), io.item(imm), io.item(object), io.item(object2), io.item(name), io.item(first_input);
+  io.item(n_inputs), io.item(snapshot), io.item(exit_snapshot), io.item(facts), io.item(line), io.item(depth), io.item(at);
 }
 
 template <class Io, class T>
@@ -186,7 +186,7 @@ void layout(Io& io, T& trace) {
          where] = trace;
   io.item(number), io.item(anchor), io.item(parent), io.item(parent_op), io.item(parent_exit);
   fields(io, entry);
-  all(io, ops, 14);
+  all(io, ops, 15);
   io.item(n_params);
   all(io, inputs, 1);
   fields(io, snapshots);
@@ -201,7 +201,8 @@ std::string make_format_id() {
   std::string tables = "trace " + std::to_string(kTraceVersion);
   for (int i = 0; i < static_cast<int>(OpKind::kCount); i++) {
     const auto kind = static_cast<OpKind>(i);
-    tables += std::string("\n") + op_name(kind) + " " + std::to_string(op_inputs(kind)) + " " + std::to_string(op_has_result(kind));
+    tables += std::string("\n") + op_name(kind) + " " + std::to_string(op_inputs(kind)) + " " + std::to_string(op_has_result(kind)) + " " +
+              std::to_string(op_effects(kind));
   }
   for (int i = 0; i < static_cast<int>(ArrayFn::kCount); i++) tables += std::string("\n") + array_fn_name(static_cast<ArrayFn>(i));
   for (int i = 0; i < static_cast<int>(DType::kCount); i++) tables += std::string("\n") + dtype_name(static_cast<DType>(i));

@@ -60,7 +60,7 @@ TEST(Codec, WorkedExample) {
   Trace t;
   Op constant, end;
   constant.kind = OpKind::constant;
-  constant.object = 1, constant.flags = kQuiet | kPure, constant.line = 1;
+  constant.object = 1, constant.line = 1;
   end.kind = OpKind::return_;
   end.n_inputs = 1, end.line = 1;
   t.ops = {constant, end};
@@ -69,8 +69,8 @@ TEST(Codec, WorkedExample) {
   ASSERT_EQ(verify(t), "");
   const std::string header = "DSTR" + format_id() + "\n";
   std::string expected("\x00\x00\x01\x01\x00\x00\x02", 7);
-  expected += std::string("\x01\x00\x03\x00\x02\x01\x01\x00\x00\x01\x01\x01\x02\x00", 14);
-  expected += static_cast<char>(OpKind::return_) + std::string("\x00\x00\x00\x01\x01\x01\x00\x02\x01\x01\x01\x02\x00", 13);
+  expected += std::string("\x01\x00\x00\x00\x02\x01\x01\x00\x00\x01\x01\x01\x02\x00\x01", 15);
+  expected += static_cast<char>(OpKind::return_) + std::string("\x00\x00\x00\x01\x01\x01\x00\x02\x01\x01\x01\x02\x00\x01", 14);
   expected += std::string("\x00\x01\x00\x00\x00\x00\x02", 7);
   expected +=
       "\x04self\x0b"

@@ -8,8 +8,7 @@ from typing import Any
 
 from dalsegno._core import machine as machine
 
-QUIET, PURE, READS = 1, 2, 4
-QP = QUIET | PURE
+NONE, WRITES, ARRAY = 0, 32, 2 | 16 | 64  # Effect of trace/op_table.h; without any given, all that the kind may have
 ENTRY, LOOP, EXIT = 0, 1, 2
 ADD, AND, FLOORDIV, LSHIFT, MATMUL, MUL, MOD, OR, POW, RSHIFT, SUB, DIV, XOR = range(13)
 LT, LE, EQ, NE, GT, GE = range(6)
@@ -52,7 +51,7 @@ class TraceBuilder:
         return len(self.data["ops"]) - 1
 
     def const(self, value: object) -> int:
-        return self.op("constant", object=value, flags=QP)
+        return self.op("constant", object=value, effects=NONE)
 
     def frame(
         self,
@@ -85,24 +84,24 @@ class TraceBuilder:
         self.data["entry"] = list(frames)
 
     def type(self, value: int, type_: type, snapshot: int) -> None:
-        self.op("guard_type", value, object=type_, flags=QP, snapshot=snapshot)
+        self.op("guard_type", value, object=type_, effects=NONE, snapshot=snapshot)
 
     def array(self, value: int, dtype: int, rank: int, snapshot: int) -> None:
-        self.op("guard_array", value, facts=(dtype, rank), flags=QP, snapshot=snapshot)
+        self.op("guard_array", value, facts=(dtype, rank), effects=NONE, snapshot=snapshot)
 
     def binary(self, imm: int, a: int, b: int, snapshot: int, **fields: Any) -> int:
-        return self.op("binary", a, b, imm=imm, snapshot=snapshot, **{"flags": QP, **fields})
+        return self.op("binary", a, b, imm=imm, snapshot=snapshot, **{"effects": NONE, **fields})
 
     def array_binary(
         self, imm: int, fn: str, a: int, b: int, snapshot: int, dtype: int = FLOAT64, rank: int = 1
     ) -> int:
-        return self.op("binary", a, b, imm=imm, fn=fn, facts=(dtype, rank), flags=PURE, snapshot=snapshot)
+        return self.op("binary", a, b, imm=imm, fn=fn, facts=(dtype, rank), effects=ARRAY, snapshot=snapshot)
 
     def compare(self, imm: int, a: int, b: int, snapshot: int, **fields: Any) -> int:
-        return self.op("compare", a, b, imm=imm, snapshot=snapshot, **{"flags": QP, **fields})
+        return self.op("compare", a, b, imm=imm, snapshot=snapshot, **{"effects": NONE, **fields})
 
     def release(self, *values: int) -> None:
-        self.op("release", *values, flags=QP)
+        self.op("release", *values, effects=NONE)
 
     def jump(self, number: int, snapshot: int) -> None:
         self.op("jump", imm=number, snapshot=snapshot)

@@ -14,6 +14,7 @@ import pytest
 import numpy as np
 from tests.machine_traces import (
     ADD,
+    ARRAY,
     BOOL,
     DIV,
     EXIT,
@@ -23,10 +24,9 @@ from tests.machine_traces import (
     INT64,
     LT,
     MUL,
-    PURE,
-    QP,
-    QUIET,
+    NONE,
     SUB,
+    WRITES,
     TraceBuilder,
     machine,
     tree,
@@ -117,7 +117,7 @@ def test_a_guard_that_fails_while_ops_wait_still_has_their_values() -> None:
     after = b.snap([x, y, n, v, w], (), 3)
     b.type(n, int, after)
     more = b.compare(GT, n, b.const(3), after)
-    guard = b.op("guard_true", more, flags=QP, snapshot=after)
+    guard = b.op("guard_true", more, effects=NONE, snapshot=after)
     b.release(v, x, y, n)
     b.ret(w)
     made = tree(b)
@@ -134,7 +134,7 @@ def test_a_guard_that_fails_while_ops_wait_still_has_their_values() -> None:
     side = TraceBuilder(number=1, anchor=EXIT, params=6, parent=(0, guard, 0))
     _, *values = side.params
     side.entry(side.frame(values, (), 3, function=side.params[0]))
-    side.ret(side.op("build_list", *values[3:], flags=QP))
+    side.ret(side.op("build_list", *values[3:], effects=NONE))
     made.add(side.data)
     one, two = made.run(0, (x_in, y_in, 2))["value"]
     assert same(one, x_in + y_in)
@@ -148,7 +148,7 @@ def test_writes_come_after_what_reads_them() -> None:
     same_x = b.op("inplace", x, y, imm=MUL, snapshot=b.snap([x, y, v], [x, y], 2))
     b.release(same_x)
     w = b.array_binary(ADD, "add", x, v, b.snap([x, y, v], (), 3))
-    b.op("set_item", x, b.const(0), b.const(99.0), flags=QUIET, snapshot=b.snap([x, y, v, w], (), 4))
+    b.op("set_item", x, b.const(0), b.const(99.0), effects=WRITES, snapshot=b.snap([x, y, v, w], (), 4))
     u = b.array_binary(ADD, "add", x, w, b.snap([x, y, v, w], (), 5))
     b.release(v, w, x, y)
     b.ret(u)
@@ -171,7 +171,7 @@ def test_effects_are_not_repeated_when_a_waiting_op_raises() -> None:
     b.array(x, FLOAT64, 1, start)
     b.array(y, FLOAT64, 1, start)
     v = b.array_binary(ADD, "add", x, y, start)
-    b.op("list_append", log, b.const("done"), flags=QUIET, snapshot=b.snap([x, y, log, v], (), 2))
+    b.op("list_append", log, b.const("done"), effects=WRITES, snapshot=b.snap([x, y, log, v], (), 2))
     b.release(x, y, log)
     b.ret(v)
     made = tree(b)
@@ -189,7 +189,7 @@ def test_missed_alias_is_felt() -> None:
         b, start = guarded()
         x, y = b.params
         v = b.array_binary(ADD, "add", x, y, start)
-        b.op("set_item", x, b.const(0), b.const(99.0), flags=QUIET, snapshot=b.snap([x, y, v], (), 2))
+        b.op("set_item", x, b.const(0), b.const(99.0), effects=WRITES, snapshot=b.snap([x, y, v], (), 2))
         b.release(x, y)
         b.ret(v)
         return b
@@ -209,7 +209,7 @@ def test_dead_ops_still_check_their_shapes() -> None:
     x, y = b.params
     v = b.array_binary(ADD, "add", x, y, start)
     b.release(v)
-    b.op("guard_is_not", x, object=None, flags=QP, snapshot=b.snap([x, y], (), 2))
+    b.op("guard_is_not", x, object=None, effects=NONE, snapshot=b.snap([x, y], (), 2))
     b.ret(x)
     made = tree(b)
     x_in = np.zeros(3)
@@ -326,10 +326,10 @@ def test_functions(name: str, function: Callable[..., Any], inputs: int, result:
     x, y = b.params
     operands = [x, y][:inputs]
     if function is operator.lt:
-        v = b.op("compare", x, y, imm=LT, fn=name, facts=(result, 1), flags=PURE, snapshot=start)
+        v = b.op("compare", x, y, imm=LT, fn=name, facts=(result, 1), effects=ARRAY, snapshot=start)
     else:
         v = b.op(
-            "call", b.const(function), *operands, imm=inputs, fn=name, facts=(result, 1), flags=PURE, snapshot=start
+            "call", b.const(function), *operands, imm=inputs, fn=name, facts=(result, 1), effects=ARRAY, snapshot=start
         )
     b.release(x, y)
     b.ret(v)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.machine_traces import ADD, EXIT, FLOAT64, GT, MUL, QP, QUIET, TraceBuilder, machine, template, tree
+from tests.machine_traces import ADD, EXIT, FLOAT64, GT, MUL, NONE, WRITES, TraceBuilder, machine, template, tree
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def square_then_guard(function: Any = template) -> TraceBuilder:
     b.type(x, float, start)
     y = b.binary(MUL, x, x, start)
     more = b.compare(GT, y, b.const(1.0), start)
-    b.op("guard_true", more, flags=QP, snapshot=b.snap([x, y], (), 5))
+    b.op("guard_true", more, effects=NONE, snapshot=b.snap([x, y], (), 5))
     b.release(x)
     b.ret(y)
     return b
@@ -46,10 +46,10 @@ def test_frames_of_an_exit() -> None:
     b = TraceBuilder(params=2)
     x, y = b.params
     callee = b.const(inner)
-    b.op("enter", callee, x, flags=QP)
+    b.op("enter", callee, x, effects=NONE)
     outer = b.frame([x, y, None], [y], 20, after=22)
     nested = b.frame([x], [None, x], 3, function=callee)
-    b.op("guard_is", x, object=None, flags=QP, snapshot=b.snap_frames(outer, nested))
+    b.op("guard_is", x, object=None, effects=NONE, snapshot=b.snap_frames(outer, nested))
     b.ret(x)
     one, two = object(), object()
     out = tree(b).run(0, (one, two))
@@ -86,7 +86,7 @@ def test_side_trace_takes_over_unboxed_values() -> None:
     side.type(y, float, here)
     z = side.binary(ADD, x, y, here)
     more = side.compare(GT, z, side.const(0.1), here)
-    guard = side.op("guard_true", more, flags=QP, snapshot=side.snap([x, z], (), 8))
+    guard = side.op("guard_true", more, effects=NONE, snapshot=side.snap([x, z], (), 8))
     side.release(y, x)
     side.ret(z)
     made.add(side.data)
@@ -97,7 +97,7 @@ def test_side_trace_takes_over_unboxed_values() -> None:
     assert (out["trace"], out["op"], out["frames"][0]["locals"]) == (1, guard, [0.01, 0.01 + 0.01 * 0.01])
     grandchild = TraceBuilder(number=2, anchor=EXIT, params=2, parent=(1, guard, 0))
     grandchild.entry(grandchild.frame(grandchild.params, (), 8))
-    grandchild.ret(grandchild.op("build_tuple", *grandchild.params, flags=QP))
+    grandchild.ret(grandchild.op("build_tuple", *grandchild.params, effects=NONE))
     made.add(grandchild.data)
     x_object = 0.01
     value = made.run(0, (x_object,))["value"]
@@ -110,7 +110,7 @@ def test_side_trace_of_an_item_that_came_though_exhaustion_was_expected() -> Non
     iterator = b.params[0]
     here = b.snap([], [iterator], 4)
     item = len(b.data["ops"])
-    b.op("iter_next", iterator, imm=0, snapshot=here, exit_snapshot=b.snap([], [iterator, item], 5), flags=QUIET)
+    b.op("iter_next", iterator, imm=0, snapshot=here, exit_snapshot=b.snap([], [iterator, item], 5), effects=WRITES)
     b.ret(iterator)
     made = tree(b)
     assert made.run(0, (iter(()),))["outcome"] == "returned"
@@ -129,7 +129,7 @@ def test_folded_globals() -> None:
     b.fold(namespace, "helper", len)
     b.fold(namespace, "absent")
     new = b.op("call", b.params[0], imm=0, snapshot=b.snap(b.params))
-    b.op("guard_world", flags=QP, snapshot=b.snap(b.params, [new], 7))
+    b.op("guard_world", effects=NONE, snapshot=b.snap(b.params, [new], 7))
     b.ret(new)
     made = tree(b)
     assert made.run(0, (list,))["value"] == []
@@ -192,7 +192,7 @@ def test_the_interpreter_goes_on_after_a_failed_guard() -> None:
     b.op(
         "guard_true",
         more,
-        flags=QP,
+        effects=NONE,
         snapshot=b.snap([x, y], (), offset_of(clamp, "LOAD_FAST", 1 if sys.version_info >= (3, 13) else 2)),
     )
     b.release(x)
@@ -246,14 +246,14 @@ def test_unknown_code_sees_the_frames_of_eager() -> None:
     callee = b.const(inner)
     b.type(value, int, b.snap([value, None]))
     total = b.binary(ADD, value, value, b.snap([value, None]))
-    b.op("enter", callee, total, flags=QP)
+    b.op("enter", callee, total, effects=NONE)
     call = offset_of(outer, "CALL")
     frames = (
         b.frame([value, total], [], call, after=call + 4),
         b.frame([total, None], [], offset_of(inner, "CALL"), function=callee),
     )
     seen = b.op("call", b.const(probe), imm=0, snapshot=b.snap_frames(*frames))
-    b.op("leave_frame", seen, flags=QP)
+    b.op("leave_frame", seen, effects=NONE)
     b.ret(seen)
     names, values = tree(b).run(0, (21,))["value"]
     assert names == ["inner", "outer"]
@@ -287,9 +287,9 @@ def test_planted_faults_are_felt() -> None:
         assert tree(square_then_guard()).run(0, (0.5,))["frames"][0]["locals"] == [0.25, 0.5]
     b = TraceBuilder(params=1)
     x = b.params[0]
-    b.op("guard_is", x, object=None, flags=QP, snapshot=b.snap([x], (), 3))
-    b.op("guard_is", x, object=None, flags=QP, snapshot=b.snap([x], [x], 4))
-    b.op("guard_is", x, object=None, flags=QP, snapshot=b.snap([x], (), 6))
+    b.op("guard_is", x, object=None, effects=NONE, snapshot=b.snap([x], (), 3))
+    b.op("guard_is", x, object=None, effects=NONE, snapshot=b.snap([x], [x], 4))
+    b.op("guard_is", x, object=None, effects=NONE, snapshot=b.snap([x], (), 6))
     b.ret(x)
     assert tree(b).run(0, (5,))["frames"][0]["offset"] == 3
     with planted("wrong_resume_offset"):
@@ -319,12 +319,12 @@ def busy_trace() -> TraceBuilder:
     b.type(x, float, start)
     y = b.binary(MUL, x, x, start)
     thing = b.op("call", f, imm=0, snapshot=start)
-    pair = b.op("build_tuple", thing, y, flags=QP)
+    pair = b.op("build_tuple", thing, y, effects=NONE)
     b.release(f)
-    b.op("guard_is", flag, object=None, flags=QP, snapshot=b.snap([x, None, flag, thing], [y, pair, pair], 9))
+    b.op("guard_is", flag, object=None, effects=NONE, snapshot=b.snap([x, None, flag, thing], [y, pair, pair], 9))
     z = b.binary(ADD, y, x, start)
     b.release(x, thing)
-    b.ret(b.op("build_list", pair, z, flags=QP))
+    b.ret(b.op("build_list", pair, z, effects=NONE))
     return b
 
 
@@ -344,7 +344,7 @@ def test_no_references_are_kept(how: str) -> None:
         _, x_in, flag_in, thing, y, pair = side.params
         side.entry(side.frame([x_in, None, flag_in, thing], [y, pair, pair], 9, function=side.params[0]))
         side.data["entry"][0]["code"] = template.__code__
-        side.ret(side.op("build_tuple", y, thing, flags=QP))
+        side.ret(side.op("build_tuple", y, thing, effects=NONE))
         made.add(side.data)
         assert made.run(0, args)["outcome"] == "returned"
         del out

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.machine_traces import ADD, EQ, EXIT, LOOP, LT, MOD, MUL, QP, QUIET, TraceBuilder, machine, tree
+from tests.machine_traces import ADD, EQ, EXIT, LOOP, LT, MOD, MUL, NONE, WRITES, TraceBuilder, machine, tree
 
 RangeIterator = type(iter(range(0)))
 
@@ -26,7 +26,7 @@ def counting_loop(carry_type: type, operator: int = ADD) -> Any:
     for value, type_ in ((i, int), (n, int), (acc, carry_type)):
         loop.type(value, type_, here)
     more = loop.compare(LT, i, n, here)
-    loop.op("guard_true", more, flags=QP, snapshot=here)
+    loop.op("guard_true", more, effects=NONE, snapshot=here)
     total = loop.binary(operator, acc, i, here)
     loop.release(acc, more)
     after = loop.snap([n, i, total], (), 11)
@@ -96,7 +96,7 @@ def range_loop(items: object, element: type) -> Any:
     here = loop.snap([acc, old], [iterator], 9)
     loop.type(iterator, type(items), here)
     end = loop.snap([acc, old], (), 20)
-    item = loop.op("iter_next", iterator, imm=1, snapshot=here, exit_snapshot=end, flags=QUIET)
+    item = loop.op("iter_next", iterator, imm=1, snapshot=here, exit_snapshot=end, effects=WRITES)
     loop.release(old)
     body = loop.snap([acc, item], [iterator], 12)
     loop.type(acc, element, body)
@@ -156,11 +156,11 @@ def branching() -> Any:
     for value in (i, n, acc):
         loop.type(value, int, here)
     more = loop.compare(LT, i, n, here)
-    loop.op("guard_true", more, flags=QP, snapshot=here)
+    loop.op("guard_true", more, effects=NONE, snapshot=here)
     rest = loop.binary(MOD, i, loop.const(3), here)
     third = loop.compare(EQ, rest, loop.const(0), here)
     loop.release(rest)
-    branch = loop.op("guard_true", third, flags=QP, snapshot=loop.snap([n, i, acc], (), 15))
+    branch = loop.op("guard_true", third, effects=NONE, snapshot=loop.snap([n, i, acc], (), 15))
     total = loop.binary(ADD, acc, i, here)
     loop.release(acc)
     following = loop.binary(ADD, i, loop.const(1), loop.snap([n, i, total], (), 17))
@@ -199,7 +199,7 @@ def test_loop_that_calls() -> None:
     here = loop.snap([i, last], (), 9)
     loop.type(i, int, here)
     more = loop.compare(LT, i, loop.const(50), here)
-    loop.op("guard_true", more, flags=QP, snapshot=here)
+    loop.op("guard_true", more, effects=NONE, snapshot=here)
     new = loop.op("call", loop.const(call), i, last, imm=2, snapshot=here)
     loop.release(last)
     following = loop.binary(ADD, i, loop.const(1), loop.snap([i, new], (), 12))

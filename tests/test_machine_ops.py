@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.machine_traces import ADD, QP, TraceBuilder, tree
+from tests.machine_traces import ADD, NONE, TraceBuilder, tree
 
 
 class Odd:
@@ -63,7 +63,7 @@ def run(kind: str, *operands: Any, flags: int = 0, **fields: Any) -> Any:
     snapshot = b.snap(b.params, (), 3)
     value = b.op(kind, *b.params, snapshot=snapshot, flags=flags, **fields)
     result = kind not in NO_RESULT and not kind.startswith("guard")
-    b.ret(value if result else b.op("build_tuple", *b.params, flags=QP))
+    b.ret(value if result else b.op("build_tuple", *b.params, effects=NONE))
     out = tree(b).run(0, operands)
     if out["outcome"] == "returned":
         return out["value"]
@@ -207,7 +207,7 @@ def test_what_the_interpreter_words_itself_leaves_before_the_instruction(
 
 
 def test_a_pure_quiet_op_that_fails_leaves_without_exception() -> None:
-    assert run("binary", 1, "a", imm=ADD, flags=QP) == ("left",)
+    assert run("binary", 1, "a", imm=ADD, effects=NONE) == ("left",)
 
 
 def test_cells_and_functions() -> None:
@@ -270,10 +270,10 @@ def test_function_guard() -> None:
             b.params[0],
             object=f.__code__,
             imm_object=globals(),
-            flags=QP,
+            effects=NONE,
             snapshot=snapshot,
         )
-        b.op("guard_defaults", b.params[0], imm=len(f.__defaults__), flags=QP, snapshot=snapshot)
+        b.op("guard_defaults", b.params[0], imm=len(f.__defaults__), effects=NONE, snapshot=snapshot)
         b.ret(b.params[0])
         return tree(b).run(0, (function,))["outcome"]
 

@@ -24,9 +24,9 @@ from tests.machine_traces import (
     MOD,
     MUL,
     NE,
+    NONE,
     OR,
     POW,
-    QP,
     RSHIFT,
     SUB,
     XOR,
@@ -112,7 +112,7 @@ def operation(kind: str, imm: int, types: tuple[type, ...]) -> Any:
     snapshot = b.snap(b.params, (), 3)
     for param, type_ in zip(b.params, types, strict=True):
         b.type(param, type_, snapshot)
-    value = b.op(kind, *b.params, imm=imm, snapshot=snapshot, flags=QP)
+    value = b.op(kind, *b.params, imm=imm, snapshot=snapshot, effects=NONE)
     b.release(*b.params)
     b.ret(value)
     return tree(b)
@@ -197,7 +197,7 @@ def test_remainder_may_be_the_operand_itself() -> None:
         b.type(param, int, snapshot)
     total = b.binary(ADD, b.params[0], b.params[0], snapshot)
     rest = b.binary(MOD, total, b.params[1], snapshot)
-    b.ret(b.op("build_tuple", total, rest, b.op("is_", total, rest, flags=QP), flags=QP))
+    b.ret(b.op("build_tuple", total, rest, b.op("is_", total, rest, effects=NONE), effects=NONE))
     for x, y in [(2**40, 2**50), (3, 100), (2**40, 2**40 + 5), (-(2**40), -(2**50))]:
         value = tree(b).run(0, (x, y))["value"]
         eager = x + x
@@ -211,8 +211,8 @@ def test_a_value_is_boxed_once() -> None:
     x = b.params[0]
     b.type(x, float, b.snap([x]))
     y = b.binary(ADD, x, x, b.snap([x]))
-    pair = b.op("build_tuple", y, y, x, flags=QP)
-    b.op("guard_false", b.op("is_", y, x, flags=QP), flags=QP, snapshot=b.snap([x, y], [pair]))
+    pair = b.op("build_tuple", y, y, x, effects=NONE)
+    b.op("guard_false", b.op("is_", y, x, effects=NONE), effects=NONE, snapshot=b.snap([x, y], [pair]))
     b.op("leave", snapshot=b.snap([x, y], [pair]))
     x_object = 1.5
     out = tree(b).run(0, (x_object,))

@@ -84,12 +84,15 @@ std::string inputs_text(const Trace& t, const Op& op) {
   return text;
 }
 
-std::string flags_text(uint32_t flags) {
+std::string effects_text(uint32_t effects) {
+  static constexpr std::pair<Effect, const char*> kWords[] = {
+      {kRunsCode, "runs code"},  {kWarns, "warns"},   {kStoresNames, "stores names"}, {kDropsReferences, "drops"}, {kReadsMemory, "reads"},
+      {kWritesMemory, "writes"}, {kRaises, "raises"},
+  };
+  if (effects == kAnyEffect) return " anything";
   std::string text;
-  if (flags & kQuiet) add(&text, "quiet");
-  if (flags & kPure) add(&text, "pure");
-  if (flags & kReads) add(&text, "reads");
-  if (flags & kKeepsFacts) add(&text, "keeps facts");
+  for (const auto& [effect, word] : kWords)
+    if (effects & effect) add(&text, word);
   return text;
 }
 
@@ -121,7 +124,8 @@ std::string op_line(const Trace& t, int32_t i) {
   if (op.line != 0) add(&line, std::to_string(op.line));
   if (op.snapshot != -1) add(&line, "-> s" + std::to_string(op.snapshot));
   if (op.exit_snapshot != -1) add(&line, "exit -> s" + std::to_string(op.exit_snapshot));
-  line += flags_text(op.flags);
+  if (op.at != -1) add(&line, "at " + std::to_string(op.at));
+  line += effects_text(op.effects);
   return line + "\n";
 }
 

@@ -22,7 +22,8 @@
   X(frame_reader, "a callee that looks at frames (locals, exec, eval, super ...) is called as it is", "")                   \
   X(guard, "a guard failed", "")                                                                                            \
   X(disabled, "switched off", "dalsegno.enable()")                                                                          \
-  X(step_aside, "replay was measured slower than eager", "")
+  X(step_aside, "replay was measured slower than eager", "")                                                                \
+  X(name_changed, "a global function, class or module was replaced by another within the call", "pass it as an argument")
 
 namespace dalsegno {
 enum class Reason : uint8_t {

@@ -135,7 +135,7 @@ class Generator {
     const Snapshot before = goes_on ? changed(b_.trace.snapshot(last_)) : snapshot();
     const int32_t index = b_.add(kind, inputs, i);
     immediates(rule);
-    if ((rule.needs & kSnapshot) || chance(30)) {
+    if ((rule.needs & kSnapshot) || op_effects(kind) != kNoEffect || chance(30)) {
       if (goes_on) b_.like = last_;
       b_.last().snapshot = last_ = b_.snapshot(before);
     }
@@ -149,7 +149,8 @@ class Generator {
     if ((rule.needs & kObject2) || chance(20)) op.object2 = object();
     if ((rule.needs & kName) || chance(20)) op.name = name();
     if ((rule.needs & kFacts) || chance(20)) op.facts = facts();
-    op.flags = static_cast<uint32_t>(pick(0, 15));
+    op.effects = op_effects(op.kind) & static_cast<uint32_t>(pick(0, 127));
+    op.at = pick(-1, 100);
     op.line = pick(0, 10000);
     op.depth = pick(0, 3);
     if (!op_has_result(op.kind) || op.facts < 0) return;
@@ -197,7 +198,7 @@ Trace small_trace() {
   b.add(OpKind::binary, {0, 1}, static_cast<int32_t>(BinaryOp::multiply));  // v4
   b.last().fn = ArrayFn::multiply;
   b.last().facts = 0;
-  b.last().flags = kQuiet | kPure;
+  b.last().effects = kArrayEffects;
   leaves(0, 2);
   b.add(OpKind::constant);  // v5
   b.last().object = 1;

@@ -10,17 +10,18 @@ struct Row {
   const char* name;
   int8_t inputs;
   bool result;
+  uint32_t effects;
 };
 
 constexpr std::array kRows = {
-#define X(name, inputs, result, note) Row{#name, inputs, result != 0},
+#define X(name, inputs, result, effects, note) Row{#name, inputs, result != 0, effects},
     DALSEGNO_OPS(X)
 #undef X
 };
 static_assert(kRows.size() == static_cast<size_t>(OpKind::kCount));
 
 const Row& row(OpKind kind) {
-  static constexpr Row kUnknown{"unknown", 0, false};
+  static constexpr Row kUnknown{"unknown", 0, false, kNoEffect};
   const auto i = static_cast<size_t>(kind);
   return i < kRows.size() ? kRows[i] : kUnknown;
 }
@@ -31,5 +32,6 @@ const Row& row(OpKind kind) {
 const char* op_name(OpKind kind) { return row(kind).name; }
 int op_inputs(OpKind kind) { return row(kind).inputs; }
 bool op_has_result(OpKind kind) { return row(kind).result; }
+uint32_t op_effects(OpKind kind) { return row(kind).effects; }
 
 }  // namespace dalsegno

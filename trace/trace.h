@@ -13,7 +13,7 @@
 namespace dalsegno {
 
 enum class OpKind : uint8_t {
-#define X(name, inputs, result, note) name,
+#define X(name, inputs, result, effects, note) name,
   DALSEGNO_OPS(X)
 #undef X
       kCount
@@ -44,28 +44,22 @@ struct ArrayFacts {
   bool operator==(const ArrayFacts&) const = default;
 };
 
-enum OpFlags : uint32_t {
-  kQuiet = 1,       // with its guards, runs no code of the user's, sees no frame, warns nothing: needs no linked frames
-  kPure = 2,        // has no effect: may be left out, repeated, or done while array ops wait
-  kReads = 4,       // reads memory of arrays, but changes nothing
-  kKeepsFacts = 8,  // not quiet, as it may warn or raise, but what was known of values before it holds after it too
-};
-
 struct Op {
   OpKind kind = OpKind::constant;
-  ArrayFn fn = ArrayFn::none;  // a pure array op with this known meaning (then `facts` is its result), else none
-  uint32_t flags = 0;
+  ArrayFn fn = ArrayFn::none;    // a pure array op with this known meaning (then `facts` is its result), else none
+  uint32_t effects = kNoEffect;  // Effect: what of its kind's it may have
   int32_t imm = 0;
   int32_t object = -1;  // index into Trace::objects
   int32_t object2 = -1;
   int32_t name = -1;        // index into Trace::names
   int32_t first_input = 0;  // into Trace::inputs
   int32_t n_inputs = 0;
-  int32_t snapshot = -1;       // state before the instruction, or -1
+  int32_t snapshot = -1;       // state before the instruction, or -1; of guards of branches, guard_world, release, jump: behind it
   int32_t exit_snapshot = -1;  // iter_next only
   int32_t facts = -1;          // index into Trace::facts: the value's (array op) or the guarded ones (guard_array)
   int32_t line = 0;            // source line, for people
   int32_t depth = 0;           // frames recorded through around it, for people
+  int32_t at = -1;  // guard_world, release, jump: the instruction that frames stand at meanwhile (code units), or -1: as in snapshot
   bool operator==(const Op&) const = default;
 };
 
@@ -113,6 +107,8 @@ struct Trace {
 const char* op_name(OpKind kind);
 int op_inputs(OpKind kind);
 bool op_has_result(OpKind kind);
+// The most that an op of this kind may do.
+uint32_t op_effects(OpKind kind);
 
 // Checks that a trace is well formed: inputs defined before use, counts, indices in range, snapshots where needed, one end, at
 // the end. Returns "" or what is wrong. Traces read from a store are checked before use.

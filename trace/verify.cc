@@ -166,10 +166,15 @@ class Verifier {
                     absent_or_in_range(op.name, t_.names.size()) && absent_or_in_range(op.facts, t_.facts.size()) &&
                     absent_or_in_range(op.snapshot, t_.snapshots.size()) && absent_or_in_range(op.exit_snapshot, t_.snapshots.size());
     if (!ok) return fail_op(i, "index out of range");
-    if (op.flags > (kQuiet | kPure | kReads | kKeepsFacts)) return fail_op(i, "unknown flags");
+    if ((op.effects & ~op_effects(op.kind)) != 0) return fail_op(i, "effects that no op of its kind has");
+    if (needs_snapshot(op.effects) && op.snapshot < 0) return fail_op(i, "no snapshot though it may run code");
     if (op.depth < 0) return fail_op(i, "negative depth");
+    if (op.at < -1) return fail_op(i, "negative place");
     return true;
   }
+
+  // Frames are shown as they are in the snapshot, and it is left by it.
+  static bool needs_snapshot(uint32_t effects) { return shows_frames(effects) || (effects & kDropsReferences) != 0; }
 
   bool immediates(int32_t i) {
     const Op& op = t_.ops[i];

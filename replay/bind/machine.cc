@@ -75,7 +75,7 @@ class Builder {
     op.kind = kind_by_name(d["kind"].cast<std::string>());
     if (op.kind == OpKind::param) t.n_params++;
     if (d.contains("fn")) op.fn = array_fn_by_name(d["fn"].cast<std::string>().c_str());
-    op.flags = static_cast<uint32_t>(get(d, "flags", 0));
+    op.effects = static_cast<uint32_t>(get(d, "effects", static_cast<int>(op_effects(op.kind))));
     op.imm = d.contains("imm_object") ? object(d["imm_object"]) : get(d, "imm", 0);
     op.object = object_at(d, "object");
     op.object2 = object_at(d, "object2");
@@ -86,6 +86,7 @@ class Builder {
     op.n_inputs = static_cast<int>(t.inputs.size()) - op.first_input;
     op.snapshot = get(d, "snapshot", -1);
     op.exit_snapshot = get(d, "exit_snapshot", -1);
+    op.at = get(d, "at", -1);
     if (d.contains("facts")) {
       auto f = d["facts"].cast<std::pair<int, int>>();
       op.facts = static_cast<int>(t.facts.size());

@@ -87,7 +87,7 @@ void Lowering::learn_array(const Op& o, ValueId i) {
 }
 
 bool Lowering::waits(const Op& o, ValueId i) {
-  if (o.fn == ArrayFn::none || !(o.flags & kPure) || o.facts < 0 || o.snapshot < 0 || t().facts[o.facts].rank < 1) return false;
+  if (o.fn == ArrayFn::none || (o.effects & kWritesMemory) || o.facts < 0 || o.snapshot < 0 || t().facts[o.facts].rank < 1) return false;
   std::vector<ValueId> operands;
   if (!use_kernels || !array_operands(o, &operands) || !supported(o, operands)) return false;
   Step s = python_step(o, i);
@@ -121,8 +121,8 @@ bool Lowering::must_flush(const Op& o, ValueId i) const {
   }
   for (int32_t k = 0; k < o.n_inputs; ++k)
     if (values_[in(o)[k]].pending) return o.kind != OpKind::guard_array || !(t().facts[values_[in(o)[k]].facts] == t().facts[o.facts]);
-  if (op_inputs(o.kind) >= 0 && !op_has_result(o.kind) && (o.flags & kPure)) return false;  // guards
-  if (form(i).mode == Mode::kTyped || form(i).mode == Mode::kAlias || pure(o)) return false;
+  if (op_inputs(o.kind) >= 0 && !op_has_result(o.kind) && is_pure(o.effects)) return false;  // guards
+  if (form(i).mode == Mode::kTyped || form(i).mode == Mode::kAlias || is_pure(o.effects)) return false;
   return fault != "missed_alias";
 }
 
@@ -187,6 +187,7 @@ void Lowering::flush(ValueId because) {
   version_++;
   Step s;
   s.fn = step_segment;
+  s.link = op(ops[0]).snapshot;
   s.exit = plan(ops[0], 0);
   s.imm = static_cast<int32_t>(p_->groups.size());
   push(s);
@@ -207,9 +208,9 @@ void Lowering::flush(ValueId because) {
     group.runner = static_cast<int32_t>(p_->runners.size());
     p_->runners.push_back(std::move(runner));
   }
-  group.after = plan(because, 0);
+  if (!leads_elsewhere(op(because).kind)) group.after = plan(because, 0);
   p_->groups.push_back(std::move(group));
-  release(released);
+  release(released, because);
 }
 
 }  // namespace dalsegno::replay

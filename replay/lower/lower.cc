@@ -112,7 +112,7 @@ void Lowering::place_param(ValueId v) {
 void Lowering::place_constant(ValueId v) {
   PyObject* o = object(op(v).object);
   Value& value = values_[v];
-  value.type = reinterpret_cast<PyObject*>(Py_TYPE(o));
+  if (!PyModule_Check(o)) value.type = reinterpret_cast<PyObject*>(Py_TYPE(o));  // a module may be given another class
   loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, false, -1};
   Reg reg;
   reg.o = o;
@@ -128,7 +128,10 @@ void Lowering::make_worlds() {
     auto it = std::find_if(p_->worlds.begin(), p_->worlds.end(), [&](const World& w) { return w.version.dict() == dict; });
     if (it == p_->worlds.end()) it = p_->worlds.insert(it, World{hook::DictVersion(dict), false, {}});
     it->names.emplace_back(p_->live->names[f.name], object(f.value));
+    it->version.watch(p_->live->names[f.name]);
   }
+  for (PyObject* o : p_->live->objects)
+    if (PyCode_Check(o)) p_->codes.push_back(reinterpret_cast<PyCodeObject*>(o));
 }
 
 // Indices become pointers once nothing moves any more.

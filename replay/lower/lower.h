@@ -80,11 +80,9 @@ class Lowering {
   bool appends_to_string(const Op& op, ValueId i) const;
   int32_t plan(ValueId i, int32_t which);
   int32_t exit_record(ValueId i, int32_t which);
-  void release(const std::vector<ValueId>& values);
+  void release(const std::vector<ValueId>& values, ValueId as);
   const std::vector<int32_t>& list(std::vector<int32_t> regs);
-  bool quiet(const Op& op) const { return (op.flags & kQuiet) != 0; }
-  bool forgets(const Op& op) const { return !quiet(op) && !(op.flags & kKeepsFacts) && op.fn == ArrayFn::none; }
-  bool pure(const Op& op) const { return (op.flags & kQuiet) && (op.flags & kPure); }
+  void done(const Op& op);  // what is known after it has been emitted
 
   // -- groups.cc
   bool waits(const Op& op, ValueId i);  // an array op that may wait: it is put with the others
@@ -97,6 +95,10 @@ class Lowering {
   void learn_array(const Op& op, ValueId i);
   SegmentSpec spec_of(const std::vector<ValueId>& ops, Group* group);
   void find_dead(Group* group) const;
+  // A branch's guard: its snapshot is the other way, not what stands before it.
+  static bool leads_elsewhere(OpKind kind) {
+    return kind == OpKind::guard_true || kind == OpKind::guard_false || kind == OpKind::guard_is || kind == OpKind::guard_is_not;
+  }
 
   std::unique_ptr<ProgramImpl> p_;
   Exit* parent_;

@@ -45,8 +45,9 @@ Step Lowering::base(const Op& o, ValueId i) {
   Step s;
   s.exit = plan(i, 0);
   s.imm = o.imm;
-  s.pure = pure(o);
-  s.link = quiet(o) ? -1 : o.snapshot;
+  s.pure = is_pure(o.effects);
+  s.linked = shows_frames(o.effects);
+  s.link = s.linked || (o.effects & kDropsReferences) ? o.snapshot : -1;
   s.object = object(o.object);
   s.object2 = object(o.object2);
   s.name = o.name < 0 ? nullptr : p_->live->names[o.name];
@@ -92,24 +93,34 @@ int32_t Lowering::raw(ValueId v, Rep rep, const Op&, ValueId) {
   return value.as_float;
 }
 
-// After code nothing is known of: arrays may have another shape, objects of the user's classes another class.
+// Objects of the user's classes may be given another class, and so may modules.
+static bool may_change_class(PyObject* type) {
+  return type == reinterpret_cast<PyObject*>(&PyModule_Type) ||
+         (type && PyType_HasFeature(reinterpret_cast<PyTypeObject*>(type), Py_TPFLAGS_HEAPTYPE));
+}
+
+// After code nothing is known of: arrays may have another shape, objects another class.
 void Lowering::forget_facts() {
   for (ValueId v : learned_) {
-    Value& value = values_[v];
-    value.facts = -1;
-    if (value.type && PyType_HasFeature(reinterpret_cast<PyTypeObject*>(value.type), Py_TPFLAGS_HEAPTYPE) && !is_constant(v))
-      value.type = nullptr;
+    values_[v].facts = -1;
+    if (may_change_class(values_[v].type)) values_[v].type = nullptr;
   }
   learned_.clear();
-  world_proven_ = false;
+}
+
+void Lowering::done(const Op& o) {
+  if (o.effects & kRunsCode) forget_facts();
+  if (disturbs(o.effects) && o.kind != OpKind::release) world_proven_ = false;  // (release looks for itself)
 }
 
 // ---- python ops ----------------------------------------------------------------------------------------------------------------
 
 // Nothing but one stack slot held v, and op i takes it from there.
 bool Lowering::dies_at(ValueId v, ValueId i) const {
-  if (static_cast<size_t>(i) + 1 >= t().ops.size() || op(i + 1).kind != OpKind::release) return false;
-  const Op& next = op(i + 1);
+  size_t behind = static_cast<size_t>(i) + 1;
+  if (behind < t().ops.size() && t().ops[behind].kind == OpKind::guard_world) ++behind;
+  if (behind >= t().ops.size() || t().ops[behind].kind != OpKind::release) return false;
+  const Op& next = t().ops[behind];
   return std::find(in(next), in(next) + next.n_inputs, v) != in(next) + next.n_inputs;
 }
 
@@ -128,9 +139,10 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   for (int32_t k = 0; k < o.n_inputs; ++k) regs.push_back(boxed(in(o)[k], o, i));
   Step s = base(o, i);
   s.exec = exec_of(o.kind);
-  s.fn = s.link >= 0 ? step_exec_linked : step_exec;
-  if (s.link >= 0 && o.kind == OpKind::get_attr) s.fn = step_get_attr;
-  if (s.link >= 0 && o.kind == OpKind::set_attr) s.fn = step_set_attr;
+  s.fn = s.linked ? step_exec_linked : step_exec;
+  if (StepFn replacing = step_exec_replacing(o.kind); replacing && !s.linked) s.fn = replacing;
+  if (s.linked && o.kind == OpKind::get_attr) s.fn = step_get_attr;
+  if (s.linked && o.kind == OpKind::set_attr) s.fn = step_set_attr;
   if (takes_list(o.kind)) {
     s.n = o.n_inputs;
     s.list = list(std::move(regs)).data();
@@ -150,7 +162,6 @@ Step Lowering::python_step(const Op& o, ValueId i) {
 void Lowering::emit_python(const Op& o, ValueId i) {
   push(python_step(o, i));
   if (op_has_result(o.kind)) defined(i);
-  if (forgets(o)) forget_facts();
   learn_array(o, i);
 }
 
@@ -241,7 +252,6 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
   s.c = loc(index).obj;
   push(s);
   defined(i);
-  if (forgets(o)) forget_facts();
 }
 
 void Lowering::emit_set_item(const Op& o, ValueId i) {
@@ -257,7 +267,6 @@ void Lowering::emit_set_item(const Op& o, ValueId i) {
   s.c = loc(index).obj;
   s.other = item;
   push(s);
-  if (forgets(o)) forget_facts();
 }
 
 // The item of a range is wanted unboxed: its object register stays null until it is boxed.
@@ -276,7 +285,6 @@ void Lowering::emit_iter_next(const Op& o, ValueId i) {
   }
   push(s);
   if (o.imm == 1) defined(i);
-  if (forgets(o)) forget_facts();
 }
 
 // ---- guards --------------------------------------------------------------------------------------------------------------------
@@ -347,13 +355,17 @@ void Lowering::emit_guard_truth(const Op& o, ValueId i) {
 
 void Lowering::emit_guard_world(const Op& o, ValueId i) {
   if (world_proven_) return;
-  emit_guard(o, i);
+  Step s = base(o, i);
+  s.fn = step_guard_world;
+  s.link = o.snapshot;
+  push(s);
   world_proven_ = true;
 }
 
 // ---- lifetimes and ends --------------------------------------------------------------------------------------------------------
 
-void Lowering::release(const std::vector<ValueId>& values) {
+// `as`: the op that says where, and what can be seen meanwhile.
+void Lowering::release(const std::vector<ValueId>& values, ValueId as) {
   std::vector<int32_t> regs;
   for (ValueId v : values) {
     const Loc& l = loc(v);
@@ -364,8 +376,11 @@ void Lowering::release(const std::vector<ValueId>& values) {
   }
   if (regs.empty()) return;
   version_++;
+  const Op& o = op(as);
+  const bool quick = o.kind == OpKind::release && !(o.effects & kDropsReferences);
   Step s;
-  s.fn = regs.size() == 1 ? step_release_one : step_release;
+  if (!quick && !leads_elsewhere(o.kind)) s = base(o, as), s.link = o.snapshot;
+  s.fn = quick && regs.size() == 1 ? step_release_one : quick ? step_release : step_release_shown;
   s.a = regs[0];
   s.n = static_cast<int32_t>(regs.size());
   s.list = list(std::move(regs)).data();
@@ -373,9 +388,9 @@ void Lowering::release(const std::vector<ValueId>& values) {
 }
 
 // While array ops wait, everything their snapshots name is kept.
-void Lowering::emit_release(const Op& o, ValueId) {
+void Lowering::emit_release(const Op& o, ValueId i) {
   std::vector<ValueId> values(in(o), in(o) + o.n_inputs);
-  if (waiting_.empty()) return release(values);
+  if (waiting_.empty()) return release(values, i);
   deferred_.insert(deferred_.end(), values.begin(), values.end());
 }
 
@@ -463,6 +478,7 @@ void Lowering::emit_all() {
     if (waits(o, i)) continue;
     if (must_flush(o, i)) flush(i);
     (this->*emit_of(o.kind))(o, i);
+    done(o);
   }
 }
 

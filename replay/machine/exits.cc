@@ -54,14 +54,6 @@ PyObject* object_of(const Loc& loc, const Reg* r) {
   return box(loc.rep, r[loc.raw]);
 }
 
-void drop(const std::vector<int32_t>& regs, Reg* r) {
-  for (int32_t reg : regs) {
-    PyObject* o = r[reg].o;
-    r[reg].o = nullptr;
-    Py_XDECREF(o);
-  }
-}
-
 const Snapshot& ProgramImpl::snapshot(int32_t i, Snapshot& room) {
   constexpr size_t kMostSlots = 1 << 18;
   if (built.empty()) built.resize(data().snapshots.size());
@@ -159,7 +151,8 @@ void attach_shown(Machine& m, size_t i, int32_t snapshot, hook::FrameImage* imag
   wins->push_back(std::move(win));
 }
 
-void build_frames(Machine& m, const ExitPlan& plan, FrameState& state) {
+// Where an exception is to be thrown in behind an instruction, the frame stands at that.
+void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool raised) {
   ProgramImpl& p = *m.program;
   Snapshot room;
   const Snapshot& snapshot = p.snapshot(plan.snapshot, room);
@@ -184,16 +177,19 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state) {
     image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
     attach_shown(m, i, plan.snapshot, &image, &state.wins);
   }
+  if (const int32_t at = p.data().ops[plan.op].at; raised && at >= 0) state.images.back().offset = at;
   forget_shown(m, 0);
   if (fault == "wrong_snapshot_slot") swap_two_locals(state);
   if (fault == "wrong_resume_offset") move_offset(p.data(), plan, state);
 }
 
-const Step* to_interpreter(Machine& m, const ExitPlan& plan, PyObject* raised) {
+enum class Why : uint8_t { kGuard, kDisturbed, kRaised };
+
+const Step* to_interpreter(Machine& m, const ExitPlan& plan, Why why, PyObject* raised = nullptr) {
   Exit& exit = m.program->exit_records[plan.exit];
   counters.exits++;
-  if (!raised && !m.written) exit.count++;  // a side trace would not be taken then either
-  build_frames(m, plan, *m.state);
+  if (why == Why::kGuard) exit.count++;  // else a side trace would not be taken either
+  build_frames(m, plan, *m.state, raised != nullptr);
   m.state->raised = raised;
   *m.exit = &exit;
   m.outcome = Outcome::kLeft;
@@ -229,7 +225,7 @@ const Step* to_side(Machine& m, ExitPlan& plan, ProgramImpl& side) {
   return side.steps.data();
 }
 
-const Step* leave_by(Machine& m, ExitPlan& plan) {
+const Step* leave_by(Machine& m, ExitPlan& plan, Why why) {
   count_steps(static_cast<uint64_t>(plan.at));
   if (!plan.pending.empty()) {
     const Step* next;
@@ -237,51 +233,36 @@ const Step* leave_by(Machine& m, ExitPlan& plan) {
   }
   Exit& exit = m.program->exit_records[plan.exit];
   auto* side = static_cast<ProgramImpl*>(exit.side);
-  if (side && !m.written && side->world_holds()) return to_side(m, plan, *side);
-  if (plan.pending.empty()) return to_interpreter(m, plan, nullptr);
+  if (why == Why::kGuard && !undisturbed(m)) why = Why::kDisturbed;
+  if (side && why == Why::kGuard && side->world_holds()) return to_side(m, plan, *side);
+  if (plan.pending.empty()) return to_interpreter(m, plan, why);
   ExitPlan done;
   done.exit = plan.exit;
   done.op = plan.op;
   done.snapshot = plan.snapshot;
   done.live = plan.live;
   for (int32_t op : plan.pending) done.live.push_back(m.program->locs[op].obj);
-  return to_interpreter(m, done, nullptr);
+  return to_interpreter(m, done, why);
 }
 
 }  // namespace
 
 const Step* fail_by(Machine& m, ExitPlan& plan, bool pure) {
   if (pure) PyErr_Clear();
-  if (!PyErr_Occurred()) return leave_by(m, plan);
-  PyObject* raised = take_exception();
-  return to_interpreter(m, plan, raised);
+  if (!PyErr_Occurred()) return leave_by(m, plan, Why::kGuard);
+  return to_interpreter(m, plan, Why::kRaised, take_exception());
 }
 
 const Step* leave(Machine& m, int32_t plan) {
   if (plan < 0) Py_FatalError("dalsegno: an op without snapshot failed");
-  return leave_by(m, m.program->plans[plan]);
+  return leave_by(m, m.program->plans[plan], Why::kGuard);
 }
+
+const Step* leave_disturbed(Machine& m, int32_t plan) { return leave_by(m, m.program->plans[plan], Why::kDisturbed); }
 
 const Step* fail(Machine& m, int32_t plan, bool pure) {
   if (plan < 0) Py_FatalError("dalsegno: an op without snapshot failed");
   return fail_by(m, m.program->plans[plan], pure);
-}
-
-// A branch's guard leaves to the other way, so it is not what stands before the next instruction.
-static bool is_branch(OpKind kind) {
-  return kind == OpKind::guard_true || kind == OpKind::guard_false || kind == OpKind::guard_is || kind == OpKind::guard_is_not;
-}
-
-const Step* leave_soon(const Step* s, Machine& m) {
-  const int32_t here = s->link;
-  const Step* next = s + 1;
-  while (next) {
-    const ProgramImpl& p = *m.program;
-    const ExitPlan* plan = next->exit < 0 ? nullptr : &p.plans[next->exit];
-    if (plan && plan->snapshot != here && !is_branch(p.data().ops[plan->op].kind)) return leave(m, next->exit);
-    next = next->fn(next, m.r, m);
-  }
-  return nullptr;
 }
 
 const Step* overflow(Machine& m, int32_t plan) {
@@ -291,7 +272,7 @@ const Step* overflow(Machine& m, int32_t plan) {
 
 // ---- frames shown to unknown code ----------------------------------------------------------------------------------------------
 
-Shows::Shows(Machine& m, int32_t snapshot) : m_(m), snapshot_(snapshot) {
+Shows::Shows(Machine& m, int32_t snapshot, int32_t at) : m_(m), snapshot_(snapshot) {
   if (snapshot < 0) return;
   ProgramImpl& p = *m.program;
   Snapshot room;
@@ -322,10 +303,12 @@ Shows::Shows(Machine& m, int32_t snapshot) : m_(m), snapshot_(snapshot) {
     image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frames[i].code]);
     attach_shown(m, i, snapshot, &image, &wins_);
   }
+  if (at >= 0) images_[n_images_ - 1].offset = at;
   linked_.emplace(images_, static_cast<int>(n_images_));
 }
 
 Shows::~Shows() {
+  m_.dirty = m_.unsettled = true;
   if (!linked_) return;
   linked_->unlink();
   for (size_t i = 0; i < n_images_; ++i) {

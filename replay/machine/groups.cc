@@ -7,7 +7,6 @@ namespace dalsegno::replay {
 bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vector<int32_t>& live, const Step** next,
                     const std::vector<std::vector<int32_t>>* dead_after) {
   ProgramImpl& p = *m.program;
-  m.dirty = true;  // a warning may have been shown by code of the user's
   for (size_t i = 0; i < ops.size(); ++i) {
     const Step& s = p.array_steps[p.array_step[ops[i]]];
     bool ok;
@@ -54,16 +53,20 @@ bool run_kernel(SegmentRunner& runner, const Group& group, Reg* r) {
 
 }  // namespace
 
-// imm: the group; exit: the plan to leave by before anything is done.
+// imm: the group; exit: the plan to leave by before anything is done; link: the frames as they are then.
 const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   ProgramImpl& p = *m.program;
   const Group& group = p.groups[s->imm];
+  if (const Step* next; *m.breaker != 0 && !settle(s, m, &next)) [[unlikely]]
+    return next;
   if (m.dirty && !facts_hold(group, r)) return leave(m, s->exit);
   if (group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
     return s + 1;
   const Step* next;
   if (!run_one_by_one(m, group.ops, p.plans[s->exit].live, &next, &group.dead_after)) return next;
-  if (group.after >= 0 && !p.world_holds()) return leave(m, group.after);
+  if (group.after < 0) return s + 1;
+  if (!undisturbed(m)) return leave_disturbed(m, group.after);
+  if (!p.world_holds()) return leave(m, group.after);
   return s + 1;
 }
 

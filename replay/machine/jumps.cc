@@ -6,7 +6,6 @@
 namespace dalsegno::replay {
 namespace {
 
-constexpr uint32_t kTick = 1000;
 constexpr size_t kFewRaw = 16;
 
 // The program with this number in the tree; null if there is none.
@@ -157,14 +156,6 @@ const Step* carry(const Step* s, JumpPlan& plan, Machine& m) {
   return plan.target->steps.data();
 }
 
-// Every so often in a loop: signals, collection, other threads (rule 13).
-bool tick(const Step* s, Machine& m) {
-  m.until_tick = kTick;
-  m.dirty = true;
-  Shows frames(m, s->link);
-  Py_BEGIN_ALLOW_THREADS Py_END_ALLOW_THREADS return Py_MakePendingCalls() == 0 && PyErr_CheckSignals() == 0;
-}
-
 }  // namespace
 
 // Of what is dropped, and moved from nowhere else.
@@ -195,13 +186,14 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
                               [](const Move& move) { return move.from.obj < 0 && move.to.raw >= 0 && move.from.rep == move.to.rep; });
 }
 
-// imm: index of the jump plan; link: snapshot for signal handlers to see.
+// imm: index of the jump plan; link: snapshot for signal handlers to see, as at every back edge.
 const Step* step_jump(const Step* s, Reg* r, Machine& m) {
   JumpPlan& plan = m.program->jumps[s->imm];
   count_steps(static_cast<uint64_t>(s - m.program->steps.data()) + 1);
   if (!plan.target) prepare_jump(*m.program, plan);
   if (!plan.target || plan.impossible) return leave(m, s->exit);
-  if (--m.until_tick == 0 && !tick(s, m)) return fail(m, s->exit, false);
+  if (const Step * next; (*m.breaker != 0 || m.unsettled) && !settle(s, m, &next)) [[unlikely]]
+    return next;
   if (!plan.target->world_holds()) return leave(m, s->exit);
   if (plan.raw_only) [[likely]]
     return carry_raw(plan, m);

@@ -36,10 +36,16 @@ void Machine::reserve(int32_t n) {
 
 Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** exit, FrameState* state) {
   auto& program = static_cast<ProgramImpl&>(root);
+  const volatile unsigned char* breaker = hook::eval_breaker();
+  const bool waits = *breaker != 0;
+  if (waits && !hook::handle_pending()) return Outcome::kReturned;  // *result is null: as if the caller had raised
   if (!program.world_holds()) return Outcome::kRefused;
   if (!hook::recursion_left()) return Outcome::kTooDeep;
   FileLease lease;
   Machine m;
+  m.thread = PyThreadState_Get();
+  m.breaker = breaker;
+  m.unsettled = waits;
   m.file = lease.get();
   m.r = m.file->data();
   m.capacity = static_cast<int32_t>(m.file->size());

@@ -43,7 +43,7 @@ struct FrameState {
 };
 
 enum class Outcome : uint8_t {
-  kReturned,  // *result is the value
+  kReturned,  // *result is the value, or null with an exception set: a signal's handler raised before anything had run
   kLeft,      // *exit is the place, *state the frames (state.raised set: an exception is to be thrown in at that place)
   kTooDeep,   // the recursion limit is reached, nothing has run: call the plain function, which raises
   kRefused,   // the entry's guards on folded globals did not hold and nothing has run yet: call the plain function

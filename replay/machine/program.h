@@ -98,7 +98,10 @@ class ProgramImpl final : public Program {
   int traverse(visitproc visit, void* arg) const override;
 
   const Trace& data() const { return live->data; }
-  bool world_holds() { return worlds.empty() || worlds_hold(); }
+  // The instruction that frames stand at while the step with this plan runs, or -1: as in its snapshot.
+  int32_t at_of(int32_t plan) const { return plan < 0 ? -1 : data().ops[plans[plan].op].at; }
+  // Have the names folded into the trace their values?
+  bool world_holds() { return seen_changes == hook::g_folded_changes || worlds.empty() || worlds_hold(); }
   // True if `other` is this program or one it hangs on.
   bool hangs_on(const ProgramImpl* other) const;
 
@@ -123,6 +126,8 @@ class ProgramImpl final : public Program {
   std::vector<std::unique_ptr<SegmentRunner>> runners;
   std::vector<JumpPlan> jumps;
   std::vector<World> worlds;
+  uint64_t seen_changes = UINT64_MAX;  // of all folded names, when these were looked at
+  std::vector<PyCodeObject*> codes;    // whose frames stand in snapshots; borrowed from the trace
   std::vector<ConstReg> consts;
   std::deque<std::vector<int32_t>> lists;  // what Step::list points into
   std::deque<AttributePlace> attributes;
@@ -148,9 +153,11 @@ struct Machine {
   int32_t capacity = 0;
   std::vector<Reg>* file = nullptr;
   std::vector<Shown> shown;
-  bool written = false;        // somebody assigned to a variable of a frame shown: see leave_soon
-  bool dirty = false;          // unknown code may have run where the trace does not expect it
-  uint32_t until_tick = 1000;  // back edges until signals are looked at
+  bool written = false;    // somebody assigned to a variable of a frame shown
+  bool dirty = false;      // unknown code has run: facts of arrays are to be looked at again
+  bool unsettled = false;  // and nobody has looked since whether the run may go on
+  PyThreadState* thread = nullptr;
+  const volatile unsigned char* breaker = nullptr;  // hook::eval_breaker()
   Outcome outcome = Outcome::kReturned;
   PyObject** result = nullptr;
   Exit** exit = nullptr;
@@ -162,7 +169,7 @@ struct Machine {
 // Frames of a snapshot standing in the thread's chain while unknown code runs. Values that are unboxed are boxed for the time.
 class Shows {
  public:
-  Shows(Machine& m, int32_t snapshot);
+  Shows(Machine& m, int32_t snapshot, int32_t at = -1);  // at: the instruction the innermost frame stands at, if it is another
   ~Shows();
   Shows(const Shows&) = delete;
 
@@ -189,9 +196,8 @@ const Step* leave(Machine& m, int32_t plan);
 const Step* fail(Machine& m, int32_t plan, bool pure);
 // The same by a plan made on the spot.
 const Step* fail_by(Machine& m, ExitPlan& plan, bool pure);
-// After a step in which a variable of a frame was assigned to from outside: on to the next instruction, and leaves before it, to the
-// interpreter and with the variables as they are now.
-const Step* leave_soon(const Step* s, Machine& m);
+// Leaves to the interpreter, whatever trace is attached there: the run was disturbed.
+const Step* leave_disturbed(Machine& m, int32_t plan);
 // Leaves and remembers that an int did not fit in a register.
 const Step* overflow(Machine& m, int32_t plan);
 // The value as an object: a new reference, or null with MemoryError.
@@ -200,6 +206,21 @@ void drop(const std::vector<int32_t>& regs, Reg* r);
 void forget_shown(Machine& m, size_t from);
 void count_guard_failure();
 void count_steps(uint64_t n);
+
+// -- settle.cc
+// What is to be asked once code has run of which nothing is known. False: the thread or some code is traced, profiled or monitored now, or
+// a variable of a frame was assigned to: the run ends at the next snapshot behind an instruction. Asks only if code has run since.
+bool undisturbed(Machine& m);
+// At a step with a plan behind its instruction: does what waits for the thread (signals, other threads), leaves if the run was disturbed or
+// a folded name changed; null: goes on. *next is where to then.
+bool settle(const Step* s, Machine& m, const Step** next);
+
+// -- drops.cc
+bool dies_quietly(PyObject* o);
+// True if dropping a reference runs no code of the user's: finalisers, callbacks of weakrefs. May err to the other side.
+inline bool drops_quietly(PyObject* o) { return Py_REFCNT(o) > 1 || dies_quietly(o); }
+// Drops a reference while the frames of the snapshot are shown.
+void drop_shown(Machine& m, PyObject* o, int32_t snapshot, int32_t at = -1);
 
 // -- groups.cc
 // Does the ops of a group one by one. False: one raised and the run has left (or goes on at *next).

@@ -36,10 +36,11 @@ struct Step {
   int32_t imm = 0;
   int32_t exit = -1;              // index into Program's exit plans
   int32_t other = -1;             // iter_next: plan of its exit_snapshot; other steps: see there
-  int32_t link = -1;              // snapshot whose frames stand in the chain meanwhile, or -1
+  int32_t link = -1;              // snapshot whose frames are shown while unknown code runs, or -1: it runs none
   const int32_t* list = nullptr;  // operand registers where their number varies
   int32_t n = 0;
-  bool pure = false;           // quiet and pure: if it fails, leave before the instruction and let the interpreter raise
+  bool linked = false;         // the frames stand in the chain all the time; else only while what it drops is finalised
+  bool pure = false;           // if it fails, leave before the instruction and let the interpreter raise
   PyObject* object = nullptr;  // borrowed from the trace
   PyObject* object2 = nullptr;
   PyObject* name = nullptr;
@@ -68,6 +69,7 @@ bool unbox(Rep rep, PyObject* object, Reg* out);  // false: of another type, or 
 
 // -- guards (steps_guard.cc)
 StepFn guard_step(OpKind kind);
+const Step* step_guard_world(const Step* s, Reg* r, Machine& m);
 const Step* step_guard_raw_true(const Step* s, Reg* r, Machine& m);
 const Step* step_guard_raw_false(const Step* s, Reg* r, Machine& m);
 const Step* step_guard_unbox_int(const Step* s, Reg* r, Machine& m);
@@ -75,7 +77,8 @@ const Step* step_guard_unbox_float(const Step* s, Reg* r, Machine& m);
 const Step* step_guard_unbox_bool(const Step* s, Reg* r, Machine& m);
 
 // -- the rest (steps_flow.cc)
-const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, quiet
+const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, runs no code
+StepFn step_exec_replacing(OpKind kind);                          // exec, drops what its operand replaces; null: another kind
 const Step* step_exec_linked(const Step* s, Reg* r, Machine& m);  // exec with the snapshot's frames in the chain
 const Step* step_get_attr(const Step* s, Reg* r, Machine& m);     // linked only where a property or __getattr__ may run
 const Step* step_own_attr(const Step* s, Reg* r, Machine& m);
@@ -90,6 +93,7 @@ const Step* step_iter_next_int(const Step* s, Reg* r, Machine& m);
 const Step* step_iter_end(const Step* s, Reg* r, Machine& m);
 const Step* step_release(const Step* s, Reg* r, Machine& m);
 const Step* step_release_one(const Step* s, Reg* r, Machine& m);
+const Step* step_release_shown(const Step* s, Reg* r, Machine& m);  // what dies may run code
 const Step* step_leave_frame(const Step* s, Reg* r, Machine& m);
 const Step* step_segment(const Step* s, Reg* r, Machine& m);
 const Step* step_return(const Step* s, Reg* r, Machine& m);

@@ -10,19 +10,72 @@ const Step* step_exec(const Step* s, Reg* r, Machine& m) {
   return fail(m, s->exit, s->pure);
 }
 
-const Step* step_exec_linked(const Step* s, Reg* r, Machine& m) {
+namespace {
+
+// `what` is the step s, or a copy of it with other operands.
+const Step* exec_linked(const Step* s, const Step& what, Reg* r, Machine& m) {
   bool ok;
   {
     Shows frames(m, s->link);
-    ok = s->exec(*s, r);
+    ok = what.exec(what, r);
   }
-  m.dirty = true;
-  if (m.written && ok) return leave_soon(s, m);
   return ok ? s + 1 : fail(m, s->exit, s->pure);
 }
 
+const Step* slow(const Step* s, const Step& what, Reg* r, Machine& m) {
+  if (s->linked) return exec_linked(s, what, r, m);
+  return what.exec(what, r) ? s + 1 : fail(m, s->exit, s->pure);
+}
+
+void drop_old(const Step* s, Machine& m, PyObject* old) {
+  if (drops_quietly(old)) [[likely]]
+    Py_DECREF(old);
+  else
+    drop_shown(m, old, s->link);
+}
+
+// What the operand of a step replaces; borrowed, or null.
+using OldValue = PyObject* (*)(const Step&, Reg*);
+PyObject* old_item(const Step& s, Reg* r) { return PyDict_CheckExact(r[s.a].o) ? dalsegno_value_at(r[s.a].o, r[s.b].o) : nullptr; }
+PyObject* old_global(const Step& s, Reg*) { return dalsegno_value_at(s.object, s.name); }
+PyObject* old_content(const Step& s, Reg* r) { return PyCell_Check(r[s.a].o) ? PyCell_GET(r[s.a].o) : nullptr; }
+
+// `what` is the step s, or a copy of it with other operands.
+const Step* exec_over(const Step* s, const Step& what, PyObject* old, Reg* r, Machine& m) {
+  if (!old || drops_quietly(old)) [[likely]]
+    return slow(s, what, r, m);
+  Py_INCREF(old);
+  const bool ok = what.exec(what, r);
+  drop_shown(m, old, s->link);
+  return ok ? s + 1 : fail(m, s->exit, s->pure);
+}
+
+template <OldValue old_value>
+const Step* exec_replacing(const Step* s, Reg* r, Machine& m) {
+  return exec_over(s, *s, old_value(*s, r), r, m);
+}
+
+}  // namespace
+
+const Step* step_exec_linked(const Step* s, Reg* r, Machine& m) { return exec_linked(s, *s, r, m); }
+
+StepFn step_exec_replacing(OpKind kind) {
+  switch (kind) {
+    case OpKind::set_item:
+    case OpKind::map_add:
+      return exec_replacing<old_item>;
+    case OpKind::store_global:
+    case OpKind::delete_global:
+      return exec_replacing<old_global>;
+    case OpKind::cell_set:
+    case OpKind::cell_delete:
+      return exec_replacing<old_content>;
+    default:
+      return nullptr;
+  }
+}
+
 namespace {
-const Step* slow(const Step* s, Reg* r, Machine& m) { return s->link >= 0 ? step_exec_linked(s, r, m) : step_exec(s, r, m); }
 
 // Item `i` of an exact list or tuple, borrowed; null if it is neither, or out of range.
 PyObject* item_at(PyObject* o, int64_t i) {
@@ -62,13 +115,13 @@ const Step* step_set_attr(const Step* s, Reg* r, Machine& m) {
 // A str looked up among str runs no code of the user's: no frames are needed.
 const Step* step_get_item(const Step* s, Reg* r, Machine& m) {
   PyObject *o = r[s->a].o, *key = r[s->b].o;
-  if (PyDict_CheckExact(o) && PyUnicode_CheckExact(key) && (s->link < 0 || dalsegno_quiet_lookup(o, key))) {
+  if (PyDict_CheckExact(o) && PyUnicode_CheckExact(key) && (!s->linked || dalsegno_quiet_lookup(o, key))) {
     if (PyObject* v = PyDict_GetItemWithError(o, key)) {
       r[s->dst].o = Py_NewRef(v);
       return s + 1;
     }
   }
-  return slow(s, r, m);
+  return slow(s, *s, r, m);
 }
 
 // a[b], b unboxed.
@@ -80,8 +133,7 @@ const Step* step_get_item_index(const Step* s, Reg* r, Machine& m) {
   if (!box_index(s, r)) return fail(m, s->exit, s->pure);
   Step boxed = *s;
   boxed.b = s->c;
-  const Step* next = slow(&boxed, r, m);
-  return next == &boxed + 1 ? s + 1 : next;
+  return slow(s, boxed, r, m);
 }
 
 // a[b] = other, b unboxed.
@@ -93,7 +145,7 @@ const Step* step_set_item_index(const Step* s, Reg* r, Machine& m) {
     if (i >= 0 && i < Py_SIZE(o)) {
       PyObject* old = PyList_GET_ITEM(o, i);
       PyList_SET_ITEM(o, i, Py_NewRef(r[s->other].o));
-      Py_DECREF(old);
+      drop_old(s, m, old);
       return s + 1;
     }
   }
@@ -101,8 +153,7 @@ const Step* step_set_item_index(const Step* s, Reg* r, Machine& m) {
   Step boxed = *s;
   boxed.b = s->c;
   boxed.c = s->other;
-  const Step* next = slow(&boxed, r, m);
-  return next == &boxed + 1 ? s + 1 : next;
+  return s->linked ? exec_linked(s, boxed, r, m) : exec_over(s, boxed, old_item(boxed, r), r, m);
 }
 
 // ---- iteration ---------------------------------------------------------------------------------------------------------------
@@ -122,7 +173,7 @@ Next next_item(PyObject* it, PyObject** item) {
 
 Next next_shown(const Step* s, Reg* r, Machine& m, PyObject** item) {
   *item = nullptr;
-  if (s->link < 0) return next_item(r[s->a].o, item);
+  if (!s->linked) return next_item(r[s->a].o, item);
   Shows frames(m, s->link);
   return next_item(r[s->a].o, item);
 }
@@ -136,7 +187,7 @@ const Step* step_iter_next(const Step* s, Reg* r, Machine& m) {
   Next next = next_shown(s, r, m, &item);
   if (next != Next::kItem) return no_item(s, m, next);
   r[s->dst].o = item;
-  return m.written ? leave_soon(s, m) : s + 1;
+  return s + 1;
 }
 
 // An int is expected (its guard comes later): of a range it comes unboxed in c, and dst stays null. imm: 2 where the guard stands
@@ -174,6 +225,26 @@ const Step* step_release_one(const Step* s, Reg* r, Machine&) {
   r[s->a].o = nullptr;
   Py_XDECREF(o);
   return s + 1;
+}
+
+// What dies may run code: it sees the frames as they are behind the instruction, and the run is left there if it was disturbed.
+const Step* step_release_shown(const Step* s, Reg* r, Machine& m) {
+  bool shown = false;
+  for (int32_t i = 0; i < s->n; ++i) {
+    PyObject* o = r[s->list[i]].o;
+    r[s->list[i]].o = nullptr;
+    if (!o) continue;
+    if (drops_quietly(o)) [[likely]] {
+      Py_DECREF(o);
+      continue;
+    }
+    drop_shown(m, o, s->link, m.program->at_of(s->exit));
+    shown = true;
+  }
+  if (!shown || s->exit < 0) [[likely]]
+    return s + 1;
+  const Step* next;
+  return settle(s, m, &next) ? s + 1 : next;
 }
 
 // imm: number of frames left.

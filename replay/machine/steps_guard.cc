@@ -24,7 +24,6 @@ const Step* guard_is(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a]
 const Step* guard_is_not(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].o != s->object, s, m); }
 const Step* guard_quiet_iterator(const Step* s, Reg* r, Machine& m) { return verdict(hook::quiet_iterator(r[s->a].o), s, m); }
 const Step* guard_quiet_lookup(const Step* s, Reg* r, Machine& m) { return verdict(dalsegno_quiet_lookup(r[s->a].o, r[s->b].o), s, m); }
-const Step* guard_world(const Step* s, Reg*, Machine& m) { return verdict(m.program->world_holds(), s, m); }
 
 const Step* guard_array(const Step* s, Reg* r, Machine& m) {
   return verdict(numpy::has_facts(r[s->a].o, m.program->data().facts[s->imm]), s, m);
@@ -64,7 +63,6 @@ constexpr Row kGuards[] = {
     {OpKind::guard_is, guard_is},
     {OpKind::guard_is_not, guard_is_not},
     {OpKind::guard_function, guard_function},
-    {OpKind::guard_world, guard_world},
     {OpKind::guard_defaults, guard_defaults},
     {OpKind::guard_quiet_iterator, guard_quiet_iterator},
     {OpKind::guard_quiet_lookup, guard_quiet_lookup},
@@ -88,7 +86,13 @@ const Step* step_class_attr(const Step* s, Reg* r, Machine& m) {
 }
 
 const Step* step_set_own_attr(const Step* s, Reg* r, Machine& m) {
-  return verdict(dalsegno_replace_own_attribute(r[s->a].o, &s->attribute->attribute, r[s->b].o, &s->attribute->cache), s, m);
+  PyObject* old = dalsegno_replace_own_attribute(r[s->a].o, &s->attribute->attribute, r[s->b].o, &s->attribute->cache);
+  if (!old) return verdict(false, s, m);
+  if (drops_quietly(old)) [[likely]]
+    Py_DECREF(old);
+  else
+    drop_shown(m, old, s->link);
+  return s + 1;
 }
 
 const Step* step_guard_raw_true(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].i != 0, s, m); }
@@ -96,21 +100,6 @@ const Step* step_guard_raw_false(const Step* s, Reg* r, Machine& m) { return ver
 const Step* step_guard_unbox_int(const Step* s, Reg* r, Machine& m) { return guard_unbox<Rep::kInt>(s, r, m); }
 const Step* step_guard_unbox_float(const Step* s, Reg* r, Machine& m) { return guard_unbox<Rep::kFloat>(s, r, m); }
 const Step* step_guard_unbox_bool(const Step* s, Reg* r, Machine& m) { return guard_unbox<Rep::kBool>(s, r, m); }
-
-bool ProgramImpl::worlds_hold() {
-  for (World& world : worlds) {
-    if (world.checked && world.version.unchanged()) [[likely]]
-      continue;
-    for (auto [name, value] : world.names) {
-      PyObject* now = PyDict_GetItemWithError(world.version.dict(), name);
-      if (!now && PyErr_Occurred()) PyErr_Clear();
-      if (now != value) return false;
-    }
-    world.version.refresh();
-    world.checked = true;
-  }
-  return true;
-}
 
 bool ProgramImpl::hangs_on(const ProgramImpl* other) const {
   for (const ProgramImpl* p = this; p; p = p->parent)

@@ -10,7 +10,7 @@ ValueId Recorder::emit(OpKind kind, const std::vector<ValueId>& inputs, EmitArgs
   int snap = args.snapshot ? snapshot() : -1;
   Op op;
   op.kind = kind;
-  op.flags = args.flags;
+  op.effects = args.effects & op_effects(kind);
   op.imm = args.imm;
   op.object = args.object;
   op.object2 = args.object2;
@@ -181,7 +181,7 @@ ValueId Recorder::constant(PyObject* object, const std::string& path) {
   auto found = constants_.find(object);
   if (found != constants_.end()) return found->second;
   int index = object_index(object, path);
-  ValueId v = emit(OpKind::constant, {}, {.object = index, .flags = kQuiet | kPure, .snapshot = false});
+  ValueId v = emit(OpKind::constant, {}, {.object = index, .snapshot = false});
   constants_[object] = v;
   info_[v].object = object;
   info_[v].path = path;
@@ -228,18 +228,32 @@ void Recorder::set_local(int index, ValueId v) {
   f.changed.push_back(index);
 }
 
-// Values that no slot holds any more die here, as in eager.
-void Recorder::release_dead() {
+// Values that no slot holds any more die here, as in eager: while the instruction at `at` is done, with the next one at `next` (-1: before
+// the first instruction, when something else holds them).
+void Recorder::release_dead(int at, int next) {
   std::vector<ValueId> dead;
+  bool quick = true;
   for (size_t i = 0; i < touched_.size(); ++i) {  // grows: what a dead container held
     const ValueId v = touched_[i];
     if (v < 0 || info_[v].slots != 0 || trace_->data.ops[v].kind == OpKind::constant) continue;
     info_[v].slots = -1;
     dead.push_back(v);
     no_longer_made(v);
+    quick = quick && simple(v);
   }
   touched_.clear();
-  if (!dead.empty()) emit(OpKind::release, dead, {.flags = kQuiet | kPure, .snapshot = false});
+  if (dead.empty()) return;
+  quick = quick || next < 0;
+  emit(OpKind::release, dead, {.effects = quick ? kNoEffect : kDropsReferences, .snapshot = false});
+  if (!quick) stand_behind(at, next);
+}
+
+// The op just emitted leaves behind its instruction, the one at `at`.
+void Recorder::stand_behind(int at, int next) {
+  if (behind_ < 0 || behind_offset_ != next) behind_ = snapshot_now(next);
+  behind_offset_ = next;
+  trace_->data.ops.back().snapshot = behind_;
+  trace_->data.ops.back().at = at;
 }
 
 PyObject* Recorder::live_top(int below) const {

@@ -1,6 +1,8 @@
 #include "trace/recorder/facts.h"
 
 #include <cstring>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -44,6 +46,7 @@ struct Row {
   const char* name;
   CalleeKind kind;
   PyTypeObject* result;
+  int index = 0;
 };
 
 void add_rows(PyObject* holder, std::initializer_list<Row> rows) {
@@ -53,7 +56,7 @@ void add_rows(PyObject* holder, std::initializer_list<Row> rows) {
       PyErr_Clear();
       continue;
     }
-    g_callees[callee] = {row.kind, row.result, ArrayFn::none};  // keeps the reference for good
+    g_callees[callee] = {row.kind, row.result, ArrayFn::none, row.index};  // keeps the reference for good
   }
 }
 
@@ -85,11 +88,11 @@ void fill_builtins(PyObject* builtins) {
                       {"super", frame_reader, nullptr},
                       {"breakpoint", frame_reader, nullptr}});
   add_rows(reinterpret_cast<PyObject*>(&PyList_Type), {{"append", quiet_write, nullptr},
-                                                       {"pop", quiet_write, nullptr},
+                                                       {"pop", quiet_write, nullptr, 1},
                                                        {"extend", unknown, nullptr},
                                                        {"reverse", quiet_write, nullptr},
                                                        {"clear", unknown, nullptr},
-                                                       {"insert", quiet_write, nullptr},
+                                                       {"insert", quiet_write, nullptr, 1},
                                                        {"copy", quiet, &PyList_Type}});
   add_rows(reinterpret_cast<PyObject*>(&PyDict_Type), {{"get", quiet, nullptr},
                                                        {"keys", quiet, nullptr},
@@ -120,35 +123,54 @@ void fill_numpy_methods() {
   add_rows(array, {{"resize", refcount, nullptr}});
 }
 
-// NumPy's own functions on plain arguments call nothing of the user's, except those that are given a function.
-bool takes_callback(const char* name) {
-  for (const char* one :
-       {"vectorize", "apply_along_axis", "apply_over_axes", "piecewise", "fromfunction", "fromiter", "frompyfunc", "resize", "seterrcall",
-        "setbufsize", "seterr", "errstate", "lookfor", "nditer", "save", "savez", "load", "savetxt", "loadtxt"})
-    if (!std::strcmp(one, name)) return true;
-  return false;
+// NumPy's functions that run nothing but NumPy's own code on arrays, scalars, dtypes, strings and tuples of such. (What prints is not among
+// them: print options may hold functions of the user's.)
+constexpr const char* kNumpyReaders =
+    "all allclose amax amin angle any append arange argmax argmin argpartition argsort argwhere around array array_equal array_equiv "
+    "array_split asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d average bartlett "
+    "bincount blackman broadcast_arrays broadcast_shapes broadcast_to can_cast choose clip column_stack compress concatenate convolve copy "
+    "corrcoef correlate count_nonzero cov cross cumprod cumsum delete diag diag_indices diag_indices_from diagflat diagonal diff digitize "
+    "dot dsplit dstack ediff1d einsum empty empty_like expand_dims extract eye fix flatnonzero flip fliplr flipud frombuffer full "
+    "full_like "
+    "geomspace gradient hamming hanning histogram histogram2d histogram_bin_edges hsplit hstack i0 identity imag in1d indices inner insert "
+    "interp intersect1d isclose iscomplex iscomplexobj isin isneginf isposinf isreal isrealobj isscalar ix_ kaiser kron lexsort linspace "
+    "logspace max may_share_memory mean median meshgrid min min_scalar_type moveaxis nan_to_num nanargmax nanargmin nancumprod nancumsum "
+    "nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar ndim nonzero ones ones_like outer packbits pad "
+    "partition percentile polyval prod product promote_types ptp quantile ravel ravel_multi_index real real_if_close repeat reshape "
+    "result_type roll rollaxis rot90 round row_stack searchsorted setdiff1d setxor1d shape shares_memory sinc size sometrue sort split "
+    "squeeze stack std sum swapaxes take take_along_axis tensordot tile trace transpose trapz tri tril tril_indices tril_indices_from "
+    "trim_zeros triu triu_indices triu_indices_from union1d unique unpackbits unravel_index unwrap vander var vdot vsplit vstack where "
+    "zeros "
+    "zeros_like";
+constexpr const char* kNumpyWriters = "copyto fill_diagonal place put put_along_axis putmask";
+
+std::unordered_set<std::string> words(const char* text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+ArrayFn fn_of_ufunc(PyObject* ufunc) {
+  PyObject* own = PyObject_GetAttrString(ufunc, "__name__");
+  const char* name = own ? PyUnicode_AsUTF8(own) : nullptr;
+  const ArrayFn fn = name ? array_fn_by_name(name) : ArrayFn::none;
+  Py_XDECREF(own);
+  PyErr_Clear();
+  return fn;
 }
 
 void fill_numpy_functions(PyObject* numpy) {
+  using enum CalleeKind;
+  const auto readers = words(kNumpyReaders), writers = words(kNumpyWriters);
   PyObject *name, *value;
   Py_ssize_t pos = 0;
-  PyObject* dict = PyModule_GetDict(numpy);
-  while (PyDict_Next(dict, &pos, &name, &value)) {
-    const char* text = PyUnicode_AsUTF8(name);
-    const char* type = Py_TYPE(value)->tp_name;
-    bool ufunc = PyObject_TypeCheck(value, &PyUFunc_Type);
-    bool function = !std::strcmp(type, "numpy._ArrayFunctionDispatcher") || PyCFunction_Check(value) || PyFunction_Check(value);
-    if ((!ufunc && !function) || takes_callback(text) || text[0] == '_') continue;
-    static const std::unordered_set<std::string> writers = {"copyto", "place", "put", "putmask", "fill_diagonal", "put_along_axis"};
-    CalleeFacts facts{writers.contains(text) ? CalleeKind::numpy_write : CalleeKind::numpy_pure, nullptr, ArrayFn::none};
-    if (ufunc) {
-      PyObject* own = PyObject_GetAttrString(value, "__name__");
-      if (own) facts.fn = array_fn_by_name(PyUnicode_AsUTF8(own));
-      Py_XDECREF(own);
-      PyErr_Clear();
-    } else if (!std::strcmp(text, "where")) {
-      facts.fn = ArrayFn::where;
-    }
+  while (PyDict_Next(PyModule_GetDict(numpy), &pos, &name, &value)) {
+    const std::string text = PyUnicode_AsUTF8(name);
+    const bool ufunc = PyObject_TypeCheck(value, &PyUFunc_Type);
+    const bool function =
+        !std::strcmp(Py_TYPE(value)->tp_name, "numpy._ArrayFunctionDispatcher") || PyCFunction_Check(value) || PyFunction_Check(value);
+    if (!ufunc && !(function && (readers.contains(text) || writers.contains(text)))) continue;
+    CalleeFacts facts{writers.contains(text) ? numpy_write : numpy_pure};
+    facts.fn = ufunc ? fn_of_ufunc(value) : text == "where" ? ArrayFn::where : ArrayFn::none;
     g_callees.try_emplace(Py_NewRef(value), facts);
   }
 }

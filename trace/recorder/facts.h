@@ -17,7 +17,7 @@ bool is_simple_type(PyTypeObject* type);
 enum class CalleeKind : uint8_t {
   unknown,       // may run anything
   quiet,         // builtin that runs no code of the user's on plain arguments
-  quiet_write,   // the same, but changes an argument (list.append)
+  quiet_write,   // a method that changes its list, given the list and, at `index`, an exact int
   numpy_pure,    // NumPy: may warn, changes nothing
   numpy_write,   // NumPy: may warn, changes data
   frame_reader,  // locals, exec, super ...: needs to see the frames
@@ -27,6 +27,7 @@ struct CalleeFacts {
   CalleeKind kind = CalleeKind::unknown;
   PyTypeObject* result = nullptr;  // exact type of the result, where certain
   ArrayFn fn = ArrayFn::none;      // the array function it is
+  int index = 0;                   // quiet_write: the argument that is used as an index, if it is there
 };
 CalleeFacts callee_facts(PyObject* callee);
 // functools.partial itself, no subclass; what it calls (borrowed).

@@ -16,6 +16,7 @@ std::string type_path(PyTypeObject* type) {
       {"ellipsis", "type:types.EllipsisType"},
       {"method", "type:types.MethodType"},
       {"cell", "type:types.CellType"},
+      {"module", "type:types.ModuleType"},
       {"range_iterator", "module:dalsegno._core.attr(range_iterator)"},
       {"list_iterator", "module:dalsegno._core.attr(list_iterator)"},
       {"tuple_iterator", "module:dalsegno._core.attr(tuple_iterator)"},
@@ -31,7 +32,7 @@ bool Recorder::know(ValueId v, PyObject* live) {
   PyTypeObject* type = Py_TYPE(live);
   if (!is_plain_type(type) || info_[v].slots < 0) return false;  // released: no guard can look at it any more
   int object = object_index(reinterpret_cast<PyObject*>(type), type_path(type));
-  emit(OpKind::guard_type, {v}, {.object = object, .flags = kQuiet | kPure});
+  emit(OpKind::guard_type, {v}, {.object = object});
   info_[v].type = type;
   return true;
 }
@@ -39,7 +40,7 @@ bool Recorder::know(ValueId v, PyObject* live) {
 bool Recorder::know_iterator(ValueId v, PyObject* live) {
   if (know(v, live)) return !PyCell_Check(live);
   if (!live || info_[v].slots < 0 || !hook::quiet_iterator(live)) return false;
-  emit(OpKind::guard_quiet_iterator, {v}, {.flags = kQuiet | kPure});
+  emit(OpKind::guard_quiet_iterator, {v}, {});
   return true;
 }
 
@@ -47,22 +48,29 @@ bool Recorder::know_lookup(ValueId container, PyObject* live, ValueId key, PyObj
   if (!live || !live_key || !know(key, live_key) || !simple(key)) return false;
   if (info_[container].object) return true;  // a constant of the code: a set of literals
   if (!dalsegno_quiet_lookup(live, live_key)) return false;
-  emit(OpKind::guard_quiet_lookup, {container, key}, {.flags = kQuiet | kPure | kReads});
+  emit(OpKind::guard_quiet_lookup, {container, key}, {});
   return true;
 }
 
 bool Recorder::know_array(ValueId v, PyObject* live) {
   ArrayFacts facts;
   if (v == kNull || !numpy::facts_of(live, &facts)) return false;
-  if (info_[v].array_epoch == epoch_ && info_[v].type == &PyArray_Type) return true;
+  if (info_[v].epoch == epoch_ && info_[v].type == &PyArray_Type) return true;
   if (info_[v].slots < 0) return false;
-  ValueId guard = emit(OpKind::guard_array, {v}, {.flags = kQuiet | kPure});
+  ValueId guard = emit(OpKind::guard_array, {v}, {});
   trace_->data.ops[guard].facts = static_cast<int>(trace_->data.facts.size());
   trace_->data.facts.push_back(facts);
   info_[v].type = &PyArray_Type;
   info_[v].facts = facts;
-  info_[v].array_epoch = epoch_;
+  info_[v].epoch = epoch_;
   return true;
+}
+
+// A folded module is still of the class that leaves its attributes to its dict.
+void Recorder::know_module(ValueId v) {
+  if (info_[v].epoch == epoch_) return;
+  emit(OpKind::guard_type, {v}, {.object = object_index(reinterpret_cast<PyObject*>(&PyModule_Type), type_path(&PyModule_Type))});
+  info_[v].epoch = epoch_;
 }
 
 bool Recorder::simple(ValueId v) const { return v >= 0 && info_[v].type && is_simple_type(info_[v].type); }
@@ -111,17 +119,9 @@ bool Recorder::frame_is_kept() {
 }
 
 void Recorder::unknown_code() {
-  world_dirty_ = true;
-  forgot_ = true;
   maybe_kept_ = true;
   ++epoch_;
   for (ValueId v : std::exchange(made_, {})) no_longer_made(v);
-}
-
-void Recorder::rely_on_world() {
-  if (!world_dirty_) return;
-  emit(OpKind::guard_world, {}, {.flags = kQuiet | kPure});
-  world_dirty_ = false;
 }
 
 int Recorder::fold(PyObject* dict, const std::string& dict_path, PyObject* name, PyObject* value, const std::string& value_path) {
@@ -129,8 +129,10 @@ int Recorder::fold(PyObject* dict, const std::string& dict_path, PyObject* name,
   folded.dict = object_index(dict, dict_path);
   folded.name = name_index(name);
   folded.value = value ? object_index(value, value_path) : -1;
-  for (const Folded& f : trace_->data.folded)
+  for (const Folded& f : trace_->data.folded) {
     if (f == folded) return folded.value;
+    if (f.dict == folded.dict && f.name == folded.name) give_up(Reason::name_changed);
+  }
   trace_->data.folded.push_back(folded);
   return folded.value;
 }

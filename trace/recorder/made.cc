@@ -11,7 +11,7 @@ namespace {
 constexpr Py_ssize_t kMostParts = 64;  // more are not worth a guard each
 
 // Ops that neither change a list or dict among their inputs nor let others get at it.
-bool leaves_containers(OpKind kind, uint32_t flags) {
+bool leaves_containers(OpKind kind, uint32_t effects) {
   switch (kind) {
     case OpKind::enter:
     case OpKind::leave_frame:
@@ -25,7 +25,7 @@ bool leaves_containers(OpKind kind, uint32_t flags) {
     case OpKind::truth:
     case OpKind::unpack:
     case OpKind::guard_quiet_lookup:
-      return (flags & kQuiet) != 0;
+      return !shows_frames(effects);
     default:
       return false;
   }
@@ -51,7 +51,7 @@ void Recorder::no_longer_made(ValueId container) {
 }
 
 void Recorder::may_change(const Op& op) {
-  if (made_.empty() || leaves_containers(op.kind, op.flags)) return;
+  if (made_.empty() || leaves_containers(op.kind, op.effects)) return;
   for (int i = 0; i < op.n_inputs; ++i) {
     const ValueId v = trace_->data.inputs[op.first_input + i];
     const bool source = i > 0 && (op.kind == OpKind::dict_merge || op.kind == OpKind::list_extend);
@@ -69,10 +69,10 @@ bool Recorder::parts(ValueId v, PyObject* live, std::vector<ValueId>* values) {
   ValueId tuple = v;
   const auto n = static_cast<int>(Py_SIZE(live));
   if (!info_[v].object) {
-    tuple = emit(OpKind::unpack, {v}, {.imm = n, .flags = kQuiet | kReads});
+    tuple = emit(OpKind::unpack, {v}, {.imm = n, .effects = kReadsMemory});
     set_type(tuple, &PyTuple_Type);
   }
-  for (int i = 0; i < n; ++i) values->push_back(emit(OpKind::tuple_item, {tuple}, {.imm = i, .flags = kQuiet | kPure, .snapshot = false}));
+  for (int i = 0; i < n; ++i) values->push_back(emit(OpKind::tuple_item, {tuple}, {.imm = i, .snapshot = false}));
   if (PyTuple_CheckExact(live) && !info_[v].object) made_of(v, *values);  // it stays as it is
   return true;
 }
@@ -94,11 +94,11 @@ bool Recorder::named_parts(ValueId dict, PyObject* live, std::vector<PyObject*>*
   }
   PyErr_Clear();
   if (plain) {
-    ValueId tuple = emit(OpKind::dict_values, {dict}, {.object = names_index(names), .flags = kQuiet | kReads});
+    ValueId tuple = emit(OpKind::dict_values, {dict}, {.object = names_index(names), .effects = kReadsMemory});
     set_type(tuple, &PyTuple_Type);
     for (int i = 0; i < n; ++i) {
       keys->push_back(PyTuple_GET_ITEM(names, i));
-      values->push_back(emit(OpKind::tuple_item, {tuple}, {.imm = i, .flags = kQuiet | kPure, .snapshot = false}));
+      values->push_back(emit(OpKind::tuple_item, {tuple}, {.imm = i, .snapshot = false}));
     }
   }
   Py_XDECREF(names);

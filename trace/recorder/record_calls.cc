@@ -67,8 +67,8 @@ bool Recorder::call_through(ValueId callee, PyObject* live, Arguments arguments)
 
 bool Recorder::call_method(ValueId callee, PyObject* live, Arguments arguments) {
   if (!know(callee, live)) return false;
-  ValueId func = emit(OpKind::method_func, {callee}, {.flags = kQuiet | kPure, .snapshot = false});
-  ValueId self = emit(OpKind::method_self, {callee}, {.flags = kQuiet | kPure, .snapshot = false});
+  ValueId func = emit(OpKind::method_func, {callee}, {.snapshot = false});
+  ValueId self = emit(OpKind::method_self, {callee}, {.snapshot = false});
   arguments.values.insert(arguments.values.begin(), self);
   arguments.live.insert(arguments.live.begin(), PyMethod_GET_SELF(live));
   return call_through(func, PyMethod_GET_FUNCTION(live), std::move(arguments));
@@ -107,25 +107,25 @@ bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const Argume
     if ((*locals)[i] != kNull) continue;
     int d = i - (code->co_argcount - ndefaults);
     if (d < 0) return false;
-    (*locals)[i] = emit(OpKind::func_default, {func}, {.imm = d, .flags = kQuiet | kPure, .snapshot = false});
+    (*locals)[i] = emit(OpKind::func_default, {func}, {.imm = d, .snapshot = false});
   }
   for (int i = code->co_argcount; i < total; ++i) {
     if ((*locals)[i] != kNull) continue;
     PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
     if (!live->func_kwdefaults || !PyDict_GetItemWithError(live->func_kwdefaults, name)) return false;
-    (*locals)[i] = emit(OpKind::func_kwdefault, {func}, {.name = name_index(name), .flags = kQuiet | kReads});
+    (*locals)[i] = emit(OpKind::func_kwdefault, {func}, {.name = name_index(name)});
   }
   int slot = total;
   if (varargs) {
     std::vector<ValueId> rest;
     if (npos > code->co_argcount) rest.assign(args.begin() + code->co_argcount, args.begin() + npos);
-    ValueId tuple = emit(OpKind::build_tuple, rest, {.flags = kQuiet | kPure, .snapshot = false});
+    ValueId tuple = emit(OpKind::build_tuple, rest, {.snapshot = false});
     set_type(tuple, &PyTuple_Type);
     made_of(tuple, rest);
     (*locals)[slot++] = tuple;
   }
   if (varkw) {
-    ValueId dict = emit(OpKind::build_map, extra_kw, {.flags = kQuiet | kPure});
+    ValueId dict = emit(OpKind::build_map, extra_kw, {.effects = kNoEffect});
     set_type(dict, &PyDict_Type);
     info_[dict].items = extra_kw;
     made_of_pairs(dict);
@@ -157,10 +157,10 @@ bool Recorder::call_python(ValueId func, PyFunctionObject* live, const Arguments
   if (path.empty()) path = path_by_name(object);
   int code_object = object_index(live->func_code, path.empty() ? "" : path + ".code");
   int globals = object_index(live->func_globals, globals_path(live->func_globals));
-  emit(OpKind::guard_function, {func}, {.imm = globals, .object = code_object, .flags = kQuiet | kPure});
+  emit(OpKind::guard_function, {func}, {.imm = globals, .object = code_object});
   if (code->co_argcount > static_cast<int>(arguments.positional())) {
     int defaults = live->func_defaults ? static_cast<int>(PyTuple_GET_SIZE(live->func_defaults)) : 0;
-    emit(OpKind::guard_defaults, {func}, {.imm = defaults, .flags = kQuiet | kPure});
+    emit(OpKind::guard_defaults, {func}, {.imm = defaults});
   }
   std::vector<ValueId> locals;
   if (!bind_arguments(func, live, arguments, &locals) || !hook::watch_code(code)) return false;
@@ -212,30 +212,34 @@ bool Recorder::call_is_quiet(const OpaqueCall& call) {
   return !looks_up || know_lookup(call.args[0], call.live_args[0], call.args[1], call.live_args[1]);
 }
 
-// NumPy's own functions run nothing but C code on plain arguments; lists would be looked into.
+// An argument that NumPy's functions take as data. (Lists would be looked into, dicts and bound methods may be or hold callbacks.)
+bool Recorder::numpy_data(ValueId v, PyObject* live) {
+  if (PyTuple_CheckExact(live)) return safe_index(v, live);
+  return simple(v) || numpy::is_exact_array(live) || numpy::is_scalar_type(Py_TYPE(live)) || is_constant_dtype(v, live);
+}
+
 bool Recorder::numpy_knows(const OpaqueCall& call) {
   if (!call.plain || !call.arrays_known) return false;
   bool known = true;
-  for (size_t i = 0; i < call.args.size(); ++i) {
-    if (PyTuple_Check(call.live_args[i])) known &= safe_index(call.args[i], call.live_args[i]);
-    if (PyList_Check(call.live_args[i])) known = false;
-  }
+  for (size_t i = 0; i < call.args.size(); ++i) known = numpy_data(call.args[i], call.live_args[i]) && known;
   return known;
 }
 
-// Does the call run no code of the user's, but for warnings? Those that do not even warn get their flags.
-bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* flags) {
+// Does the call run no code of the user's, but for warnings? If so, *effects says what else it does.
+bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
   switch (call.facts.kind) {
     case CalleeKind::quiet:
       if (call.kwnames || !call_is_quiet(call)) return false;
-      *flags = kQuiet | kReads;
+      *effects = kReadsMemory | kRaises;
       return true;
     case CalleeKind::quiet_write:
       if (call.kwnames || call.args.empty() || !info_[call.args[0]].type) return false;
-      *flags = kQuiet;
+      if (call.facts.index > 0 && call.args.size() > 1 && !is_int(call.args[call.facts.index])) return false;  // __index__
+      *effects = kWritesMemory | kRaises;
       return true;
     case CalleeKind::numpy_pure:
     case CalleeKind::numpy_write:
+      *effects = kWarnsOnly;
       return numpy_knows(call);
     default:
       return false;
@@ -272,19 +276,18 @@ void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) 
     if (known && numpy::is_exact_array(call.live_args[i])) call.arrays_known &= know_array(call.args[i], call.live_args[i]);
     call.plain &= known;
   }
-  uint32_t flags = 0;
+  uint32_t effects = kAnyEffect;
   pending_fn_ = ArrayFn::none;
-  const bool known = call_is_known(call, &flags);
+  const bool known = call_is_known(call, &effects);
   if (!known && live) note(call.facts.kind == CalleeKind::frame_reader ? Reason::frame_reader : Reason::opaque_call, live);
   std::vector<ValueId> inputs{callee};
   inputs.insert(inputs.end(), call.args.begin(), call.args.end());
-  ValueId v = emit(OpKind::call, inputs, {.imm = positional, .object = arguments.names_object, .flags = flags});
+  ValueId v = emit(OpKind::call, inputs, {.imm = positional, .object = arguments.names_object, .effects = known ? effects : kAnyEffect});
   const int pops = call_.pops;
   for (int i = 0; i < pops; ++i) pop();
   push(v);
   call_result_ = v;
-  if (known) return known_result(call, v);
-  finisher_ = &Recorder::finish_unknown;
+  if (known) known_result(call, v);
 }
 
 // The tuple of names is a constant of the code; 3.13 has it on the stack.
@@ -305,7 +308,6 @@ void Recorder::on_BEFORE_WITH(const Instr&) {
   pop();
   push(exit);
   push(entered);
-  finisher_ = &Recorder::finish_unknown;
 }
 
 // ---- functions made in the trace -------------------------------------------------------------------------------------------
@@ -318,7 +320,7 @@ void Recorder::on_MAKE_FUNCTION(const Instr& i) {
   for (int j = parts; j >= 1; --j) inputs.push_back(top(j));
   ValueId v =
       emit(OpKind::make_function, inputs,
-           {.imm = flags, .object = object_index(f.live->func_globals, f.globals_path), .flags = kQuiet | kPure, .snapshot = false});
+           {.imm = flags, .object = object_index(f.live->func_globals, f.globals_path), .snapshot = false});
   for (int j = 0; j <= parts; ++j) pop();
   push(v);
   set_type(v, &PyFunction_Type);
@@ -326,7 +328,7 @@ void Recorder::on_MAKE_FUNCTION(const Instr& i) {
 
 void Recorder::on_SET_FUNCTION_ATTRIBUTE(const Instr& i) {
   ValueId function = top(), value = top(1);
-  ValueId v = emit(OpKind::set_function_attribute, {function, value}, {.imm = i.arg, .flags = kQuiet, .snapshot = false});
+  ValueId v = emit(OpKind::set_function_attribute, {function, value}, {.imm = i.arg, .snapshot = false});
   set_type(v, &PyFunction_Type);
   pop();
   pop();

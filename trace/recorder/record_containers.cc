@@ -7,10 +7,10 @@
 namespace dalsegno::recorder {
 
 // Pops `count` values into one new container.
-void Recorder::build(const Instr&, OpKind kind, int count, PyTypeObject* type, uint32_t flags) {
+void Recorder::build(const Instr&, OpKind kind, int count, PyTypeObject* type, uint32_t effects) {
   std::vector<ValueId> items(frame().stack.end() - count, frame().stack.end());
   bool hashes = kind == OpKind::build_set || kind == OpKind::build_map;  // may raise
-  ValueId v = emit(kind, items, {.flags = flags, .snapshot = hashes || !(flags & kPure)});
+  ValueId v = emit(kind, items, {.effects = effects, .snapshot = hashes});
   for (int i = 0; i < count; ++i) pop();
   push(v);
   set_type(v, type);
@@ -19,23 +19,22 @@ void Recorder::build(const Instr&, OpKind kind, int count, PyTypeObject* type, u
   } else {
     info_[v].items = items;
   }
-  if (!(flags & kQuiet)) finisher_ = &Recorder::finish_unknown;
 }
 
-void Recorder::on_BUILD_TUPLE(const Instr& i) { build(i, OpKind::build_tuple, i.arg, &PyTuple_Type, kQuiet | kPure); }
-void Recorder::on_BUILD_LIST(const Instr& i) { build(i, OpKind::build_list, i.arg, &PyList_Type, kQuiet | kPure); }
-void Recorder::on_BUILD_SLICE(const Instr& i) { build(i, OpKind::build_slice, i.arg, &PySlice_Type, kQuiet | kPure); }
+void Recorder::on_BUILD_TUPLE(const Instr& i) { build(i, OpKind::build_tuple, i.arg, &PyTuple_Type, kNoEffect); }
+void Recorder::on_BUILD_LIST(const Instr& i) { build(i, OpKind::build_list, i.arg, &PyList_Type, kNoEffect); }
+void Recorder::on_BUILD_SLICE(const Instr& i) { build(i, OpKind::build_slice, i.arg, &PySlice_Type, kNoEffect); }
 
 void Recorder::on_BUILD_SET(const Instr& i) {
   bool simple_items = true;
   for (int j = 0; j < i.arg; ++j) simple_items &= know(top(j), live_top(j)) && simple(top(j));
-  build(i, OpKind::build_set, i.arg, &PySet_Type, simple_items ? kQuiet | kPure : 0u);
+  build(i, OpKind::build_set, i.arg, &PySet_Type, simple_items ? kNoEffect : kAnyEffect);
 }
 
 void Recorder::on_BUILD_MAP(const Instr& i) {
   bool simple_keys = true;
   for (int j = 0; j < i.arg; ++j) simple_keys &= know(top(2 * j + 1), live_top(2 * j + 1)) && simple(top(2 * j + 1));
-  build(i, OpKind::build_map, 2 * i.arg, &PyDict_Type, simple_keys ? kQuiet | kPure : 0u);
+  build(i, OpKind::build_map, 2 * i.arg, &PyDict_Type, simple_keys ? kNoEffect : kAnyEffect);
   made_of_pairs(top());
 }
 
@@ -64,7 +63,7 @@ void Recorder::on_BUILD_CONST_KEY_MAP(const Instr& i) {
     items.push_back(constant(PyTuple_GET_ITEM(keys, j), path.empty() ? "" : path + "[" + std::to_string(j) + "]"));
     items.push_back(values[j]);
   }
-  ValueId v = emit(OpKind::build_map, items, {.flags = kQuiet | kPure});
+  ValueId v = emit(OpKind::build_map, items, {.effects = kNoEffect});
   for (int j = 0; j < i.arg; ++j) pop();
   push(v);
   set_type(v, &PyDict_Type);
@@ -74,7 +73,7 @@ void Recorder::on_BUILD_CONST_KEY_MAP(const Instr& i) {
 
 void Recorder::on_BUILD_STRING(const Instr& i) {
   for (int j = 0; j < i.arg; ++j) know(top(j), live_top(j));
-  build(i, OpKind::build_string, i.arg, &PyUnicode_Type, kQuiet | kPure);
+  build(i, OpKind::build_string, i.arg, &PyUnicode_Type, kNoEffect);
 }
 
 // A display (i.arg 1) that may become the arguments of a call, or a comprehension's list.
@@ -83,24 +82,22 @@ void Recorder::on_LIST_APPEND(const Instr& i) {
   const bool display = i.arg == 1 && made(list, &PyList_Type);
   std::vector<ValueId> items = info_[list].items;
   items.push_back(top());
-  emit(OpKind::list_append, {list, top()}, {.flags = kQuiet});
+  emit(OpKind::list_append, {list, top()}, {});
   if (display) made_of(list, std::move(items));
   pop();
 }
 
 void Recorder::on_SET_ADD(const Instr& i) {
   bool quiet = know_lookup(top(i.arg), live_top(i.arg), top(), live_top());
-  emit(OpKind::set_add, {top(i.arg), top()}, {.flags = quiet ? kQuiet : 0u});
+  emit(OpKind::set_add, {top(i.arg), top()}, {.effects = quiet ? kWritesMemory : kAnyEffect});
   pop();
-  if (!quiet) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_MAP_ADD(const Instr& i) {
   bool quiet = know_lookup(top(i.arg + 1), live_top(i.arg + 1), top(1), live_top(1));
-  emit(OpKind::map_add, {top(i.arg + 1), top(1), top()}, {.flags = quiet ? kQuiet : 0u});
+  emit(OpKind::map_add, {top(i.arg + 1), top(1), top()}, {.effects = quiet ? kReplaces : kAnyEffect});
   pop();
   pop();
-  if (!quiet) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_LIST_EXTEND(const Instr& i) {
@@ -109,16 +106,15 @@ void Recorder::on_LIST_EXTEND(const Instr& i) {
   const bool known = made(list, &PyList_Type) && info_[more].made;
   std::vector<ValueId> items = info_[list].items;
   items.insert(items.end(), info_[more].items.begin(), info_[more].items.end());
-  emit(OpKind::list_extend, {list, more}, {.flags = quiet ? kQuiet : 0u});
+  emit(OpKind::list_extend, {list, more}, {.effects = quiet ? kWritesMemory : kAnyEffect});
   if (quiet && known) made_of(list, std::move(items));
   pop();
-  if (!quiet) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_LIST_TO_TUPLE(const Instr&) {
   const ValueId list = top();
   const bool known = made(list, &PyList_Type);
-  ValueId v = emit(OpKind::list_to_tuple, {list}, {.flags = kQuiet | kPure, .snapshot = false});
+  ValueId v = emit(OpKind::list_to_tuple, {list}, {.snapshot = false});
   set_type(v, &PyTuple_Type);
   if (known) made_of(v, info_[list].items);
   pop();
@@ -135,13 +131,11 @@ void Recorder::on_CALL_INTRINSIC_1(const Instr& i) {
 void Recorder::on_SET_UPDATE(const Instr& i) {
   emit(OpKind::set_update, {top(i.arg), top()}, {});
   pop();
-  finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_DICT_UPDATE(const Instr& i) {
   emit(OpKind::dict_update, {top(i.arg), top()}, {});
   pop();
-  finisher_ = &Recorder::finish_unknown;
 }
 
 // ---- unpacking -------------------------------------------------------------------------------------------------------------
@@ -158,21 +152,20 @@ void Recorder::on_UNPACK_SEQUENCE(const Instr& i) {
     for (ValueId item : items) hold(item, -1);
     return;
   }
-  ValueId tuple = emit(OpKind::unpack, {sequence}, {.imm = i.arg, .flags = plain ? kQuiet | kReads : 0u});
+  ValueId tuple = emit(OpKind::unpack, {sequence}, {.imm = i.arg, .effects = plain ? kReadsMemory : kAnyEffect});
   set_type(tuple, &PyTuple_Type);
   pop();
-  for (int j = i.arg - 1; j >= 0; --j) push(emit(OpKind::tuple_item, {tuple}, {.imm = j, .flags = kQuiet | kPure, .snapshot = false}));
-  if (!plain) finisher_ = &Recorder::finish_unknown;
+  for (int j = i.arg - 1; j >= 0; --j) push(emit(OpKind::tuple_item, {tuple}, {.imm = j, .snapshot = false}));
 }
 
 void Recorder::on_UNPACK_EX(const Instr& i) {
   PyObject* live = live_top();
   if (!know(top(), live) || !(PyTuple_CheckExact(live) || PyList_CheckExact(live))) return not_recorded(i);
-  ValueId tuple = emit(OpKind::unpack_ex, {top()}, {.imm = i.arg, .flags = kQuiet | kPure | kReads});
+  ValueId tuple = emit(OpKind::unpack_ex, {top()}, {.imm = i.arg});
   set_type(tuple, &PyTuple_Type);
   pop();
   for (int j = (i.arg & 255) + (i.arg >> 8); j >= 0; --j) {
-    push(emit(OpKind::tuple_item, {tuple}, {.imm = j, .flags = kQuiet | kPure, .snapshot = false}));
+    push(emit(OpKind::tuple_item, {tuple}, {.imm = j, .snapshot = false}));
     if (j == (i.arg & 255)) set_type(top(), &PyList_Type);
   }
 }
@@ -186,45 +179,41 @@ void Recorder::on_FORMAT_VALUE(const Instr& i) {
   if (i.arg & kHasSpec) spec = top(), below = 1;
   ValueId value = top(below);
   bool quiet = know(value, live_top(below)) && simple(value);
-  uint32_t flags = quiet ? kQuiet | kPure : 0u;
+  uint32_t effects = quiet ? kNoEffect : kAnyEffect;
   if (i.arg & kConversion) {
-    value = emit(OpKind::convert, {value}, {.imm = i.arg & kConversion, .flags = flags});
+    value = emit(OpKind::convert, {value}, {.imm = i.arg & kConversion, .effects = effects});
     set_type(value, &PyUnicode_Type);
   }
-  ValueId v = spec == kNull ? emit(OpKind::format, {value}, {.flags = flags}) : emit(OpKind::format, {value, spec}, {.flags = flags});
+  ValueId v = spec == kNull ? emit(OpKind::format, {value}, {.effects = effects}) : emit(OpKind::format, {value, spec}, {.effects = effects});
   set_type(v, &PyUnicode_Type);
   if (below) pop();
   pop();
   push(v);
-  if (!quiet) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_CONVERT_VALUE(const Instr& i) {
   bool quiet = know(top(), live_top()) && simple(top());
-  ValueId v = emit(OpKind::convert, {top()}, {.imm = i.arg, .flags = quiet ? kQuiet | kPure : 0u});
+  ValueId v = emit(OpKind::convert, {top()}, {.imm = i.arg, .effects = quiet ? kNoEffect : kAnyEffect});
   set_type(v, &PyUnicode_Type);
   pop();
   push(v);
-  if (!quiet) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_FORMAT_SIMPLE(const Instr&) {
   bool quiet = know(top(), live_top()) && simple(top());
-  ValueId v = emit(OpKind::format, {top()}, {.flags = quiet ? kQuiet | kPure : 0u});
+  ValueId v = emit(OpKind::format, {top()}, {.effects = quiet ? kNoEffect : kAnyEffect});
   set_type(v, &PyUnicode_Type);
   pop();
   push(v);
-  if (!quiet) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_FORMAT_WITH_SPEC(const Instr&) {
   bool quiet = know(top(1), live_top(1)) && simple(top(1));
-  ValueId v = emit(OpKind::format, {top(1), top()}, {.flags = quiet ? kQuiet | kPure : 0u});
+  ValueId v = emit(OpKind::format, {top(1), top()}, {.effects = quiet ? kNoEffect : kAnyEffect});
   set_type(v, &PyUnicode_Type);
   pop();
   pop();
   push(v);
-  if (!quiet) finisher_ = &Recorder::finish_unknown;
 }
 
 }  // namespace dalsegno::recorder

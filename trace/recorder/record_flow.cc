@@ -17,7 +17,6 @@ void Recorder::on_JUMP_BACKWARD_NO_INTERRUPT(const Instr& i) { not_recorded(i); 
 // when: the truth (or None-ness) that jumps. keep: JUMP_IF_x_OR_POP leaves the value on the stack when it jumps.
 void Recorder::pop_jump(const Instr& i, bool when, bool is_none, bool keep) {
   successors_[1] = i.target;
-  call_unknown_ = false;
   if (is_none) {
     branch_ = top();
   } else {
@@ -35,7 +34,6 @@ void Recorder::finish_branch(const Instr& i) {
   bool jumped = now == i.target;
   bool backward = i.target < i.next;
   ValueId value = top();
-  if (call_unknown_) unknown_code();
   if (i.target != i.next) {
     // the other way, for the exit
     ValueId kept = value;
@@ -55,7 +53,7 @@ void Recorder::finish_branch(const Instr& i) {
     }
     bool certain = info_[branch_].object != nullptr;  // a constant needs no guard
     if (!certain) {
-      emit(kind, {branch_}, {.object = object, .flags = kQuiet | kPure, .snapshot = false});
+      emit(kind, {branch_}, {.object = object, .snapshot = false});
       trace_->data.ops.back().snapshot = other;
     }
     if (keep_here) push(kept);
@@ -66,7 +64,7 @@ void Recorder::finish_branch(const Instr& i) {
   hold(branch_, -1);
   branch_ = kNull;
   if (jumped && backward) {
-    release_dead();
+    release_dead(i.start, i.target);
     close_loop(i, i.target);
   }
 }
@@ -83,17 +81,16 @@ void Recorder::on_JUMP_IF_FALSE_OR_POP(const Instr& i) { pop_jump(i, false, fals
 void Recorder::on_GET_ITER(const Instr&) {
   PyObject* live = live_top();
   bool plain = know_iterator(top(), live);
-  ValueId v = emit(OpKind::get_iter, {top()}, {.flags = plain ? kQuiet | kPure : 0u});
+  ValueId v = emit(OpKind::get_iter, {top()}, {.effects = plain ? kNoEffect : kAnyEffect});
   pop();
   push(v);
-  if (!plain) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_FOR_ITER(const Instr& i) {
   successors_[1] = for_iter_exhausted(i);
-  bool plain = know_iterator(top(), live_top());
-  call_unknown_ = !plain;
-  call_result_ = emit(OpKind::iter_next, {top()}, {.imm = 1, .flags = plain ? kQuiet : 0u});
+  uint32_t effects = kAnyEffect;
+  if (know_iterator(top(), live_top())) effects = info_[top()].type ? kWritesMemory : kReplaces;  // zip() may use its tuple again
+  call_result_ = emit(OpKind::iter_next, {top()}, {.imm = 1, .effects = effects});
   finisher_ = &Recorder::finish_for_iter;
 }
 
@@ -101,7 +98,6 @@ void Recorder::finish_for_iter(const Instr& i) {
   ValueId next = call_result_;
   ValueId iterator = top();
   bool exhausted = frame().code->at(view_->offset)->start == for_iter_exhausted(i) && for_iter_exhausted(i) != i.next;
-  if (call_unknown_) unknown_code();
   hold(iterator, +1);
   if (exhausted) {
     push(next);

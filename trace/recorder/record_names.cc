@@ -90,18 +90,18 @@ void Recorder::on_STORE_FAST_STORE_FAST(const Instr& i) {
 void Recorder::on_LOAD_DEREF(const Instr& i) {
   PyObject* cell = live_local(i.arg);
   if (!cell || !PyCell_Check(cell) || !PyCell_GET(cell)) return not_recorded(i);
-  push(emit(OpKind::cell_get, {frame().locals[i.arg]}, {.flags = kQuiet | kReads}));
+  push(emit(OpKind::cell_get, {frame().locals[i.arg]}, {}));
 }
 
 void Recorder::on_STORE_DEREF(const Instr& i) {
-  emit(OpKind::cell_set, {frame().locals[i.arg], top()}, {.flags = kQuiet});
+  emit(OpKind::cell_set, {frame().locals[i.arg], top()}, {});
   pop();
 }
 
 void Recorder::on_DELETE_DEREF(const Instr& i) {
   PyObject* cell = live_local(i.arg);
   if (!cell || !PyCell_GET(cell)) return not_recorded(i);
-  emit(OpKind::cell_delete, {frame().locals[i.arg]}, {.flags = kQuiet});
+  emit(OpKind::cell_delete, {frame().locals[i.arg]}, {});
 }
 
 // ---- globals ---------------------------------------------------------------------------------------------------------------
@@ -112,9 +112,10 @@ void Recorder::load_global(const Instr& instr, bool push_null) {
   PyObject* name = name_at(load_global_name(instr.arg));
   PyObject* globals = f.live->func_globals;
   PyObject* builtins = f.live->func_builtins;
+  if (!PyDict_CheckExact(globals) || !PyDict_CheckExact(builtins)) return not_recorded(instr);  // they are asked by __getitem__
   PyObject* value = PyDict_GetItemWithError(globals, name);
   bool from_globals = value != nullptr;
-  if (!value && PyDict_CheckExact(builtins)) value = PyDict_GetItemWithError(builtins, name);
+  if (!value) value = PyDict_GetItemWithError(builtins, name);
   if (!value) {
     PyErr_Clear();
     return not_recorded(instr);
@@ -123,7 +124,6 @@ void Recorder::load_global(const Instr& instr, bool push_null) {
   std::string item = std::string("[") + PyUnicode_AsUTF8(name) + "]";
   ValueId v;
   if (foldable(value)) {
-    rely_on_world();
     std::string base = from_globals ? globals_path : builtins_path;
     std::string path = base.empty() ? "" : base + item;
     fold(globals, globals_path, name, from_globals ? value : nullptr, path);
@@ -131,10 +131,7 @@ void Recorder::load_global(const Instr& instr, bool push_null) {
     v = constant(value, path);
   } else {
     v = emit(OpKind::load_global, {},
-             {.object = object_index(globals, globals_path),
-              .object2 = object_index(builtins, builtins_path),
-              .name = name_index(name),
-              .flags = kQuiet | kReads});
+             {.object = object_index(globals, globals_path), .object2 = object_index(builtins, builtins_path), .name = name_index(name)});
   }
   if (push_null && !kHas313Calls) push(kNull);
   push(v);
@@ -145,18 +142,14 @@ void Recorder::on_LOAD_GLOBAL(const Instr& i) { load_global(i, load_global_pushe
 
 void Recorder::on_STORE_GLOBAL(const Instr& i) {
   Frame& f = frame();
-  emit(OpKind::store_global, {top()},
-       {.object = object_index(f.live->func_globals, f.globals_path), .name = name_index(name_at(i.arg)), .flags = kQuiet});
-  world_dirty_ = true;
+  emit(OpKind::store_global, {top()}, {.object = object_index(f.live->func_globals, f.globals_path), .name = name_index(name_at(i.arg))});
   pop();
 }
 
 void Recorder::on_DELETE_GLOBAL(const Instr& i) {
   Frame& f = frame();
   if (!PyDict_GetItemWithError(f.live->func_globals, name_at(i.arg))) return not_recorded(i);
-  emit(OpKind::delete_global, {},
-       {.object = object_index(f.live->func_globals, f.globals_path), .name = name_index(name_at(i.arg)), .flags = kQuiet});
-  world_dirty_ = true;
+  emit(OpKind::delete_global, {}, {.object = object_index(f.live->func_globals, f.globals_path), .name = name_index(name_at(i.arg))});
 }
 
 // ---- attributes ------------------------------------------------------------------------------------------------------------
@@ -189,7 +182,7 @@ bool Recorder::module_attr(PyObject* name, bool method) {
   PyObject* value = PyDict_GetItemWithError(dict, name);
   PyErr_Clear();
   if (!value || !foldable(value)) return false;
-  rely_on_world();
+  know_module(object);
   const std::string path = info_[object].path;
   const std::string value_path = attr_path(path, name);
   fold(dict, path.empty() ? "" : path + ".attr(__dict__)", name, value, value_path);
@@ -210,7 +203,7 @@ bool Recorder::plain_attr(PyObject* name, bool method) {
     return true;
   }
   if (!numpy::is_exact_array(live) || !is_pure_array_attribute(PyUnicode_AsUTF8(name))) return false;
-  push_loaded(emit(OpKind::get_attr, {object}, {.name = name_index(name), .flags = kQuiet | kPure}), kNull, false);
+  push_loaded(emit(OpKind::get_attr, {object}, {.name = name_index(name), .effects = kNoEffect}), kNull, false);
   return true;
 }
 
@@ -234,12 +227,12 @@ bool Recorder::ordinary_attr(PyObject* live, PyObject* name, dalsegno_attribute*
 }
 
 ValueId Recorder::emit_attr(OpKind kind, std::initializer_list<ValueId> inputs, const dalsegno_attribute& a, const std::string& path,
-                            uint32_t flags) {
+                            uint32_t effects) {
   return emit(kind, inputs,
               {.object = object_index(reinterpret_cast<PyObject*>(a.type), path),
                .object2 = a.found ? object_index(a.found, attr_path(path, a.name)) : -1,
                .name = name_index(a.name),
-               .flags = flags});
+               .effects = effects});
 }
 
 // self.x, self.method: read without running anything, as long as the class is as it was.
@@ -252,13 +245,13 @@ bool Recorder::instance_attr(PyObject* name, bool method) {
   if (info_[object].slots < 0 || !ordinary_attr(live, name, &a, &path)) return false;
   if (PyObject* own = dalsegno_own_attribute(live, &a, &cache)) {
     Py_DECREF(own);
-    push_loaded(emit_attr(OpKind::own_attr, {object}, a, path, kQuiet | kPure | kReads), kNull, method);
+    push_loaded(emit_attr(OpKind::own_attr, {object}, a, path), kNull, method);
     return true;
   }
   const bool is_method = method && a.found && PyFunction_Check(a.found);
   if (!is_method && (!a.found || Py_TYPE(a.found)->tp_descr_get)) return false;
   if (!dalsegno_has_class_attribute(live, &a, &cache)) return false;
-  emit_attr(OpKind::class_attr, {object}, a, path, kQuiet | kPure);
+  emit_attr(OpKind::class_attr, {object}, a, path);
   push_loaded(constant(a.found, attr_path(path, name)), is_method ? object : kNull, method);
   return true;
 }
@@ -268,12 +261,11 @@ void Recorder::get_attr(PyObject* name, bool method) {
   ValueId v = emit(OpKind::get_attr, {top()}, {.name = name_index(name)});
   push_loaded(v, kNull, method);
   call_result_ = v;
-  finisher_ = method ? &Recorder::finish_method : &Recorder::finish_unknown;
+  if (method) finisher_ = &Recorder::finish_method;
 }
 
 // LOAD_METHOD may have left a function and self instead of a bound method. For a Python function the trace does the same.
 void Recorder::finish_method(const Instr&) {
-  unknown_code();
   ValueId m = call_result_;
   const Frame& f = frame();
   size_t n = f.stack.size();
@@ -284,18 +276,16 @@ void Recorder::finish_method(const Instr&) {
   // guard: a bound method, so that __func__ and __self__ exist. It leaves in the form [NULL, bound method], equally good to CALL.
   int after = snapshot_now(pending_->next);
   int object = object_index(reinterpret_cast<PyObject*>(&PyMethod_Type), "type:types.MethodType");
-  ValueId guard = emit(OpKind::guard_type, {m}, {.object = object, .flags = kQuiet | kPure, .snapshot = false});
+  ValueId guard = emit(OpKind::guard_type, {m}, {.object = object, .snapshot = false});
   trace_->data.ops[guard].snapshot = after;
   info_[m].type = &PyMethod_Type;
-  ValueId func = emit(OpKind::method_func, {m}, {.flags = kQuiet | kPure, .snapshot = false});
-  ValueId self = emit(OpKind::method_self, {m}, {.flags = kQuiet | kPure, .snapshot = false});
+  ValueId func = emit(OpKind::method_func, {m}, {.snapshot = false});
+  ValueId self = emit(OpKind::method_self, {m}, {.snapshot = false});
   pop();
   pop();
   push(func);
   push(self);
 }
-
-void Recorder::finish_unknown(const Instr&) { unknown_code(); }
 
 void Recorder::on_LOAD_ATTR(const Instr& i) { get_attr(name_at(load_attr_name(i.op, i.arg)), load_attr_is_method(i.op, i.arg)); }
 void Recorder::on_LOAD_METHOD(const Instr& i) { get_attr(name_at(load_attr_name(i.op, i.arg)), true); }
@@ -310,7 +300,7 @@ bool Recorder::set_instance_attr(PyObject* name) {
   PyObject* own = dalsegno_own_attribute(live, &a, &cache);
   if (!own) return false;
   Py_DECREF(own);
-  emit_attr(OpKind::set_own_attr, {top(), top(1)}, a, path, kQuiet);
+  emit_attr(OpKind::set_own_attr, {top(), top(1)}, a, path);
   pop();
   pop();
   return true;
@@ -321,13 +311,11 @@ void Recorder::on_STORE_ATTR(const Instr& i) {
   emit(OpKind::set_attr, {top(), top(1)}, {.name = name_index(name_at(i.arg))});
   pop();
   pop();
-  finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_DELETE_ATTR(const Instr& i) {
   emit(OpKind::del_attr, {top()}, {.name = name_index(name_at(i.arg))});
   pop();
-  finisher_ = &Recorder::finish_unknown;
 }
 
 // ---- imports ---------------------------------------------------------------------------------------------------------------
@@ -339,13 +327,11 @@ void Recorder::on_IMPORT_NAME(const Instr& i) {
   pop();
   pop();
   push(v);
-  finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_IMPORT_FROM(const Instr& i) {
   ValueId v = emit(OpKind::import_from, {top()}, {.name = name_index(name_at(i.arg))});
   push(v);
-  finisher_ = &Recorder::finish_unknown;
 }
 
 }  // namespace dalsegno::recorder

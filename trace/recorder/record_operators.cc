@@ -58,12 +58,12 @@ void Recorder::mark_array_op(ValueId v, ArrayFn fn) {
   if (fn == ArrayFn::none || !numpy::facts_of(result(), &facts) || facts.rank == 0) return;
   Op& op = trace_->data.ops[v];
   op.fn = fn;
-  op.flags = kPure;
+  op.effects = kArrayEffects;
   op.facts = static_cast<int>(trace_->data.facts.size());
   trace_->data.facts.push_back(facts);
   info_[v].type = reinterpret_cast<PyTypeObject*>(Py_TYPE(result()));
   info_[v].facts = facts;
-  info_[v].array_epoch = epoch_;
+  info_[v].epoch = epoch_;
 }
 
 void Recorder::finish_array(const Instr&) { mark_array_op(call_result_, pending_fn_); }
@@ -91,18 +91,18 @@ void Recorder::binary(const Instr&, int nb) {
   bool arrays =
       (numpy::is_exact_array(live_left) || numpy::is_exact_array(live_right)) && array_operands({left, right}, {live_left, live_right});
   bool plain = !arrays && know(left, live_left) && know(right, live_right);
-  uint32_t flags = 0;
   PyTypeObject* type = nullptr;
   bool numeric =
       plain && (simple(left) || numpy::is_scalar_type(info_[left].type)) && (simple(right) || numpy::is_scalar_type(info_[right].type));
+  uint32_t effects = arrays || numeric ? kWarnsOnly : kAnyEffect;
   if (plain && simple(left) && simple(right)) {
-    flags = kQuiet | kPure;
+    effects = kNoEffect;
     type = arithmetic_type(info_[left].type, info_[right].type, op);
   }
   bool writes = inplace && numpy::is_exact_array(live_left);
   // On values that are not changed in place, the in-place operator is the plain one.
   OpKind kind = inplace && !(plain && simple(left)) ? OpKind::inplace : OpKind::binary;
-  ValueId v = emit(kind, {left, right}, {.imm = static_cast<int>(op), .flags = flags});
+  ValueId v = emit(kind, {left, right}, {.imm = static_cast<int>(op), .effects = effects});
   pop();
   pop();
   push(v);
@@ -114,9 +114,7 @@ void Recorder::binary(const Instr&, int nb) {
   } else if (arrays && writes) {
     info_[v].type = info_[left].type;  // the same array
     info_[v].facts = info_[left].facts;
-    info_[v].array_epoch = info_[left].array_epoch;
-  } else if (!arrays && !numeric) {
-    finisher_ = &Recorder::finish_unknown;
+    info_[v].epoch = info_[left].epoch;
   }
 }
 
@@ -130,7 +128,8 @@ void Recorder::unary(const Instr&, UnaryOp op) {
   bool plain = !array && know(in, live);
   bool warns = op == UnaryOp::invert && is(in, &PyBool_Type);  // deprecated since 3.12
   bool quiet = plain && simple(in) && !warns;
-  ValueId v = emit(OpKind::unary, {in}, {.imm = static_cast<int>(op), .flags = quiet ? kQuiet | kPure : 0u});
+  bool known = array || (plain && numpy::is_scalar_type(info_[in].type));
+  ValueId v = emit(OpKind::unary, {in}, {.imm = static_cast<int>(op), .effects = quiet ? kNoEffect : known ? kWarnsOnly : kAnyEffect});
   pop();
   push(v);
   if (is(in, &PyFloat_Type)) set_type(v, &PyFloat_Type);
@@ -139,8 +138,6 @@ void Recorder::unary(const Instr&, UnaryOp op) {
   if (array) {
     pending_fn_ = fns[static_cast<int>(op)];
     finisher_ = &Recorder::finish_array;
-  } else if (!plain || (!quiet && !numpy::is_scalar_type(info_[in].type))) {
-    finisher_ = &Recorder::finish_unknown;
   }
 }
 
@@ -156,31 +153,26 @@ void Recorder::truth_of(ValueId v, PyObject* live, ValueId* truth) {
     return;
   }
   bool quiet = plain && !numpy::is_exact_array(live);
-  *truth = emit(OpKind::truth, {v}, {.flags = quiet ? kQuiet | kPure | kReads : 0u});
+  *truth = emit(OpKind::truth, {v}, {.effects = quiet ? kReadsMemory : plain ? kWarnsOnly : kAnyEffect});
   set_type(*truth, &PyBool_Type);
-  if (!plain) call_unknown_ = true;
 }
 
 void Recorder::on_TO_BOOL(const Instr&) {
-  call_unknown_ = false;
   ValueId truth;
   truth_of(top(), live_top(), &truth);
   hold(truth, +1);
   pop();
   push(truth);
   hold(truth, -1);
-  if (call_unknown_) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_UNARY_NOT(const Instr&) {
-  call_unknown_ = false;
   ValueId truth;
   truth_of(top(), live_top(), &truth);
-  ValueId v = emit(OpKind::not_, {truth}, {.flags = kQuiet | kPure});
+  ValueId v = emit(OpKind::not_, {truth}, {.effects = kNoEffect});
   set_type(v, &PyBool_Type);
   pop();
   push(v);
-  if (call_unknown_) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_COMPARE_OP(const Instr& i) {
@@ -193,31 +185,27 @@ void Recorder::on_COMPARE_OP(const Instr& i) {
   bool quiet = plain && simple(left) && simple(right);
   auto scalar = [&](ValueId v) { return simple(v) || (info_[v].type && numpy::is_scalar_type(info_[v].type)); };
   bool known = plain && scalar(left) && scalar(right);
-  ValueId v = emit(OpKind::compare, {left, right}, {.imm = op, .flags = quiet ? kQuiet | kPure : 0u});
+  ValueId v = emit(OpKind::compare, {left, right}, {.imm = op, .effects = quiet ? kNoEffect : known || arrays ? kWarnsOnly : kAnyEffect});
   pop();
   pop();
   push(v);
   if (quiet) set_type(v, &PyBool_Type);
   call_result_ = v;
   if (compare_to_bool(i.arg) && !quiet) {  // 3.13: the truth of the result, in one instruction
-    if (!known && !arrays) unknown_code();
-    ValueId t = emit(OpKind::truth, {v}, {.flags = known ? kQuiet | kPure : 0u});
+    ValueId t = emit(OpKind::truth, {v}, {.effects = known ? kNoEffect : kAnyEffect});
     set_type(t, &PyBool_Type);
     pop();
     push(t);
-    if (!known) finisher_ = &Recorder::finish_unknown;
     return;
   }
   if (arrays) {
     pending_fn_ = fn_of_compare(op);
     finisher_ = &Recorder::finish_array;
-  } else if (!known) {
-    finisher_ = &Recorder::finish_unknown;
   }
 }
 
 void Recorder::on_IS_OP(const Instr& i) {
-  ValueId v = emit(OpKind::is_, {top(1), top()}, {.imm = i.arg, .flags = kQuiet | kPure, .snapshot = false});
+  ValueId v = emit(OpKind::is_, {top(1), top()}, {.imm = i.arg, .snapshot = false});
   set_type(v, &PyBool_Type);
   pop();
   pop();
@@ -231,12 +219,11 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
   bool quiet = plain && simple(item) && (simple(container) || is(container, &PyRange_Type));
   if (hashed) quiet = know_lookup(container, live_top(), item, live_top(1));
   if (plain && info_[container].object && PyTuple_Check(live_top())) quiet = simple(item) && safe_index(container, live_top());
-  ValueId v = emit(OpKind::contains, {item, container}, {.imm = i.arg, .flags = quiet ? kQuiet | kPure : 0u});
+  ValueId v = emit(OpKind::contains, {item, container}, {.imm = i.arg, .effects = quiet ? kNoEffect : kAnyEffect});
   set_type(v, &PyBool_Type);
   pop();
   pop();
   push(v);
-  if (!quiet) finisher_ = &Recorder::finish_unknown;
 }
 
 // ---- subscripts ------------------------------------------------------------------------------------------------------------
@@ -244,21 +231,19 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
 void Recorder::get_item(const Instr&) {
   ValueId container = top(1), index = top();
   PyObject *live = live_top(1), *live_index = live_top();
-  uint32_t flags = 0;
-  bool unknown = true;
+  uint32_t effects = kAnyEffect;
   if (numpy::is_exact_array(live)) {
-    if (know_array(container, live) && safe_index(index, live_index)) flags = kQuiet | kPure | kReads, unknown = false;
+    if (know_array(container, live) && safe_index(index, live_index)) effects = kReadsMemory;
   } else if (know(container, live) && know(index, live_index)) {
     bool sequence = PyList_Check(live) || PyTuple_Check(live) || PyUnicode_Check(live) || PyBytes_Check(live) || PyRange_Check(live);
     bool position = PyLong_Check(live_index) || (PySlice_Check(live_index) && safe_index(index, live_index));
     bool keyed = PyDict_Check(live) && know_lookup(container, live, index, live_index);
-    if ((sequence && position) || keyed) flags = kQuiet | kPure | kReads, unknown = false;
+    if ((sequence && position) || keyed) effects = kReadsMemory;
   }
-  ValueId v = emit(OpKind::get_item, {container, index}, {.flags = flags});
+  ValueId v = emit(OpKind::get_item, {container, index}, {.effects = effects});
   pop();
   pop();
   push(v);
-  if (unknown) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_BINARY_SUBSCR(const Instr& i) { get_item(i); }
@@ -269,56 +254,49 @@ void Recorder::on_BINARY_SLICE(const Instr&) {
   bool parts =
       know(top(1), start) && know(top(), stop) && (start == Py_None || PyLong_Check(start)) && (stop == Py_None || PyLong_Check(stop));
   bool known = parts && (numpy::is_exact_array(live) ? know_array(container, live) : know(container, live) && !PyDict_Check(live));
-  ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.flags = kQuiet | kPure, .snapshot = false});
-  ValueId v = emit(OpKind::get_item, {container, slice}, {.flags = known ? kQuiet | kPure | kReads : 0u});
+  ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.snapshot = false});
+  ValueId v = emit(OpKind::get_item, {container, slice}, {.effects = known ? kReadsMemory : kAnyEffect});
   for (int i = 0; i < 3; ++i) pop();
   push(v);
-  if (!known) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_STORE_SUBSCR(const Instr&) {
   ValueId value = top(2), container = top(1), index = top();
   PyObject *live = live_top(1), *live_index = live_top(), *live_value = live_top(2);
-  uint32_t flags = 0;
-  bool unknown = true;
-  if (numpy::is_exact_array(live)) {  // may warn, runs nothing of the user's
-    unknown =
-        !(know_array(container, live) && safe_index(index, live_index) &&
-          (numpy::is_exact_array(live_value) ? know_array(value, live_value)
-                                             : know(value, live_value) && (simple(value) || numpy::is_scalar_type(info_[value].type))));
+  uint32_t effects = kAnyEffect;
+  if (numpy::is_exact_array(live)) {
+    const bool known =
+        know_array(container, live) && safe_index(index, live_index) &&
+        (numpy::is_exact_array(live_value) ? know_array(value, live_value)
+                                           : know(value, live_value) && (simple(value) || numpy::is_scalar_type(info_[value].type)));
+    if (known) effects = kWarnsOnly;
   } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && PyLong_Check(live_index)) {
-    flags = kQuiet;
-    unknown = false;
+    effects = kReplaces;
   } else if (know(container, live) && PyDict_Check(live) && know_lookup(container, live, index, live_index)) {
-    flags = kQuiet;
-    unknown = false;
+    effects = kReplacesName;  // it may be a namespace
   }
-  emit(OpKind::set_item, {container, index, value}, {.flags = flags});
+  emit(OpKind::set_item, {container, index, value}, {.effects = effects});
   for (int i = 0; i < 3; ++i) pop();
-  if (unknown) finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_STORE_SLICE(const Instr&) {
   ValueId value = top(3), container = top(2);
-  ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.flags = kQuiet | kPure, .snapshot = false});
+  ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.snapshot = false});
   emit(OpKind::set_item, {container, slice, value}, {});
   for (int i = 0; i < 4; ++i) pop();
-  finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_DELETE_SUBSCR(const Instr&) {
   emit(OpKind::del_item, {top(1), top()}, {});
   pop();
   pop();
-  finisher_ = &Recorder::finish_unknown;
 }
 
 void Recorder::on_GET_LEN(const Instr&) {
   bool plain = know(top(), live_top());
-  ValueId v = emit(OpKind::get_len, {top()}, {.flags = plain ? kQuiet | kPure : 0u});
+  ValueId v = emit(OpKind::get_len, {top()}, {.effects = plain ? kNoEffect : kAnyEffect});
   set_type(v, &PyLong_Type);
   push(v);
-  if (!plain) finisher_ = &Recorder::finish_unknown;
 }
 
 }  // namespace dalsegno::recorder

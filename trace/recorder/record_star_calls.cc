@@ -94,7 +94,6 @@ void Recorder::on_CALL_FUNCTION_EX(const Instr& i) {
   ValueId v = has_named ? emit(OpKind::call_ex, {callee, positional, named}) : emit(OpKind::call_ex, {callee, positional});
   for (int j = 0; j < n + 2; ++j) pop();
   push(v);
-  finisher_ = &Recorder::finish_unknown;
 }
 
 // The callee stands below the arguments made so far.
@@ -117,10 +116,9 @@ void Recorder::on_DICT_MERGE(const Instr& i) {
   } else {
     know(more, live);
   }
-  emit(OpKind::dict_merge, {dict, more}, {.flags = known ? kQuiet : 0u});
+  emit(OpKind::dict_merge, {dict, more}, {.effects = known ? kWritesMemory : kAnyEffect});
   if (known) made_of(dict, std::move(values), std::move(keys));
   pop();
-  if (!known) finisher_ = &Recorder::finish_unknown;
 }
 
 // ---- callables that call a Python function ---------------------------------------------------------------------------------
@@ -132,7 +130,7 @@ bool Recorder::call_instance(ValueId callee, PyObject* live, Arguments arguments
   dalsegno_attribute_cache cache{};
   std::string path;
   if (info_[callee].slots < 0 || !ordinary_attr(live, kCall, &a, &path) || !dalsegno_has_class_attribute(live, &a, &cache)) return false;
-  emit_attr(OpKind::class_attr, {callee}, a, path, kQuiet | kPure);
+  emit_attr(OpKind::class_attr, {callee}, a, path);
   const ValueId found = constant(a.found, path + ".attr(__call__)");
   arguments.values.insert(arguments.values.begin(), callee);
   arguments.live.insert(arguments.live.begin(), live);
@@ -143,14 +141,14 @@ bool Recorder::call_instance(ValueId callee, PyObject* live, Arguments arguments
 bool Recorder::call_partial(ValueId callee, PyObject* live, Arguments arguments) {
   if (info_[callee].slots < 0) return false;
   emit(OpKind::guard_type, {callee},
-       {.object = object_index(reinterpret_cast<PyObject*>(Py_TYPE(live)), "type:functools.partial"), .flags = kQuiet | kPure});
+       {.object = object_index(reinterpret_cast<PyObject*>(Py_TYPE(live)), "type:functools.partial")});
   struct Part {
     ValueId value;
     PyObject* live;  // kept by the partial
   };
   auto part = [&](const char* name) {
     PyObject* text = PyUnicode_InternFromString(name);
-    Part p{emit(OpKind::get_attr, {callee}, {.name = name_index(text), .flags = kQuiet | kPure | kReads}), PyObject_GetAttr(live, text)};
+    Part p{emit(OpKind::get_attr, {callee}, {.name = name_index(text), .effects = kReadsMemory}), PyObject_GetAttr(live, text)};
     Py_DECREF(text);
     Py_XDECREF(p.live);
     return p;

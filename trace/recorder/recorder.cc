@@ -29,11 +29,11 @@ void Recorder::start_trace(AnchorKind anchor) {
   name_index_.clear();
   maybe_kept_ = true;
   written_ = false;
-  world_dirty_ = false;
   ++epoch_;
   recording_ = true;
   abort_ = false;
   pending_ = nullptr;
+  behind_ = -1;
   object_index(reinterpret_cast<PyObject*>(function_), "self");
 }
 
@@ -53,6 +53,7 @@ void Recorder::begin_entry() {
   this->frame().function = constant(reinterpret_cast<PyObject*>(function_), "self");
   hold(this->frame().function, +1);
   run_prefix();
+  release_dead();
 }
 
 // MAKE_CELL and COPY_FREE_VARS run before the first announced instruction.
@@ -60,20 +61,18 @@ void Recorder::run_prefix() {
   for (const Instr& instr : frame().code->prefix()) {
     if (instr.op == Ins::MAKE_CELL) {
       ValueId old = frame().locals[instr.arg];
-      ValueId cell = old == kNull ? emit(OpKind::cell_new, {}, {.flags = kQuiet | kPure, .snapshot = false})
-                                  : emit(OpKind::cell_new, {old}, {.flags = kQuiet | kPure, .snapshot = false});
+      ValueId cell = old == kNull ? emit(OpKind::cell_new, {}, {.snapshot = false}) : emit(OpKind::cell_new, {old}, {.snapshot = false});
       set_type(cell, &PyCell_Type);
       set_local(instr.arg, cell);
     } else if (instr.op == Ins::COPY_FREE_VARS) {
       int first = frame().code->nlocalsplus() - instr.arg;
       for (int i = 0; i < instr.arg; ++i) {
-        ValueId cell = emit(OpKind::func_closure, {frame().function}, {.imm = i, .flags = kQuiet | kPure, .snapshot = false});
+        ValueId cell = emit(OpKind::func_closure, {frame().function}, {.imm = i, .snapshot = false});
         set_type(cell, &PyCell_Type);
         set_local(first + i, cell);
       }
     }
   }
-  release_dead();
 }
 
 void Recorder::begin_exit(const LiveTrace& parent, int op, int which, PyFunctionObject* const* functions) {
@@ -95,7 +94,7 @@ void Recorder::begin_exit(const LiveTrace& parent, int op, int which, PyFunction
     const SnapshotFrame& from = at.frames[i];
     Frame frame;
     frame.live = functions[i];
-    auto* code = reinterpret_cast<PyCodeObject*>(functions[i]->func_code);
+    auto* code = reinterpret_cast<PyCodeObject*>(parent.objects[from.code]);  // the function may have got another one since
     auto& info = codes_[code];
     if (!info) info = std::make_shared<CodeInfo>(code);
     frame.code = info;
@@ -188,11 +187,12 @@ void Recorder::begin(const Instr& instr) {
   last_offset_ = view_->offset;
   finisher_ = nullptr;
   returning_ = false;
-  forgot_ = false;
   call_ = PendingCall{};
   successors_[0] = instr.next;
   successors_[1] = -1;
   checkpoint();
+  if (behind_offset_ == instr.start) check_.snapshot = behind_;  // the same state
+  behind_ = -1;
   if (written_) return end_with_leave(Reason::frame_kept);
   if (kLocalsWriteThrough) note_locals(&live_locals_);
   if (view_->stack_depth >= 0 && view_->stack_depth != static_cast<int>(f.stack.size())) return end_with_leave(Reason::lost);
@@ -209,23 +209,34 @@ void Recorder::begin(const Instr& instr) {
 }
 
 void Recorder::commit() {
+  const bool ran_code = (effects_since_begin() & kRunsCode) != 0;
+  if (ran_code) unknown_code();
   if (finisher_) (this->*finisher_)(*pending_);
-  if (recording_ && !forgot_) keep_facts();
-  if (recording_ && forgot_ && kLocalsWriteThrough) {
+  if (recording_ && ran_code && kLocalsWriteThrough) {
     std::vector<PyObject*> now;
     note_locals(&now);
     written_ = now != live_locals_;
   }
-  if (recording_ && !abort_) release_dead();
+  if (recording_ && !abort_) settle(next_start());
   if (recording_ && abort_) end_with_leave(abort_reason_);
 }
 
-// What the instruction did may have warned, no more.
-void Recorder::keep_facts() {
-  for (size_t i = check_.ops; i < trace_->data.ops.size(); ++i) {
-    Op& op = trace_->data.ops[i];
-    if (!(op.flags & kQuiet)) op.flags |= kKeepsFacts;
+uint32_t Recorder::effects_since_begin() const {
+  uint32_t effects = kNoEffect;
+  for (size_t i = check_.ops; i < trace_->data.ops.size(); ++i) effects |= trace_->data.ops[i].effects;
+  return effects;
+}
+
+// Where the frame stands behind the instruction that is done.
+int Recorder::next_start() const { return frame().code->at(view_->offset)->start; }
+
+// Behind an instruction: did it change what the trace relies on? And what it leaves without a slot dies.
+void Recorder::settle(int next) {
+  if (disturbs(effects_since_begin())) {
+    emit(OpKind::guard_world, {}, {.snapshot = false});
+    stand_behind(pending_->start, next);
   }
+  release_dead(pending_->start, next);
 }
 
 void Recorder::enter_frame(const hook::FrameView& view) {
@@ -235,7 +246,7 @@ void Recorder::enter_frame(const hook::FrameView& view) {
   std::vector<ValueId> inputs{call_.function};
   for (ValueId v : call_.locals)
     if (v != kNull) inputs.push_back(v);
-  emit(OpKind::enter, inputs, {.flags = kQuiet | kPure, .snapshot = false});
+  emit(OpKind::enter, inputs, {.snapshot = false});
   Frame inner;
   inner.id = view.id;
   inner.code = codes_[view.code];
@@ -249,13 +260,15 @@ void Recorder::enter_frame(const hook::FrameView& view) {
   frames_.push_back(std::move(inner));
   call_ = PendingCall{};
   run_prefix();
+  release_dead(view_->offset, view_->offset);
   begin(*frame().code->at(view.offset));
 }
 
 void Recorder::leave_frame() {
   ValueId value = pop();
   hold(value, +1);
-  emit(OpKind::leave_frame, {value}, {.flags = kQuiet | kPure, .snapshot = false});
+  emit(OpKind::leave_frame, {value}, {.snapshot = false});
+  const int at = frames_[frames_.size() - 2].call->at;
   Frame gone = std::move(frames_.back());
   frames_.pop_back();
   for (ValueId v : gone.locals) hold(v, -1);
@@ -266,8 +279,8 @@ void Recorder::leave_frame() {
   push(value);
   hold(value, -1);
   returning_ = false;
+  release_dead(at, next_start());
   pending_ = nullptr;
-  release_dead();
 }
 
 // ---- ends ------------------------------------------------------------------------------------------------------------------
@@ -296,7 +309,7 @@ void Recorder::rollback() {
     if (f.written >= static_cast<int>(check_.snapshots.frames)) f.written = -1, f.kept = 0;
     if (f.at_call >= static_cast<int>(check_.snapshots.frames)) f.at_call = -1;
   }
-  check_.snapshot = -1;
+  check_.snapshot = behind_ = -1;
   touched_.clear();
 }
 
@@ -371,6 +384,7 @@ void Recorder::close_loop(const Instr& instr, int header) {
   if (trace_->data.anchor == AnchorKind::loop && anchor_of(*trace_, trace_->data.entry) == key) found = trace_->data.number;
   emit(OpKind::jump, {}, {.imm = found >= 0 ? found : next_number_, .snapshot = false});
   trace_->data.ops.back().snapshot = snap;
+  trace_->data.ops.back().at = instr.start;
   trace_->data.ops.back().line = instr.line;
   close(Reason::none);
   if (found >= 0) return stop();

@@ -43,7 +43,7 @@ struct ValueInfo {
   PyTypeObject* type = nullptr;  // exact type, guarded or certain; borrowed
   PyObject* object = nullptr;    // a constant's object; borrowed from LiveTrace::objects
   std::string path;              // a constant's source
-  int array_epoch = -1;          // `facts` hold while this is the recorder's epoch
+  int epoch = -1;                // `facts`, or a module's type, hold while this is the recorder's epoch
   ArrayFacts facts;
   int slots = 0;               // locals and stack slots that hold it
   std::vector<ValueId> items;  // of a tuple or slice built in this trace
@@ -99,7 +99,7 @@ class Recorder final : public hook::Watcher {
     int object = -1;
     int object2 = -1;
     int name = -1;
-    uint32_t flags = 0;
+    uint32_t effects = kAnyEffect;  // what the op may do, as far as its kind does
     bool snapshot = true;
   };
 
@@ -108,7 +108,9 @@ class Recorder final : public hook::Watcher {
   void step(const hook::FrameView& view);
   void begin(const Instr& instr);
   void commit();
-  void keep_facts();
+  uint32_t effects_since_begin() const;
+  int next_start() const;
+  void settle(int next);
   void checkpoint();
   void rollback();
   void end_with_leave(Reason reason);
@@ -144,7 +146,8 @@ class Recorder final : public hook::Watcher {
   ValueId top(int below = 0) const { return frame().stack[frame().stack.size() - 1 - below]; }
   void set_local(int index, ValueId v);
   void hold(ValueId v, int change);
-  void release_dead();
+  void release_dead(int at = -1, int next = -1);
+  void stand_behind(int at, int next);
   // -- containers whose contents are known (made.cc)
   void made_of(ValueId container, std::vector<ValueId> items, std::vector<PyObject*> keys = {});
   void made_of_pairs(ValueId dict);
@@ -169,6 +172,7 @@ class Recorder final : public hook::Watcher {
   // Looking up a simple key in an exact dict or set runs no code of the user's: guards that.
   bool know_lookup(ValueId container, PyObject* live, ValueId key, PyObject* live_key);
   bool know_array(ValueId v, PyObject* live);  // array facts: guards them
+  void know_module(ValueId v);                 // that it is an ordinary one: guards that
   bool is(ValueId v, PyTypeObject* type) const { return v >= 0 && info_[v].type == type; }
   void set_type(ValueId v, PyTypeObject* type) { info_[v].type = type; }
   bool is_constant_dtype(ValueId v, PyObject* live) const;
@@ -179,7 +183,6 @@ class Recorder final : public hook::Watcher {
   void unknown_code();   // an op just ran code nothing is known of
   void truth_of(ValueId v, PyObject* live, ValueId* truth);
   int fold(PyObject* dict, const std::string& dict_path, PyObject* name, PyObject* value, const std::string& value_path);
-  void rely_on_world();
 
   // -- array ops (record_operators.cc)
   bool array_operands(const std::vector<ValueId>& values, const std::vector<PyObject*>& live);
@@ -196,7 +199,7 @@ class Recorder final : public hook::Watcher {
   void pop_jump(const Instr& instr, bool when, bool is_none, bool keep);
   void binary(const Instr& instr, int nb);
   void unary(const Instr& instr, UnaryOp op);
-  void build(const Instr& instr, OpKind kind, int count, PyTypeObject* type, uint32_t flags);
+  void build(const Instr& instr, OpKind kind, int count, PyTypeObject* type, uint32_t effects);
   void get_item(const Instr& instr);
   void call(const Instr& instr, int nargs, PyObject* kwnames);
   // What a call hands over: positional arguments, then those by keyword.
@@ -226,10 +229,12 @@ class Recorder final : public hook::Watcher {
     bool plain = true;         // all are of exact builtin types, or constant dtypes
     bool arrays_known = true;  // the facts of all arrays among them are guarded
   };
-  bool call_is_known(const OpaqueCall& call, uint32_t* flags);
+  bool call_is_known(const OpaqueCall& call, uint32_t* effects);
   bool call_is_quiet(const OpaqueCall& call);
   bool numpy_knows(const OpaqueCall& call);
   bool is_constant_astype(const OpaqueCall& call) const;
+  bool numpy_data(ValueId v, PyObject* live);
+  bool is_int(ValueId v) const { return is(v, &PyLong_Type) || is(v, &PyBool_Type); }
   void known_result(const OpaqueCall& call, ValueId v);
   int keywords_index(PyObject* kwnames);
   bool bind_arguments(ValueId func, PyFunctionObject* live, const Arguments& arguments, std::vector<ValueId>* locals);
@@ -241,13 +246,12 @@ class Recorder final : public hook::Watcher {
   bool set_instance_attr(PyObject* name);
   bool ordinary_attr(PyObject* live, PyObject* name, dalsegno_attribute* attribute, std::string* path);
   ValueId emit_attr(OpKind kind, std::initializer_list<ValueId> inputs, const dalsegno_attribute& attribute, const std::string& path,
-                    uint32_t flags);
+                    uint32_t effects = kAnyEffect);
   void push_loaded(ValueId callable, ValueId self, bool method);
   void finish_array(const Instr& instr);
   void finish_branch(const Instr& instr);
   void finish_for_iter(const Instr& instr);
   void finish_method(const Instr& instr);
-  void finish_unknown(const Instr& instr);
   void note(Reason reason, PyObject* callee);
   PyObject* const_at(int index) const { return PyTuple_GET_ITEM(frame().code->code->co_consts, index); }
   PyObject* name_at(int index) const { return PyTuple_GET_ITEM(frame().code->code->co_names, index); }
@@ -272,12 +276,10 @@ class Recorder final : public hook::Watcher {
   std::unordered_map<PyObject*, int> object_index_;
   std::unordered_map<std::string, int> name_index_;
   std::unordered_map<PyCodeObject*, std::shared_ptr<CodeInfo>> codes_;
-  int epoch_ = 0;                       // of array facts
+  int epoch_ = 0;                       // of what unknown code may change about values
   bool maybe_kept_ = false;             // code that ran may have kept a frame object of ours
   bool written_ = false;                // code that ran has assigned to a variable of a frame of ours
   std::vector<PyObject*> live_locals_;  // of all frames, as the instruction began; only if kLocalsWriteThrough
-  bool forgot_ = false;                 // the instruction being recorded has run code nothing is known of
-  bool world_dirty_ = false;            // unknown code ran since folded globals were last checked
   bool recording_ = false;
   bool lost_ = false;   // events may have been missed: nothing is kept
   bool abort_ = false;  // a handler met something it cannot record
@@ -299,7 +301,7 @@ class Recorder final : public hook::Watcher {
   ValueId branch_ = kNull;
   bool branch_when_ = false, branch_keep_ = false, branch_none_ = false;
   ValueId call_result_ = kNull;
-  bool call_unknown_ = false;
+  int behind_ = -1, behind_offset_ = -1;  // snapshot of the state behind the instruction just done, and where that stands
 
   // state at the start of the current instruction
   struct Checkpoint {

@@ -1,0 +1,20 @@
+// What waits for a thread while it does not run CPython's evaluator: signals, pending calls, collection, other threads.
+#include "hook/pending.h"
+
+#include "hook/frame_access.h"
+
+namespace dalsegno::hook {
+
+const volatile unsigned char* eval_breaker() { return dalsegno_eval_breaker(PyThreadState_Get()); }
+
+// In the order of the evaluator's own (Python/ceval_gil.c, _Py_HandlePending). Taking the GIL back also works out the eval breaker anew.
+bool handle_pending() {
+  if (Py_MakePendingCalls() != 0 || PyErr_CheckSignals() != 0) return false;  // CheckSignals: collection, too, since 3.12
+  Py_BEGIN_ALLOW_THREADS;
+  Py_END_ALLOW_THREADS;
+  return true;
+}
+
+bool async_exception_waits() { return PyThreadState_Get()->async_exc != nullptr; }
+
+}  // namespace dalsegno::hook

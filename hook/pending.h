@@ -1,0 +1,13 @@
+/* Private to hook/. Where the interpreter notes that something waits for a thread: in its own state, whose header is C only before 3.13. */
+#pragma once
+#include <Python.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The byte that is not 0 while something waits (eval_breaker). */
+const volatile unsigned char* dalsegno_eval_breaker(PyThreadState* thread);
+
+#ifdef __cplusplus
+}
+#endif

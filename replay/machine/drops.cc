@@ -1,0 +1,82 @@
+// Dropping references. The last one may run code of the user's, __del__ or the callback of a weakref, which then sees the frames that eager
+// would show. Frames are not linked for numbers, texts and arrays, nor for what holds nothing else.
+#include <array>
+
+#include "numpy/dtypes.h"
+#include "replay/machine/program.h"
+
+namespace dalsegno::replay {
+namespace {
+
+constexpr int kMaxDepth = 3;
+constexpr int kMaxVisits = 16;
+
+// Types whose instances hold no references of which they could drop the last.
+bool is_leaf(PyTypeObject* type) {
+  if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyUnicode_Type) return true;
+  static std::array<PyTypeObject*, 64> found_before{};
+  PyTypeObject*& slot = found_before[reinterpret_cast<uintptr_t>(type) / sizeof(PyTypeObject) % found_before.size()];
+  if (slot == type) return true;
+  const bool leaf = type == &PyBytes_Type || type == &PyComplex_Type || type == &PyRange_Type || type == &PyRangeIter_Type ||
+                    type == &PyBool_Type || numpy::is_scalar_type(type);
+  if (leaf) slot = type;
+  return leaf;
+}
+
+bool has_weakrefs(PyObject* o) {
+  const Py_ssize_t offset = Py_TYPE(o)->tp_weaklistoffset;
+  return offset != 0 && *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + offset) != nullptr;
+}
+
+struct Visits {
+  int left;
+  int depth;
+};
+
+bool quiet(PyObject* o, Visits* visits);
+
+// Stops (1) at the first thing that would die with it, and not quietly.
+int visit(PyObject* held, void* arg) {
+  auto* visits = static_cast<Visits*>(arg);
+  if (Py_REFCNT(held) > 1) return 0;
+  return --visits->left < 0 || !quiet(held, visits);
+}
+
+bool quiet(PyObject* o, Visits* visits) {
+  PyTypeObject* type = Py_TYPE(o);
+  if (is_leaf(type)) return true;
+  if (has_weakrefs(o) || visits->depth == kMaxDepth) return false;
+  if (numpy::is_exact_array(o)) {
+    PyObject* base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(o));
+    return !PyDataType_REFCHK(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(o))) && (!base || visit(base, visits) == 0);
+  }
+  if (type->tp_finalize != nullptr || type->tp_del != nullptr || type->tp_traverse == nullptr || !PyType_IS_GC(type)) return false;
+  ++visits->depth;
+  const bool held_quietly = type->tp_traverse(o, visit, visits) == 0;
+  --visits->depth;
+  return held_quietly;
+}
+
+}  // namespace
+
+bool dies_quietly(PyObject* o) {
+  if (is_leaf(Py_TYPE(o))) [[likely]]
+    return true;
+  Visits visits{kMaxVisits, 0};
+  return quiet(o, &visits);
+}
+
+void drop_shown(Machine& m, PyObject* o, int32_t snapshot, int32_t at) {
+  Shows frames(m, snapshot, at);
+  Py_DECREF(o);
+}
+
+void drop(const std::vector<int32_t>& regs, Reg* r) {
+  for (int32_t reg : regs) {
+    PyObject* o = r[reg].o;
+    r[reg].o = nullptr;
+    Py_XDECREF(o);
+  }
+}
+
+}  // namespace dalsegno::replay
