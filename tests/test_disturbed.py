@@ -145,8 +145,9 @@ def test_a_trace_function_given_to_a_frame_that_runs() -> None:
         wanted = []
         for function in (breaks, jitted, jitted):
             events.clear()
-            function(1)
-            sys.settrace(None)
+            with ds.config(record=False):  # 3.11: a recorded frame gives opcode events to whoever traces it, too
+                function(1)
+                sys.settrace(None)
             got = [e for e in events if e[0] in ("breaks", "helper")]
             assert got == (wanted or got)
             wanted = got
