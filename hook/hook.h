@@ -1,6 +1,6 @@
 // hook: the only layer that knows CPython's insides. Three mechanisms: observe the instructions of a running function, resume
 // functions in the middle, and show a step the frames it would see in eager (linked frames). Plus versions of dicts.
-// Nothing outside this folder includes a pycore_ header. All functions need the GIL. Rules: ARCHITECTURE.md, "hook".
+// Nothing outside this folder includes a pycore_ header. All functions need the GIL. Rules: docs/hook.md.
 #pragma once
 #include <Python.h>
 
@@ -8,6 +8,29 @@
 #include <vector>
 
 namespace dalsegno::hook {
+
+// ---- threads that end ------------------------------------------------------------------------------------------------------
+
+// CPython ends a daemon thread that asks for the GIL while the process is finalised: it unwinds the thread's stack, without the GIL. Our
+// destructors, which call Python, must not run then. A thread that is being unwound stops here until the process has ended (CPython 3.14
+// does that to all such threads). Destructors that may be the innermost ones call it first.
+void stop_ended_thread();
+inline void stop_if_ended() {
+#if PY_VERSION_HEX >= 0x030d0000
+  const bool finalising = Py_IsFinalizing();
+#else
+  const bool finalising = _Py_IsFinalizing();
+#endif
+  if (finalising) [[unlikely]]
+    stop_ended_thread();
+}
+// The same for what was made before it.
+class ThreadGuard {
+ public:
+  ThreadGuard() = default;
+  ~ThreadGuard() { stop_if_ended(); }
+  ThreadGuard(const ThreadGuard&) = delete;
+};
 
 // ---- observe ---------------------------------------------------------------------------------------------------------------
 
@@ -100,11 +123,15 @@ PyObject* resume(FrameImage* frames, int n, PyObject* raised, OnEntered on_enter
 
 // While alive, `frames` (outermost first) stand in the thread's frame chain on top of the caller, so that code run by a step sees
 // them (sys._getframe, super(), warnings' stacklevel, tracebacks' f_back, locals()). Values are borrowed from the images and must
-// outlive this object. unlink() (or the destructor) takes them out and moves f_locals and kept frame objects into the images.
+// outlive this object. std::bad_alloc, with nothing linked, where there is no memory for the frames. unlink() (or the destructor) takes
+// them out and moves f_locals and kept frame objects into the images.
 class LinkedFrames {
  public:
   LinkedFrames(FrameImage* frames, int n);
-  ~LinkedFrames() { unlink(); }
+  ~LinkedFrames() {
+    stop_if_ended();
+    unlink();
+  }
   LinkedFrames(const LinkedFrames&) = delete;
   // True if somebody still holds a frame object of one of them (as the traceback of an exception raised by a Python function does),
   // has written to its variables, or set its trace function: the images then have frame_object set. It is to be passed on, to the next
@@ -184,6 +211,8 @@ class UncountedEvaluator {
  private:
   int given_ = 0;
 };
+// In a child process: forgets a recording that another thread of the parent was making. True if there was one.
+bool forget_watch_after_fork();
 // Called once when the extension module is loaded. False with an exception set if this interpreter is not supported.
 bool init();
 

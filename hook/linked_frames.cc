@@ -1,4 +1,7 @@
 // Linked frames (rule 1): frames recorded through stand in the thread's chain while a step runs that might look at them.
+#include <new>
+#include <vector>
+
 #include "hook/frame_access.h"
 
 namespace dalsegno::hook {
@@ -34,6 +37,15 @@ void free_frame(Frame* frame, int slots) {
   block->next = g_pool;
   g_pool = block;
   ++g_pooled;
+}
+
+void new_frames(const FrameImage* images, int n, Frame** made) {
+  for (int i = 0; i < n; ++i) {
+    made[i] = new_frame(code_of(images[i])->co_nlocalsplus);
+    if (made[i] != nullptr) continue;
+    while (i-- > 0) free_frame(made[i], code_of(images[i])->co_nlocalsplus);
+    throw std::bad_alloc();
+  }
 }
 
 // The function is borrowed from the image while the frame is linked; code and values are references of its own, as a step may assign
@@ -110,14 +122,16 @@ bool retire(PyThreadState* thread, Frame* frame, FrameImage* image) {
 LinkedFrames::LinkedFrames(FrameImage* frames, int n) : images_(frames), n_(n) {
   PyThreadState* thread = PyThreadState_Get();
   Frame* top = current_frame(thread);
+  Frame* few[8];
+  std::vector<Frame*> many(n > 8 ? n : 0);
+  Frame** made = n > 8 ? many.data() : few;
+  new_frames(frames, n, made);
   base_ = top;
   linked_ = true;
   for (int i = 0; i < n; ++i) {
-    Frame* frame = new_frame(code_of(frames[i])->co_nlocalsplus);
-    if (frame == nullptr) Py_FatalError("dalsegno: out of memory");
-    fill_linked(frame, &frames[i]);
-    frame->previous = top;
-    top = frame;
+    fill_linked(made[i], &frames[i]);
+    made[i]->previous = top;
+    top = made[i];
   }
   current_frame(thread) = top;
   top_ = top;

@@ -31,6 +31,7 @@ WatchStatus watch_start(Watcher* watcher) {
 bool watch_code(PyCodeObject* code) {
   if (g_watch.watcher == nullptr) return false;
   if (is_watched(code)) return true;
+  g_watch.codes.reserve(g_watch.codes.size() + 1);  // may throw, so before anything is changed
   ErrorAside aside;
   if (!arm_code(code)) return false;
   Py_INCREF(code);
@@ -55,6 +56,20 @@ WatchStatus watch_stop() {
   g_watch.thread = nullptr;
   for (PyCodeObject* code : codes) Py_DECREF(code);
   return complete ? WatchStatus::kOk : WatchStatus::kLost;
+}
+
+bool forget_watch_after_fork() {
+  PyThreadState* thread = PyThreadState_Get();
+  if (g_watch.watcher == nullptr || g_watch.thread == thread) return false;
+  ErrorAside aside;
+  g_watch.watcher = nullptr;
+  g_watch.thread = thread;  // the other one is gone
+  forget_events(thread);
+  std::vector<PyCodeObject*> codes;
+  codes.swap(g_watch.codes);
+  g_watch.thread = nullptr;
+  for (PyCodeObject* code : codes) Py_DECREF(code);
+  return true;
 }
 
 bool watching() { return g_watch.watcher != nullptr && g_watch.thread == PyThreadState_Get(); }

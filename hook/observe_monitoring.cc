@@ -114,6 +114,8 @@ bool stop_events(PyThreadState* thread) {
   return complete;
 }
 
+void forget_events(PyThreadState* thread) { stop_events(thread); }  // instrumentation is on code objects, not on the thread
+
 bool init_observe() {
   if (g_callback != nullptr) return true;
   PyObject* monitoring = PySys_GetObject("monitoring");  // borrowed

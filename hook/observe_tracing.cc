@@ -25,9 +25,12 @@ void announce_prefixed(PyThreadState* thread, Frame* frame) {
   while (is_prefix(code[offset])) announce(thread, frame, ++offset, depth);
 }
 
+bool g_inside = false;  // on_trace runs
+
 // Trace function. Called with the thread's `tracing` raised, so nothing that runs in here is traced.
 int on_trace(PyObject*, PyFrameObject* object, int what, PyObject*) {
   PyThreadState* thread = PyThreadState_Get();
+  g_inside = true;
   if (what == PyTrace_OPCODE) {
     if (marked(object)) announce_prefixed(thread, object->f_frame);
   } else if (what == PyTrace_CALL) {
@@ -36,6 +39,7 @@ int on_trace(PyObject*, PyFrameObject* object, int what, PyObject*) {
   } else if (what == PyTrace_RETURN) {
     unmark(object);
   }
+  g_inside = false;
   return 0;
 }
 
@@ -63,6 +67,9 @@ bool arm_frame(PyThreadState* thread, Frame* frame) {
 }
 
 bool stop_events(PyThreadState* thread) {
+  // The interpreter forgets to lower it again where there is no memory for the frame object of a trace function's call. It was 0 at the
+  // start.
+  if (!g_inside) thread->tracing = 0;
   for (Frame* frame = current_frame(thread); frame != nullptr; frame = frame->previous) {
     if (frame->frame_obj != nullptr) unmark(frame->frame_obj);
   }
@@ -70,6 +77,8 @@ bool stop_events(PyThreadState* thread) {
   set_tracing(thread, false);
   return true;
 }
+
+void forget_events(PyThreadState*) {}  // the thread took its trace function with it
 
 bool init_observe() { return true; }
 

@@ -1,6 +1,6 @@
 // Resuming functions in the middle (PEP 523): the function is called with dummy arguments and an evaluator set for just that one
 // entry, which overwrites the new frame with the image's values and lets CPython's own evaluator go on from there.
-#include <vector>
+#include <iterator>
 
 #include "hook/frame_access.h"
 #include "hook/watch_state.h"
@@ -177,17 +177,16 @@ PyObject* call_with_dummies(PyFunctionObject* function) {
   const PyCodeObject* code = code_of(function);
   const size_t count = static_cast<size_t>(code->co_argcount) + code->co_kwonlyargcount;
   PyObject* few[16];
-  std::vector<PyObject*> many;
-  PyObject** dummies = few;
-  if (count > std::size(few)) {
-    many.resize(count);
-    dummies = many.data();
-  }
+  PyObject** many = nullptr;  // no vector: an exception of ours would cross the evaluator
+  if (count > std::size(few) && (many = PyMem_New(PyObject*, count)) == nullptr) return PyErr_NoMemory();
+  PyObject** dummies = many != nullptr ? many : few;
   for (size_t i = 0; i < count; ++i) dummies[i] = Py_None;
   PyObject* names = nullptr;
-  if (code->co_kwonlyargcount > 0 && (names = keyword_names(code)) == nullptr) return nullptr;
-  PyObject* result = PyObject_Vectorcall(reinterpret_cast<PyObject*>(function), dummies, code->co_argcount, names);
+  PyObject* result = nullptr;
+  if (code->co_kwonlyargcount == 0 || (names = keyword_names(code)) != nullptr)
+    result = PyObject_Vectorcall(reinterpret_cast<PyObject*>(function), dummies, code->co_argcount, names);
   Py_XDECREF(names);
+  PyMem_Free(many);
   return result;
 }
 

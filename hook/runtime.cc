@@ -1,6 +1,9 @@
 // The rest: range iterators, the handled exception, and whether this interpreter is one that the hooks were made for.
 #include <opcode.h>
 #include <pthread.h>
+#include <unistd.h>
+
+#include <exception>
 
 #include "hook/frame_access.h"
 
@@ -125,6 +128,8 @@ struct StackBounds {
 const StackBounds& stack_bounds() {
   constexpr size_t kReserve = size_t{192} << 10;
   thread_local const StackBounds bounds = []() -> StackBounds {
+    [[maybe_unused]] const volatile int touched =
+        std::uncaught_exceptions();  // makes the C++ runtime's data of this thread: where memory has run out it would end the process
     pthread_attr_t attributes;
     void* base = nullptr;
     size_t size = 0;
@@ -151,7 +156,7 @@ bool stack_left() {
 // _PyEval_EvalFrameDefault takes PY_EVAL_C_STACK_UNITS, 2 since 3.12 (Python/ceval.c).
 #if DALSEGNO_PY311
 UncountedEvaluator::UncountedEvaluator(bool) {}
-UncountedEvaluator::~UncountedEvaluator() = default;
+UncountedEvaluator::~UncountedEvaluator() { stop_if_ended(); }
 #else
 UncountedEvaluator::UncountedEvaluator(bool applies) {
   const char here = 0;
@@ -160,9 +165,20 @@ UncountedEvaluator::UncountedEvaluator(bool applies) {
   PyThreadState_Get()->c_recursion_remaining += given_;
 }
 UncountedEvaluator::~UncountedEvaluator() {
+  stop_if_ended();
   if (given_ > 0) PyThreadState_Get()->c_recursion_remaining -= given_;
 }
 #endif
+
+void stop_ended_thread() {
+#if DALSEGNO_PY313
+  const PyThreadState* state = PyThreadState_GetUnchecked();
+#else
+  const PyThreadState* state = _PyThreadState_UncheckedGet();
+#endif
+  if (state != nullptr && state->thread_id == PyThread_get_thread_ident()) return;  // 3.11: the state of whoever holds the GIL
+  for (;;) pause();
+}
 
 bool init_range() {
   g_range_known = check_range_layout();

@@ -27,6 +27,8 @@ bool arm_code(PyCodeObject* code);
 bool arm_frame(PyThreadState* thread, Frame* frame);
 // Takes everything back; false if events may have been missed.
 bool stop_events(PyThreadState* thread);
+// In a child: what was set up for a thread that is gone is taken back.
+void forget_events(PyThreadState* thread);
 
 // A frame has been rebuilt by resume and is about to run.
 inline void announce_entered(PyThreadState* thread, Frame* frame) {

@@ -120,8 +120,10 @@ PyObject* guarded(F&& f) {
     return f().release().ptr();
   } catch (py::error_already_set& e) {
     e.restore();
-  } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception&) {  // what pybind11 says where it could not make an object
+    if (!PyErr_Occurred()) PyErr_NoMemory();
   }
   return nullptr;
 }
@@ -132,7 +134,7 @@ const char* anchor_name(AnchorKind kind) { return kind == AnchorKind::entry ? "e
 
 Counters function_counters(const Tree& tree) {
   Counters c = tree.counters();
-  for (const auto& program : tree.programs()) {
+  for (const auto& program : *tree.programs()) {
     if (!program) continue;
     for (const auto& runner : program->segments()) {
       if (!runner) continue;
@@ -172,7 +174,9 @@ PyObject* describe_counters(const Counters& counters) {
 PyObject* describe_traces(const Tree& tree) {
   return guarded([&] {
     py::list traces;
-    for (const auto& program : tree.programs()) {
+    const auto programs = tree.programs();
+    for (size_t i = 0; i < programs->size(); ++i) {  // making objects may run finalisers, and they anything
+      const Program* program = (*programs)[i].get();
       if (!program) continue;
       const Trace& t = program->trace().data;
       py::dict d;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "replay/describe.h"
+#include "replay/door.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -19,7 +20,7 @@ struct JitFunction {
 JitFunction* self_of(PyObject* object) { return reinterpret_cast<JitFunction*>(object); }
 
 PyObject* call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  return self_of(callable)->tree->call(args, nargsf, kwnames);
+  return door([&] { return self_of(callable)->tree->call(args, nargsf, kwnames); });
 }
 
 int traverse(PyObject* object, visitproc visit, void* arg) {
@@ -27,7 +28,7 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->function);
   if (self->tree)
-    for (const auto& program : self->tree->programs())
+    for (const auto& program : *self->tree->programs())
       if (program)
         if (int stop = program->traverse(visit, arg)) return stop;
   return 0;
@@ -35,7 +36,7 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
 
 int clear(PyObject* object) {
   JitFunction* self = self_of(object);
-  if (self->tree) self->tree->clear();
+  if (self->tree) or_lose([self] { self->tree->clear(); });
   return 0;
 }
 
@@ -60,12 +61,16 @@ PyObject* repr(PyObject* object) { return PyUnicode_FromFormat("<dalsegno.jit of
 // By reference, as functions do: the module's global of this name is the jitted function.
 PyObject* reduce(PyObject* object, PyObject*) { return PyObject_GetAttrString(self_of(object)->function, "__qualname__"); }
 
-PyObject* stats(PyObject* object, PyObject*) { return describe_counters(function_counters(*self_of(object)->tree)); }
+PyObject* stats(PyObject* object, PyObject*) {
+  return door([&] { return describe_counters(function_counters(*self_of(object)->tree)); });
+}
 PyObject* traces(PyObject* object, PyObject*) { return describe_traces(*self_of(object)->tree); }
 PyObject* notes(PyObject* object, PyObject*) { return describe_notes(*self_of(object)->tree); }
 PyObject* forget(PyObject* object, PyObject*) {
-  self_of(object)->tree->clear();
-  Py_RETURN_NONE;
+  return door([&] {
+    self_of(object)->tree->clear();
+    return Py_NewRef(Py_None);
+  });
 }
 
 // ---- attributes: a jitted function has those of the plain one ------------------------------------------------------------------
@@ -79,8 +84,9 @@ PyObject* interned(const char* text) {
 // Attributes that every type has, but which are asked of the plain function: `f.__class__` among them, so that isinstance(), inspect, mock
 // and types.coroutine() see a function. type(f) is JitFunction.
 bool belongs_to_function(PyObject* name) {
-  static PyObject* const names[] = {interned("__class__"), interned("__doc__"), interned("__module__")};
-  return std::any_of(std::begin(names), std::end(names), [name](PyObject* own) { return PyUnicode_Compare(own, name) == 0; });
+  constexpr const char* kNames[] = {"__class__", "__doc__", "__module__"};
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [name](const char* own) { return PyUnicode_CompareWithASCIIString(name, own) == 0; });
 }
 
 // What this type adds to a function's attributes (stats, explain ...) comes before those that the function was given, where it is a
@@ -219,8 +225,12 @@ PyObject* make_jit(PyObject* function, TreeOptions options) {
   if (!self) return nullptr;
   self->vectorcall = call;
   self->function = Py_NewRef(function);
-  self->tree = new Tree(reinterpret_cast<PyFunctionObject*>(function), options);
-  return reinterpret_cast<PyObject*>(self);
+  PyObject* made = door([&] {
+    self->tree = new Tree(reinterpret_cast<PyFunctionObject*>(function), options);
+    return reinterpret_cast<PyObject*>(self);
+  });
+  if (!made) Py_DECREF(self);
+  return made;
 }
 
 }  // namespace dalsegno::replay

@@ -1,9 +1,12 @@
 #include "replay/tree.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "replay/door.h"
 #include "replay/kernels/config.h"
 #include "replay/settings.h"
+#include "trace/recorder/text.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -44,7 +47,10 @@ bool useful(const Trace& trace) {
 class ErrorKeeper {
  public:
   ErrorKeeper() { PyErr_Fetch(&type_, &value_, &traceback_); }
-  ~ErrorKeeper() { PyErr_Restore(type_, value_, traceback_); }
+  ~ErrorKeeper() {
+    hook::stop_if_ended();
+    PyErr_Restore(type_, value_, traceback_);
+  }
 
  private:
   PyObject *type_, *value_, *traceback_;
@@ -64,7 +70,7 @@ Tree::Tree(PyFunctionObject* function, TreeOptions options) : function_(function
   g_trees.push_back(this);
   if (reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags & kGenerator) {
     hopeless_ = true;
-    add_note({Reason::generator, "", PyUnicode_AsUTF8(function->func_qualname)});
+    add_note({Reason::generator, "", recorder::text_of(function->func_qualname)});
   }
 }
 
@@ -75,8 +81,9 @@ Tree::~Tree() {
 }
 
 void Tree::clear() {
-  programs_ = std::make_shared<Programs>();
-  looked_up_ = false;  // the store keeps its own
+  const std::shared_ptr<Programs> gone =
+      std::exchange(programs_, std::make_shared<Programs>());  // finalisers run last, and may do anything
+  looked_up_ = false;                                          // the store keeps its own
   saved_ = 0;
   fruitless_ = retired_ = 0;
   hopeless_ = reinterpret_cast<PyCodeObject*>(function_->func_code)->co_flags & kGenerator;
@@ -88,9 +95,9 @@ void Tree::take_code() {
   Py_XSETREF(code_, Py_NewRef(function_->func_code));
   if (first) return;
   ++codes_;
-  clear();
   key_.clear();
   pace_.reset();
+  clear();
 }
 
 void Tree::add_note(const recorder::Note& note) {
@@ -112,7 +119,7 @@ PyObject* Tree::eager(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
 
 PyObject* Tree::eager_because(Reason reason, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const uint32_t bit = uint32_t{1} << static_cast<int>(reason);
-  if (!(noted_ & bit)) add_note({reason, "", PyUnicode_AsUTF8(function_->func_qualname)});
+  if (!(noted_ & bit)) add_note({reason, "", recorder::text_of(function_->func_qualname)});
   noted_ |= bit;
   return eager(args, nargsf, kwnames);
 }
@@ -145,7 +152,7 @@ PyObject* Tree::timed_call(Pace::Way way, PyObject* const* args, size_t nargsf, 
   pace_.timed(way, std::chrono::steady_clock::now() - start);
   if (pace_.aside()) {
     ErrorKeeper keep;
-    add_note({Reason::step_aside, "", PyUnicode_AsUTF8(function_->func_qualname)});
+    add_note({Reason::step_aside, "", recorder::text_of(function_->func_qualname)});
   }
   return result;
 }
@@ -171,11 +178,11 @@ PyObject* Tree::try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnam
 }
 
 void Tree::retire() {
-  programs_ = std::make_shared<Programs>();
+  const std::shared_ptr<Programs> gone = std::exchange(programs_, std::make_shared<Programs>());
   forget_stored();
   if (++retired_ >= kMaxRetired) {
     hopeless_ = true;
-    add_note({Reason::too_many_traces, "", PyUnicode_AsUTF8(function_->func_qualname)});
+    add_note({Reason::too_many_traces, "", recorder::text_of(function_->func_qualname)});
   }
 }
 
@@ -224,7 +231,7 @@ PyObject* Tree::leave(Exit* exit, FrameState* state, const std::shared_ptr<Progr
               exit->count >= static_cast<uint64_t>(settings().hot_exit) && exit->owner;
   if (grow && static_cast<int>(programs_->size()) >= settings().max_traces) {
     exit->closed = true;
-    add_note({Reason::too_many_traces, "", PyUnicode_AsUTF8(function_->func_qualname)});
+    add_note({Reason::too_many_traces, "", recorder::text_of(function_->func_qualname)});
     grow = false;
   }
   return grow ? record_exit(exit, state, ran) : state->resume();
@@ -251,42 +258,52 @@ recorder::Options Tree::recorder_options() const {
 
 PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   if (!settings().record) return eager(args, nargsf, kwnames);
-  programs_->clear();
-  recorder::Recorder recorder(function_, recorder_options());
-  hook::WatchStatus status = hook::watch_start(&recorder);
-  if (status == hook::WatchStatus::kBusy) return eager(args, nargsf, kwnames);
-  if (status != hook::WatchStatus::kOk) return eager_because(Reason::lost, args, nargsf, kwnames);
-  recorder.begin_entry();
-  if (!recorder.watch()) {
-    hook::watch_stop();
-    return eager_because(Reason::lost, args, nargsf, kwnames);
+  std::optional<recorder::Recorder> recorder;
+  hook::WatchStatus status = hook::WatchStatus::kLost;
+  or_lose([&] {
+    if (!programs_->empty()) programs_ = std::make_shared<Programs>();
+    recorder.emplace(function_, recorder_options());
+    status = hook::watch_start(&*recorder);
+    if (status != hook::WatchStatus::kOk) return;
+    status = hook::WatchStatus::kLost;
+    recorder->begin_entry();
+    if (recorder->watch()) status = hook::WatchStatus::kOk;
+  });
+  if (status != hook::WatchStatus::kOk) {
+    recorder.reset();  // stops watching, if it had begun
+    return status == hook::WatchStatus::kBusy ? eager(args, nargsf, kwnames) : eager_because(Reason::lost, args, nargsf, kwnames);
   }
   recording_ = true;
   ++counters_.recordings;
   const int codes = codes_;
   PyObject* result = interpret(args, nargsf, kwnames);
   recording_ = false;
-  install(recorder, nullptr, codes);
+  if (!or_lose([&] { install(*recorder, nullptr, codes); })) drop_halves();
   return check_full_graph(result);
 }
 
 PyObject* Tree::record_exit(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) {
-  recorder::Recorder recorder(function_, recorder_options());
-  if (hook::watch_start(&recorder) != hook::WatchStatus::kOk) return state->resume();
-  std::vector<PyFunctionObject*> functions;
-  for (PyObject* f : state->functions) functions.push_back(reinterpret_cast<PyFunctionObject*>(f));
-  recorder.begin_exit(exit->owner->trace(), exit->op, exit->which, functions.data());
-  if (!recorder.watch()) {
-    hook::watch_stop();
+  std::optional<recorder::Recorder> recorder;
+  bool ready = false;
+  or_lose([&] {
+    recorder.emplace(function_, recorder_options());
+    if (hook::watch_start(&*recorder) != hook::WatchStatus::kOk) return;
+    std::vector<PyFunctionObject*> functions;
+    for (PyObject* f : state->functions) functions.push_back(reinterpret_cast<PyFunctionObject*>(f));
+    recorder->begin_exit(exit->owner->trace(), exit->op, exit->which, functions.data());
+    ready = recorder->watch();
+  });
+  if (!ready) {
+    recorder.reset();
     return state->resume();
   }
   recording_ = true;
   ++counters_.recordings;
   auto entered = [](void* context, int index, void* frame) { static_cast<recorder::Recorder*>(context)->entered(index, frame); };
   const int codes = codes_;
-  PyObject* result = state->resume(entered, &recorder);
+  PyObject* result = state->resume(entered, &*recorder);
   recording_ = false;
-  if (ran == programs_) install(recorder, exit, codes);
+  if (ran == programs_ && !or_lose([&] { install(*recorder, exit, codes); })) drop_halves();
   return check_full_graph(result);
 }
 
@@ -321,6 +338,7 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
       hopeless_ = true;
     if (!exit || traces.empty()) return;  // a side trace that only leaves is kept: it tells other processes not to try again
   }
+  programs_->reserve(programs_->size() + traces.size());  // an exit must not point to a program that then finds no room
   for (auto& trace : traces) {
     if (static_cast<int>(programs_->size()) != trace->data.number) break;
     std::string bad = verify(trace->data);
@@ -341,6 +359,12 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
     programs_->push_back(std::move(program));
   }
   save();
+}
+
+// There was no memory to take over all of a recording: traces that jump to missing ones would leave on every turn.
+void Tree::drop_halves() {
+  ErrorKeeper keep;
+  or_lose([this] { clear(); });
 }
 
 PyObject* Tree::check_full_graph(PyObject* result) {

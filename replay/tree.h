@@ -19,7 +19,7 @@ struct TreeOptions {
   bool store = true;
 };
 
-// Counters of api.md, of one function or of the process.
+// Counters, of one function or of the process.
 struct Counters {
   uint64_t calls = 0, recordings = 0, replays = 0, eager_calls = 0, exits = 0, side_traces = 0, guard_failures = 0, steps = 0,
            kernel_launches = 0, kernels_compiled = 0, kernels_loaded = 0, traces_loaded = 0, store_errors = 0;
@@ -35,9 +35,12 @@ class Tree {
   PyObject* call(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   // Forgets all traces. What runs at the moment is kept until it has ended.
   void clear();
+  // In a child process whose parent was recording in a thread that is gone.
+  void forget_recording() { recording_ = false; }
 
   const Counters& counters() const { return counters_; }
-  const std::vector<std::unique_ptr<Program>>& programs() const { return *programs_; }
+  // Its traces as they are; kept for as long as somebody looks at them, though new ones may be added meanwhile.
+  std::shared_ptr<const std::vector<std::unique_ptr<Program>>> programs() const { return programs_; }
   const std::map<std::string, recorder::Note>& notes() const { return notes_; }
   PyFunctionObject* function() const { return function_; }
 
@@ -56,8 +59,10 @@ class Tree {
   int find_loop(const recorder::AnchorKey& key) const;
   // Takes over what was recorded; the first trace hangs on `exit`. `codes`: codes_ as the recording began.
   void install(recorder::Recorder& recorder, Exit* exit, int codes);
+  void drop_halves();
   PyObject* check_full_graph(PyObject* result);
   void look_up();  // in the store
+  void load();
   std::unique_ptr<Program> lower(std::unique_ptr<LiveTrace> trace, Exit* exit);
   bool attach(std::unique_ptr<LiveTrace> trace);
   void save();           // what is new

@@ -52,8 +52,7 @@ class Pool {
     job.task = task, job.context = context, job.n = n, job.control = control_word();
     std::unique_lock<std::mutex> owner(busy_, std::try_to_lock);
     if (owner && threads > 1 && n > 1) {
-      job.helpers = std::min(threads, n) - 1;
-      start(job.helpers);
+      job.helpers = start(std::min(threads, n) - 1);
       publish(&job);
       job.work();
       retire(&job);
@@ -80,8 +79,13 @@ class Pool {
   void after_fork() { busy_.unlock(); }
 
  private:
-  void start(int wanted) {
-    while (static_cast<int>(workers_.size()) < wanted) workers_.emplace_back([this] { serve(); });
+  // As many workers as wanted, or as there can be: threads may be limited, and memory for their stacks.
+  int start(int wanted) {
+    try {
+      while (static_cast<int>(workers_.size()) < wanted) workers_.emplace_back([this] { serve(); });
+    } catch (const std::exception&) {
+    }
+    return std::min(wanted, static_cast<int>(workers_.size()));
   }
 
   void publish(Job* job) {

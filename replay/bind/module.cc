@@ -7,6 +7,7 @@
 #include "numpy/elide.h"
 #include "replay/describe.h"
 #include "replay/fault.h"
+#include "replay/forks.h"
 #include "replay/jit.h"
 #include "replay/kernels/config.h"
 #include "replay/persist/store.h"
@@ -85,8 +86,16 @@ void configure(const std::string& name, const py::object& value) {
   throw py::value_error("unknown setting " + name);
 }
 
+// A recording that another thread was making when the process forked goes on in the parent alone.
+void forget_recordings() {
+  if (!hook::forget_watch_after_fork()) return;
+  for (Tree* tree : trees()) tree->forget_recording();
+}
+
 void clear() {
-  for (Tree* tree : trees()) tree->clear();
+  // From the last one on: finalisers may make jitted functions, which come behind, and drop some, so that others move up.
+  for (size_t i = trees().size(); i-- > 0;)
+    if (i < trees().size()) trees()[i]->clear();
 }
 
 py::object type_of_iterator(py::object iterable) { return py::type::of(py::iter(iterable)); }
@@ -140,6 +149,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("stats", [] { return take(describe_counters(process_counters())); });
   m.def("wait", &wait);
   py::module_::import("atexit").attr("register")(py::cpp_function(&wait_for_store));
+  around_python_forks({[] {}, [] {}, forget_recordings});
   set_kernel_cache(&store_kernel_cache());
   m.def("clear", &clear);
   m.def("set_enabled", [](bool on) { settings().enabled = on; });

@@ -3,6 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "hook/hook.h"
 #include "replay/persist/persist.h"
 
 namespace py = pybind11;
@@ -57,6 +58,7 @@ py::object to_python(PyObject* object) {
 
 template <class Call>
 auto without_gil(Call call) {
+  const hook::ThreadGuard guard;
   py::gil_scoped_release released;
   return call();
 }

@@ -114,7 +114,9 @@ void finish(Kernel* k, bool ok, const std::string& error) {
 
 }  // namespace
 
-void compile_kernel(Kernel* k) {
+namespace {
+
+void try_to_compile(Kernel* k) {
   const std::string key = k->text + kernel_environment();
   std::string object, error;
   bool ok = !has_code(*k) || (k->from_cache = k->keep && cached(key, &object));
@@ -122,6 +124,16 @@ void compile_kernel(Kernel* k) {
   if (!ok && (ok = compile_text(key, *k, &object, &error))) ++compiled_count;
   if (ok) ok = load(k, object, &error);
   finish(k, ok, error);
+}
+
+}  // namespace
+
+void compile_kernel(Kernel* k) {
+  try {
+    try_to_compile(k);
+  } catch (const std::exception&) {  // no memory: its ops stay NumPy's own calls
+    finish(k, false, "");
+  }
 }
 
 std::mutex& work_mutex() {

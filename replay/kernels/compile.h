@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "hook/hook.h"
 #include "replay/kernels/table.h"
 
 namespace dalsegno::replay {
@@ -26,6 +27,7 @@ template <typename Work>
 void without_gil(Work work) {
   PyThreadState* state = PyEval_SaveThread();
   work();
+  const hook::ThreadGuard guard;
   PyEval_RestoreThread(state);
 }
 

@@ -6,6 +6,7 @@
 #include <new>
 #include <thread>
 
+#include "replay/forks.h"
 #include "replay/kernels/compile.h"
 
 namespace dalsegno::replay {
@@ -21,8 +22,13 @@ class CompileThread {
 
   void wait() {
     std::unique_lock<std::mutex> lock(mutex_);
-    start();
-    idle_.wait(lock, [&] { return stopped_ || (queue_.empty() && current_ == nullptr); });
+    while (!stopped_ && (!queue_.empty() || current_ != nullptr)) {
+      if (!start() && current_ == nullptr && paused_ == 0) {
+        compile_first(lock);  // there can be no thread: here, then
+      } else {
+        idle_.wait(lock);
+      }
+    }
   }
 
   // No kernel is started any more; waits for the one in work.
@@ -50,6 +56,7 @@ class CompileThread {
   void resume() {
     std::lock_guard<std::mutex> lock(mutex_);
     --paused_;
+    idle_.notify_all();
   }
   void nudge() {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -78,14 +85,29 @@ class CompileThread {
   }
 
  private:
-  // With mutex_ held.
-  void start() {
-    if (queue_.empty() || stopped_ || paused_ > 0) return;
+  // With mutex_ held. False if there can be no thread now: what waits is tried again with the next kernel.
+  bool start() {
+    if (queue_.empty() || stopped_ || paused_ > 0) return running_;
     if (!running_) {
-      running_ = true;
-      thread_ = std::thread([this] { serve(); });
+      try {
+        thread_ = std::thread([this] { serve(); });
+        running_ = true;
+      } catch (const std::exception&) {
+        return false;
+      }
     }
     wake_.notify_one();
+    return true;
+  }
+
+  void compile_first(std::unique_lock<std::mutex>& lock) {
+    current_ = queue_.front();
+    queue_.pop_front();
+    lock.unlock();
+    compile_kernel(current_);
+    lock.lock();
+    current_ = nullptr;
+    idle_.notify_all();
   }
 
   void serve() {
@@ -95,13 +117,7 @@ class CompileThread {
         wake_.wait(lock);
         continue;
       }
-      current_ = queue_.front();
-      queue_.pop_front();
-      lock.unlock();
-      compile_kernel(current_);
-      lock.lock();
-      current_ = nullptr;
-      idle_.notify_all();
+      compile_first(lock);
     }
   }
 
@@ -115,11 +131,7 @@ class CompileThread {
 };
 
 PyObject* stop_at_exit(PyObject*, PyObject*);
-PyObject* pause_for_fork(PyObject*, PyObject*);
-PyObject* resume_after_fork(PyObject*, PyObject*);
 PyMethodDef stop_method = {"stop_compiling", stop_at_exit, METH_NOARGS, nullptr};
-PyMethodDef pause_method = {"pause_compiling", pause_for_fork, METH_NOARGS, nullptr};
-PyMethodDef resume_method = {"resume_compiling", resume_after_fork, METH_NOARGS, nullptr};
 
 // module.name(*arguments, **keywords); all references are stolen, errors dropped.
 void call(const char* module_name, const char* name, PyObject* arguments, PyObject* keywords) {
@@ -133,14 +145,14 @@ void call(const char* module_name, const char* name, PyObject* arguments, PyObje
   PyErr_Clear();
 }
 
+// Never destroyed: its thread may outlive static destructors. Made with the GIL.
+CompileThread& compile_thread();
+
 void register_hooks() {
   call("atexit", "register", Py_BuildValue("(N)", PyCFunction_New(&stop_method, nullptr)), nullptr);
-  PyObject* resume = PyCFunction_New(&resume_method, nullptr);
-  call("os", "register_at_fork", PyTuple_New(0),
-       Py_BuildValue("{sNsOsN}", "before", PyCFunction_New(&pause_method, nullptr), "after_in_parent", resume, "after_in_child", resume));
+  around_python_forks({[] { compile_thread().pause(); }, [] { compile_thread().resume(); }, [] { compile_thread().resume(); }});
 }
 
-// Never destroyed: its thread may outlive static destructors. Made with the GIL.
 CompileThread& compile_thread() {
   static CompileThread* made = [] {
     static auto* t = new CompileThread;
@@ -154,17 +166,6 @@ CompileThread& compile_thread() {
 PyObject* stop_at_exit(PyObject*, PyObject*) {
   CompileThread& thread = compile_thread();  // made with the GIL
   without_gil([&] { thread.stop(); });
-  Py_RETURN_NONE;
-}
-
-PyObject* pause_for_fork(PyObject*, PyObject*) {
-  CompileThread& thread = compile_thread();
-  without_gil([&] { thread.pause(); });
-  Py_RETURN_NONE;
-}
-
-PyObject* resume_after_fork(PyObject*, PyObject*) {
-  compile_thread().resume();
   Py_RETURN_NONE;
 }
 

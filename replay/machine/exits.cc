@@ -1,5 +1,6 @@
 // Leaving a program: on to the side trace attached there, or back to the interpreter with its frames rebuilt.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "replay/fault.h"
@@ -33,6 +34,7 @@ void count_guard_failure() { counters.guard_failures++; }
 void count_steps(uint64_t n) { counters.steps += n; }
 
 FrameState::~FrameState() {
+  hook::stop_if_ended();
   for (auto& frame : slots)
     for (PyObject* o : frame) Py_XDECREF(o);
   for (hook::FrameImage& image : images) {
@@ -94,7 +96,7 @@ class Objects {
     for (auto& [value, o] : boxes_)
       if (value == v) return Py_NewRef(o);
     PyObject* o = box(loc.rep, r_[loc.raw]);
-    if (!o) Py_FatalError("dalsegno: out of memory while leaving a trace");
+    if (!o) throw std::bad_alloc();
     boxes_.emplace_back(v, o);
     return Py_NewRef(o);
   }
@@ -189,8 +191,8 @@ const Step* to_interpreter(Machine& m, const ExitPlan& plan, Why why, PyObject* 
   Exit& exit = m.program->exit_records[plan.exit];
   counters.exits++;
   if (why == Why::kGuard) exit.count++;  // else a side trace would not be taken either
-  build_frames(m, plan, *m.state, raised != nullptr);
   m.state->raised = raised;
+  build_frames(m, plan, *m.state, raised != nullptr);
   *m.exit = &exit;
   m.outcome = Outcome::kLeft;
   // Values that no frame holds die here; while they do, an exception of ours must not be seen.
@@ -218,7 +220,7 @@ void prepare_side(const ProgramImpl& p, ExitPlan& plan, const Program* side) {
 const Step* to_side(Machine& m, ExitPlan& plan, ProgramImpl& side) {
   if (plan.prepared != &side) prepare_side(*m.program, plan, &side);
   for (const Loc& loc : plan.box)
-    if (!m.r[loc.obj].o) m.r[loc.obj].o = box(loc.rep, m.r[loc.raw]);
+    if (!m.r[loc.obj].o && !(m.r[loc.obj].o = box(loc.rep, m.r[loc.raw]))) throw std::bad_alloc();
   drop(plan.drop, m.r);
   m.reserve(side.n_regs);
   start_program(m, side);
@@ -253,15 +255,16 @@ const Step* fail_by(Machine& m, ExitPlan& plan, bool pure) {
   return to_interpreter(m, plan, Why::kRaised, take_exception());
 }
 
+// Ops without a snapshot fail only for want of memory: there is no place to leave at, and run() ends with MemoryError.
 const Step* leave(Machine& m, int32_t plan) {
-  if (plan < 0) Py_FatalError("dalsegno: an op without snapshot failed");
+  if (plan < 0) throw std::bad_alloc();
   return leave_by(m, m.program->plans[plan], Why::kGuard);
 }
 
 const Step* leave_disturbed(Machine& m, int32_t plan) { return leave_by(m, m.program->plans[plan], Why::kDisturbed); }
 
 const Step* fail(Machine& m, int32_t plan, bool pure) {
-  if (plan < 0) Py_FatalError("dalsegno: an op without snapshot failed");
+  if (plan < 0) throw std::bad_alloc();
   return fail_by(m, m.program->plans[plan], pure);
 }
 
@@ -289,7 +292,7 @@ Shows::Shows(Machine& m, int32_t snapshot, int32_t at) : m_(m), snapshot_(snapsh
     const Loc& loc = p.locs[v];
     if (loc.obj >= 0 && m.r[loc.obj].o) return m.r[loc.obj].o;
     PyObject* o = box(loc.rep, m.r[loc.raw]);
-    if (!o) Py_FatalError("dalsegno: out of memory while showing frames");
+    if (!o) throw std::bad_alloc();
     boxes_.push_back(o);
     return o;
   };
@@ -308,6 +311,7 @@ Shows::Shows(Machine& m, int32_t snapshot, int32_t at) : m_(m), snapshot_(snapsh
 }
 
 Shows::~Shows() {
+  hook::stop_if_ended();
   m_.dirty = m_.unsettled = true;
   if (!linked_) return;
   linked_->unlink();

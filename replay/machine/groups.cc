@@ -1,4 +1,6 @@
 // Array ops that wait: done together by a segment runner, or one by one by NumPy.
+#include <new>
+
 #include "numpy/dtypes.h"
 #include "replay/machine/program.h"
 
@@ -46,7 +48,11 @@ bool run_kernel(SegmentRunner& runner, const Group& group, Reg* r) {
   PyObject** in = many.empty() ? few_in : many.data();
   PyObject** out = many.empty() ? few_out : many.data() + group.inputs.size();
   for (size_t i = 0; i < group.inputs.size(); ++i) in[i] = r[group.inputs[i]].o;
-  if (runner.run(in, out) != RunResult::kDone) return false;
+  try {
+    if (runner.run(in, out) != RunResult::kDone) return false;
+  } catch (const std::bad_alloc&) {  // NumPy may have more luck
+    return false;
+  }
   for (size_t i = 0; i < group.outputs.size(); ++i) r[group.outputs[i]].o = out[i];
   return true;
 }
@@ -57,7 +63,7 @@ bool run_kernel(SegmentRunner& runner, const Group& group, Reg* r) {
 const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   ProgramImpl& p = *m.program;
   const Group& group = p.groups[s->imm];
-  if (const Step* next; *m.breaker != 0 && !settle(s, m, &next)) [[unlikely]]
+  if (const Step * next; *m.breaker != 0 && !settle(s, m, &next)) [[unlikely]]
     return next;
   if (m.dirty && !facts_hold(group, r)) return leave(m, s->exit);
   if (group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]

@@ -1,5 +1,6 @@
 // Going from one program to another: loops closing, jumps into loop traces.
 #include <algorithm>
+#include <new>
 
 #include "replay/machine/program.h"
 
@@ -98,6 +99,7 @@ bool pick(const Move& move, Reg* r, Carried* out) {
   const bool boxed = move.from.obj >= 0 && r[move.from.obj].o != nullptr;
   if (move.to.rep == Rep::kNone) {
     out->object = boxed ? pick_object(move, r) : box(move.from.rep, r[move.from.raw]);
+    if (!out->object && !boxed) throw std::bad_alloc();
     return out->object != nullptr;
   }
   if (move.from.rep == move.to.rep) {

@@ -1,4 +1,6 @@
 // run(): a program's steps, one after the other.
+#include <new>
+
 #include "replay/machine/program.h"
 
 namespace dalsegno::replay {
@@ -17,13 +19,33 @@ class FileLease {
       file_ = std::make_unique<std::vector<Reg>>(256);
     }
   }
-  ~FileLease() { idle_files.push_back(std::move(file_)); }
+  ~FileLease() {
+    if (!file_) return;
+    try {
+      idle_files.push_back(std::move(file_));
+    } catch (const std::bad_alloc&) {  // the next run makes one
+    }
+  }
   FileLease(const FileLease&) = delete;
   std::vector<Reg>* get() { return file_.get(); }
+  // For a run that ended anywhere: no other run may find what is left in its registers.
+  void abandon() { file_.reset(); }
 
  private:
   std::unique_ptr<std::vector<Reg>> file_;
 };
+
+// Ends a run where it has no place to leave at: what it holds is dropped (registers that are not live are null), with MemoryError.
+void let_go(Machine& m) {
+  if (!PyErr_Occurred()) PyErr_NoMemory();
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  for (const ProgramImpl* p = m.program; p; p = p->parent)
+    for (const Loc& loc : p->locs)
+      if (loc.owned && loc.obj >= 0) Py_CLEAR(m.r[loc.obj].o);
+  forget_shown(m, 0);
+  PyErr_Restore(type, value, traceback);
+}
 
 }  // namespace
 
@@ -55,7 +77,15 @@ Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** ex
   m.reserve(program.n_regs);
   start_program(m, program);
   for (size_t i = 0; i < program.param_regs.size(); ++i) m.r[program.param_regs[i]].o = Py_NewRef(params[i]);
-  for (const Step* s = program.steps.data(); s;) s = s->fn(s, m.r, m);
+  const hook::ThreadGuard guard;
+  try {
+    for (const Step* s = program.steps.data(); s;) s = s->fn(s, m.r, m);
+  } catch (const std::bad_alloc&) {
+    let_go(m);
+    lease.abandon();
+    *result = nullptr;
+    return Outcome::kReturned;
+  }
   return m.outcome;
 }
 

@@ -224,9 +224,19 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
+// As PyUnicode_Append, in place where it works in place; but where there is no memory the text is still there, for whoever handles that.
 bool exec_append_string(const Step& s, Reg* r) {
-  PyUnicode_Append(&A, B);
-  if (!A) Py_FatalError("dalsegno: out of memory while appending to a string");
+  const Py_ssize_t length = PyUnicode_GET_LENGTH(A), more = PyUnicode_GET_LENGTH(B);
+  const bool fits = PyUnicode_KIND(B) <= PyUnicode_KIND(A) && (PyUnicode_IS_ASCII(B) || !PyUnicode_IS_ASCII(A));
+  if (length == 0 || more == 0) {
+    PyUnicode_Append(&A, B);  // takes the other one
+  } else if (fits && Py_REFCNT(A) == 1 && length <= PY_SSIZE_T_MAX - more) {
+    if (PyUnicode_Resize(&A, length + more) < 0 || PyUnicode_CopyCharacters(A, length, B, 0, more) < 0) return false;
+  } else {
+    PyObject* sum = PyUnicode_Concat(A, B);
+    if (!sum) return false;
+    Py_SETREF(A, sum);
+  }
   return give(s, r, std::exchange(A, nullptr));
 }
 

@@ -247,7 +247,7 @@ class Runner final : public SegmentRunner {
       outputs[i] = new_array(layout, low_.outputs[i]);
       if (!outputs[i]) {
         PyErr_Clear();
-        while (i > 0) Py_CLEAR(outputs[--i]);
+        for (size_t k = 0; k < i; ++k) Py_CLEAR(outputs[k]);
         return false;
       }
       out[i].data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(outputs[i]));
@@ -281,6 +281,7 @@ class Runner final : public SegmentRunner {
     if (work < kReleaseWork) return launcher()(&kernel.launch, &launch);
     PyThreadState* state = PyEval_SaveThread();
     const int status = launcher()(&kernel.launch, &launch);
+    const hook::ThreadGuard guard;
     PyEval_RestoreThread(state);
     return status;
   }

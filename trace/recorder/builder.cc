@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
 
@@ -151,18 +152,16 @@ SnapshotFrame Recorder::frame_image(const Frame& f, int offset, int after) {
 // ---- names, objects, values ------------------------------------------------------------------------------------------------
 
 int Recorder::name_index(PyObject* name) {
-  const char* text = PyUnicode_AsUTF8(name);
-  if (!text) {
-    PyErr_Clear();
-    text = "?";
+  PyObject* interned = Py_NewRef(name);
+  PyUnicode_InternInPlace(&interned);
+  auto [it, fresh] = name_index_.try_emplace(interned, static_cast<int>(trace_->names.size()));
+  if (!fresh) {
+    Py_DECREF(interned);
+    return it->second;
   }
-  auto [it, fresh] = name_index_.try_emplace(text, static_cast<int>(trace_->names.size()));
-  if (fresh) {
-    PyObject* interned = Py_NewRef(name);
-    PyUnicode_InternInPlace(&interned);
-    trace_->names.push_back(interned);
-    trace_->data.names.emplace_back(text);
-  }
+  trace_->names.push_back(interned);
+  trace_->data.names.push_back(text_of(interned));
+  if (!utf8_of(interned)) object_index(interned, "");  // an object without a source: such a trace is not kept
   return it->second;
 }
 

@@ -9,6 +9,7 @@
 
 #include "numpy/dtypes.h"
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
 namespace {
@@ -164,7 +165,8 @@ void fill_numpy_functions(PyObject* numpy) {
   PyObject *name, *value;
   Py_ssize_t pos = 0;
   while (PyDict_Next(PyModule_GetDict(numpy), &pos, &name, &value)) {
-    const std::string text = PyUnicode_AsUTF8(name);
+    if (!utf8_of(name)) continue;
+    const std::string text = utf8_of(name);
     const bool ufunc = PyObject_TypeCheck(value, &PyUFunc_Type);
     const bool function =
         !std::strcmp(Py_TYPE(value)->tp_name, "numpy._ArrayFunctionDispatcher") || PyCFunction_Check(value) || PyFunction_Check(value);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <new>
 #include <string>
 #include <unordered_map>
 
@@ -84,11 +85,10 @@ const char* ins_name(Ins ins) {
 }
 
 CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
-  Py_INCREF(c);
   PyObject* bytes = PyCode_GetCode(c);  // original instructions: not specialised, not instrumented
   if (!bytes) {
     PyErr_Clear();
-    return;
+    throw std::bad_alloc();
   }
   const auto* units = reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(bytes));
   const int n = static_cast<int>(PyBytes_GET_SIZE(bytes) / 2);
@@ -125,6 +125,7 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
     instrs_.push_back(instr);
   }
   Py_DECREF(bytes);
+  Py_INCREF(c);
 }
 
 const Instr* CodeInfo::at(int offset) const {

@@ -6,6 +6,7 @@
 #include "numpy/dtypes.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
 
@@ -137,14 +138,38 @@ int Recorder::fold(PyObject* dict, const std::string& dict_path, PyObject* name,
   return folded.value;
 }
 
-void Recorder::note(Reason reason, PyObject* callee) {
-  PyObject* name = callee ? PyObject_GetAttrString(callee, "__qualname__") : nullptr;
+namespace {
+
+// Types whose instances tell their qualified name without running code of the user's.
+bool tells_its_name(PyObject* callee) {
+  PyTypeObject* type = Py_TYPE(callee);
+  const std::string_view name = type->tp_name;
+  return type == &PyFunction_Type || type == &PyCFunction_Type || type == &PyCMethod_Type || type == &PyMethodDescr_Type ||
+         type == &PyClassMethodDescr_Type || type == &PyWrapperDescr_Type || type == &PyType_Type || type == &PyUFunc_Type ||
+         name == "numpy._ArrayFunctionDispatcher" || name == "dalsegno._core.JitFunction";
+}
+
+// For people; the type's name where asking might run code of the user's (__getattr__, metaclasses).
+std::string name_of(PyObject* callee) {
+  if (!callee) return "";
+  if (PyMethod_Check(callee)) return name_of(PyMethod_GET_FUNCTION(callee));
+  if (PyType_Check(callee) && !Py_IS_TYPE(callee, &PyType_Type) &&
+      PyType_HasFeature(reinterpret_cast<PyTypeObject*>(callee), Py_TPFLAGS_HEAPTYPE))
+    return text_of(reinterpret_cast<PyHeapTypeObject*>(callee)->ht_qualname);
+  PyObject* name = tells_its_name(callee) ? PyObject_GetAttrString(callee, "__qualname__") : nullptr;
   if (!name) PyErr_Clear();
+  std::string text = name && PyUnicode_Check(name) ? text_of(name) : Py_TYPE(callee)->tp_name;
+  Py_XDECREF(name);
+  return text;
+}
+
+}  // namespace
+
+void Recorder::note(Reason reason, PyObject* callee) {
   Note n;
   n.reason = reason;
-  n.what = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : callee ? Py_TYPE(callee)->tp_name : "";
-  n.where = std::string(PyUnicode_AsUTF8(frame().code->code->co_qualname)) + ":" + std::to_string(pending_ ? pending_->line : 0);
-  Py_XDECREF(name);
+  n.what = name_of(callee);
+  n.where = text_of(frame().code->code->co_qualname) + ":" + std::to_string(pending_ ? pending_->line : 0);
   for (const Note& old : notes_)
     if (old.reason == n.reason && old.what == n.what && old.where == n.where) return;
   notes_.push_back(std::move(n));
@@ -167,10 +192,10 @@ void Recorder::set_paths(Frame& frame, PyFunctionObject* live, const std::string
 std::string Recorder::globals_path(PyObject* globals) const {
   if (globals == function_->func_globals) return "self.globals";
   PyObject* name = PyDict_GetItemString(globals, "__name__");
-  PyObject* module = name && PyUnicode_Check(name) ? PyImport_GetModule(name) : nullptr;
+  const char* text = utf8_of(name);
+  PyObject* module = text && PyUnicode_CheckExact(name) ? PyImport_GetModule(name) : nullptr;
   std::string path;
-  if (module && PyModule_Check(module) && PyModule_GetDict(module) == globals)
-    path = std::string("module:") + PyUnicode_AsUTF8(name) + ".attr(__dict__)";
+  if (module && PyModule_Check(module) && PyModule_GetDict(module) == globals) path = std::string("module:") + text + ".attr(__dict__)";
   Py_XDECREF(module);
   PyErr_Clear();
   return path;
@@ -180,14 +205,15 @@ std::string Recorder::globals_path(PyObject* globals) const {
 std::string Recorder::path_by_name(PyObject* object) const {
   if (PyFunction_Check(object)) {
     auto* function = reinterpret_cast<PyFunctionObject*>(object);
-    return PyUnicode_Check(function->func_qualname) ? path_within(function->func_globals, PyUnicode_AsUTF8(function->func_qualname), object)
-                                                    : "";
+    const char* name = utf8_of(function->func_qualname);
+    return name ? path_within(function->func_globals, name, object) : "";
   }
   if (!PyType_Check(object) || !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(object), Py_TPFLAGS_HEAPTYPE)) return "";
   auto* type = reinterpret_cast<PyHeapTypeObject*>(object);
   PyObject* module_name = PyDict_GetItemString(type->ht_type.tp_dict, "__module__");
-  PyObject* module = module_name && PyUnicode_Check(module_name) ? PyImport_GetModule(module_name) : nullptr;
-  const char* name = PyUnicode_AsUTF8(type->ht_qualname);
+  const char* name = utf8_of(type->ht_qualname);
+  if (!name) return "";
+  PyObject* module = module_name && PyUnicode_CheckExact(module_name) ? PyImport_GetModule(module_name) : nullptr;
   // A script or a cell that was run by exec has globals that are no module's.
   std::string path = path_within(function_->func_globals, name, object);
   if (path.empty() && module && PyModule_Check(module)) path = path_within(PyModule_GetDict(module), name, object);

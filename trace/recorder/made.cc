@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
 namespace {
@@ -89,7 +90,7 @@ bool Recorder::named_parts(ValueId dict, PyObject* live, std::vector<PyObject*>*
   PyObject *key, *value;
   bool plain = names != nullptr;
   while (plain && PyDict_Next(live, &at, &key, &value)) {
-    plain = PyUnicode_CheckExact(key) && PyUnicode_AsUTF8(key);
+    plain = PyUnicode_CheckExact(key) && utf8_of(key);
     PyTuple_SET_ITEM(names, n++, Py_NewRef(key));
   }
   PyErr_Clear();
@@ -108,7 +109,7 @@ bool Recorder::named_parts(ValueId dict, PyObject* live, std::vector<PyObject*>*
 int Recorder::names_index(PyObject* names) {
   std::string path = "const:tuple:";
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
-    const std::string item = std::string("str:") + PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, i));
+    const std::string item = std::string("str:") + utf8_of(PyTuple_GET_ITEM(names, i));
     path += std::to_string(item.size()) + ":" + item;
   }
   return object_index(names, path);

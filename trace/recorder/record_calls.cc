@@ -6,6 +6,7 @@
 #include "numpy/dtypes.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
 namespace {
@@ -13,8 +14,8 @@ namespace {
 constexpr int kNotSimple = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
 
 std::string module_of(PyFunctionObject* function) {
-  PyObject* module = function->func_module;
-  return module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : "";
+  const char* module = utf8_of(function->func_module);
+  return module ? module : "";
 }
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
@@ -96,7 +97,7 @@ bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const Argume
       if ((*locals)[slot] != kNull) return false;
       (*locals)[slot] = args[npos + k];
     } else if (varkw) {
-      extra_kw.push_back(constant(name, std::string("const:") + "str:" + PyUnicode_AsUTF8(name)));
+      extra_kw.push_back(constant(name, utf8_of(name) ? std::string("const:str:") + utf8_of(name) : ""));
       extra_kw.push_back(args[npos + k]);
     } else {
       return false;
@@ -319,8 +320,7 @@ void Recorder::on_MAKE_FUNCTION(const Instr& i) {
   int parts = __builtin_popcount(flags);
   for (int j = parts; j >= 1; --j) inputs.push_back(top(j));
   ValueId v =
-      emit(OpKind::make_function, inputs,
-           {.imm = flags, .object = object_index(f.live->func_globals, f.globals_path), .snapshot = false});
+      emit(OpKind::make_function, inputs, {.imm = flags, .object = object_index(f.live->func_globals, f.globals_path), .snapshot = false});
   for (int j = 0; j <= parts; ++j) pop();
   push(v);
   set_type(v, &PyFunction_Type);

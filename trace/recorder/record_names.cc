@@ -2,6 +2,7 @@
 #include "numpy/dtypes.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
 
@@ -121,11 +122,11 @@ void Recorder::load_global(const Instr& instr, bool push_null) {
     return not_recorded(instr);
   }
   const std::string globals_path = f.globals_path, builtins_path = f.builtins_path;
-  std::string item = std::string("[") + PyUnicode_AsUTF8(name) + "]";
+  const char* text = utf8_of(name);
   ValueId v;
   if (foldable(value)) {
     std::string base = from_globals ? globals_path : builtins_path;
-    std::string path = base.empty() ? "" : base + item;
+    std::string path = base.empty() || !text ? "" : base + "[" + text + "]";
     fold(globals, globals_path, name, from_globals ? value : nullptr, path);
     if (!from_globals) fold(builtins, builtins_path, name, value, path);
     v = constant(value, path);
@@ -156,7 +157,8 @@ void Recorder::on_DELETE_GLOBAL(const Instr& i) {
 
 // Source path of an attribute; "" if its owner has none.
 static std::string attr_path(const std::string& owner, PyObject* name) {
-  return owner.empty() ? "" : owner + ".attr(" + PyUnicode_AsUTF8(name) + ")";
+  const char* text = utf8_of(name);
+  return owner.empty() || !text ? "" : owner + ".attr(" + text + ")";
 }
 
 // As LOAD_ATTR and LOAD_METHOD leave them. `self` is kNull where the callable is bound already, or is no method.
@@ -202,7 +204,7 @@ bool Recorder::plain_attr(PyObject* name, bool method) {
     push_loaded(constant(descriptor, attr_path(type_path(type), name)), object, true);
     return true;
   }
-  if (!numpy::is_exact_array(live) || !is_pure_array_attribute(PyUnicode_AsUTF8(name))) return false;
+  if (!numpy::is_exact_array(live) || !is_pure_array_attribute(text_of(name).c_str())) return false;
   push_loaded(emit(OpKind::get_attr, {object}, {.name = name_index(name), .effects = kNoEffect}), kNull, false);
   return true;
 }

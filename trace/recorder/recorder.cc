@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "trace/recorder/text.h"
+
 namespace dalsegno::recorder {
 
 Recorder::Recorder(PyFunctionObject* function, Options options)
@@ -129,8 +131,14 @@ bool Recorder::watch() {
 
 void Recorder::before(const hook::FrameView& view) noexcept {
   if (!recording_) return;
+  const hook::ThreadGuard guard;
   view_ = &view;
-  step(view);
+  try {
+    step(view);
+  } catch (const std::exception&) {  // no memory: the recording is lost, the program goes on
+    lost_ = true;
+    stop();
+  }
   view_ = nullptr;
 }
 
@@ -314,6 +322,10 @@ void Recorder::rollback() {
 }
 
 void Recorder::end_with_leave(Reason reason) {
+  if (check_.frames == 0) {  // before the first instruction: there is no state to go back to
+    lost_ = true;
+    return stop();
+  }
   rollback();
   emit(OpKind::leave, {}, {});
   close(reason);
@@ -324,9 +336,7 @@ void Recorder::close(Reason reason) {
   Trace& t = trace_->data;
   t.reason = reason;
   if (pending_) {
-    const char* name = PyUnicode_AsUTF8(frame().code->code->co_qualname);
-    t.where = std::string(name ? name : "?") + ":" + std::to_string(pending_->line) + " " + ins_name(pending_->op);
-    if (!name) PyErr_Clear();
+    t.where = text_of(frame().code->code->co_qualname) + ":" + std::to_string(pending_->line) + " " + ins_name(pending_->op);
   }
   done_.push_back(std::move(trace_));
 }

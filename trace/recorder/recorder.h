@@ -1,4 +1,4 @@
-// The recorder: watches a call instruction by instruction and writes down a trace (design.md sections 4 and 5). It never changes
+// The recorder: watches a call instruction by instruction and writes down a trace (rules: docs/hook.md). It never changes
 // what the program does; whatever it does not understand ends the recording at that instruction, with a reason.
 // One Recorder serves one watched call; it may yield several traces (a root that runs into a loop, the loop itself). Needs the GIL.
 #pragma once
@@ -274,7 +274,7 @@ class Recorder final : public hook::Watcher {
   std::vector<ValueId> made_;     // lists and dicts whose contents are known
   std::unordered_map<PyObject*, ValueId> constants_;
   std::unordered_map<PyObject*, int> object_index_;
-  std::unordered_map<std::string, int> name_index_;
+  std::unordered_map<PyObject*, int> name_index_;  // by interned string
   std::unordered_map<PyCodeObject*, std::shared_ptr<CodeInfo>> codes_;
   int epoch_ = 0;                       // of what unknown code may change about values
   bool maybe_kept_ = false;             // code that ran may have kept a frame object of ours
