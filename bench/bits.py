@@ -44,7 +44,7 @@ def session(function: Function, plain: Function, arguments: tuple[Any, ...], cal
 
 
 def differences(function: Function, arguments: tuple[Any, ...], calls: int = 6) -> list[Difference]:
-    """What a jitted function does otherwise than the plain one: recorded, replayed, and with kernels after half of the calls."""
+    """What a jitted function does otherwise than the plain one: recorded, replayed, and then with kernels."""
     eager = session(function, function, arguments, calls)
     jitted = decorated(function, ds.jit(store=False))
     found = compare(eager, session(jitted, function, arguments, calls))

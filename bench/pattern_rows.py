@@ -1,4 +1,4 @@
-"""Measures the rows of patterns: each is checked to be bit-identical, brought to its steady state, then timed against eager."""
+"""The rows of patterns: each is checked to be bit-identical, brought to its steady state, then timed against eager."""
 
 from __future__ import annotations
 

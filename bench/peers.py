@@ -1,4 +1,4 @@
-"""Other compilers, where they are installed: the same source under numba.njit, and under jax.jit with jax.numpy as `np`.
+"""Other compilers, where they are installed: the same source under numba.njit, and under jax.jit with jax.numpy as np.
 
 Only for comparison. A program that a peer does not take has no column; nothing checks a peer's bits.
 """

@@ -1,4 +1,4 @@
-"""A program's row: how fast it is in the end, what its first calls cost, what it takes of memory, and whether its bits are eager's."""
+"""A program's row: its speed in the end, what its first calls cost, its memory, and whether its bits are eager's."""
 
 from __future__ import annotations
 
@@ -94,8 +94,9 @@ class Row:
 
 HEADER = f"{'':<28} {'eager':>8} {'ratio':>6} {'first x':>7} {'20':>6} {'warm ms':>8} {'faults':>7} {'memory':>7}"
 EXPLANATION = """\
-ratio: eager / jitted, steady state.  first x: the call that records, in eager calls.  20: eager / jitted over the first 20 calls of a
-process with a warm store.  warm ms: such a process's first call, over eager's.  faults, memory: of a replayed call, against eager's."""
+ratio: eager / jitted, steady state.  first x: the call that records, in eager calls.  20: eager / jitted over the
+first 20 calls of a process with a warm store.  warm ms: such a process's first call, over eager's.  faults, memory: of
+a replayed call, against eager's."""
 
 
 def _over(pair: tuple[int, int], slack: int) -> bool:

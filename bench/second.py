@@ -1,4 +1,4 @@
-"""A new process: `second.py NAME quick|normal eager|warm|replay` prints, as JSON, the first call's time and that of the first 20."""
+"""A new process: `second.py NAME quick|normal eager|warm|replay` prints the times of the first call and the first 20."""
 
 from __future__ import annotations
 

@@ -89,8 +89,8 @@ def test_means_are_geometric_and_by_class():
 
 def test_rows_of_the_command_line(tmp_path):
     target = tmp_path / "rows.json"
-    source = f"from dalsegno.bench.main import run_cli; run_cli(['--quick', '--only', 'Lorenz|softmax', '--json', {str(target)!r}]); print(1)"
-    assert run_python(source) == 1
+    source = "import sys; from dalsegno.bench.main import run_cli; run_cli(sys.argv[1:]); print(1)"
+    assert run_python(source, "--quick", "--only", "Lorenz|softmax", "--json", str(target)) == 1
     found = {r["name"]: r for r in json.loads(target.read_text())["rows"]}
     assert set(found) == {"Lorenz", "softmax"}
     for one in found.values():
