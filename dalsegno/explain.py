@@ -205,7 +205,10 @@ def exit_text(exit_: Mapping[str, Any]) -> str:
     text = f"exit {exit_['index']}{line}: left {exit_['count']} times"
     if exit_["side"] is not None:
         text += f", goes on in trace {exit_['side']}"
-    return text + (", no side trace will be recorded" if exit_["closed"] else "")
+    if exit_["closed"]:
+        text += ", no side trace will be recorded"
+        text += f": {exit_['reason']}" if exit_.get("reason") else ""
+    return text
 
 
 def reason_note(trace: Mapping[str, Any]) -> dict[str, Any]:

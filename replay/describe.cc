@@ -78,7 +78,7 @@ py::list describe_ops(const Program& program, const std::map<int, int>& segment_
   return ops;
 }
 
-py::list describe_exits(const Program& program) {
+py::list describe_exits(const Program& program, const Policy& policy) {
   py::list exits;
   auto& records = const_cast<Program&>(program).exits();
   for (size_t i = 0; i < records.size(); ++i) {
@@ -90,6 +90,8 @@ py::list describe_exits(const Program& program) {
     d["count"] = e.count;
     d["side"] = e.side ? py::object(py::int_(e.side->trace().data.number)) : py::object(py::none());
     d["closed"] = e.closed;
+    const auto penalty = policy.penalties().find({program.trace().data.number, e.op, e.which});
+    d["reason"] = penalty == policy.penalties().end() ? "" : reason_text(penalty->second.reason);
     exits.append(d);
   }
   return exits;
@@ -191,7 +193,7 @@ PyObject* describe_traces(const Tree& tree) {
       d["where"] = t.where;
       d["segments"] = describe_segments(*program, &segment_of);
       d["ops"] = describe_ops(*program, segment_of);
-      d["exits"] = describe_exits(*program);
+      d["exits"] = describe_exits(*program, tree.policy());
       py::list folded;
       for (const Folded& f : t.folded)
         if (f.value >= 0) folded.append(t.names[f.name]);

@@ -1,6 +1,7 @@
 #include "replay/tree.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 #include "replay/door.h"
@@ -13,8 +14,12 @@ namespace {
 
 std::vector<Tree*> g_trees;
 Counters g_retired;
-constexpr int kMaxFruitless = 3;  // recordings without a useful op before a function is left alone
-constexpr int kMaxRetired = 8;    // times a tree is dropped because a global changed before a function is left alone
+
+// Points (policy.h).
+constexpr int kFruitless = 34;  // a recording without a useful op
+constexpr int kRaised = 15;     // one that an exception ended before anything useful: the next call need not raise it
+constexpr int kRetired = 13;    // the tree was dropped because a folded global changed
+
 constexpr int kGenerator = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
 
 // Ops that do something a person would call work.
@@ -69,8 +74,7 @@ const Counters& retired_counters() { return g_retired; }
 Tree::Tree(PyFunctionObject* function, TreeOptions options) : function_(function), options_(options) {
   g_trees.push_back(this);
   if (reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags & kGenerator) {
-    hopeless_ = true;
-    add_note({Reason::generator, "", recorder::text_of(function->func_qualname)});
+    punish_entry(kGivenUp, Reason::generator);
   }
 }
 
@@ -85,7 +89,7 @@ void Tree::clear() {
       std::exchange(programs_, std::make_shared<Programs>());  // finalisers run last, and may do anything
   looked_up_ = false;                                          // the store keeps its own
   saved_ = 0;
-  fruitless_ = retired_ = 0;
+  policy_.forget();
   hopeless_ = reinterpret_cast<PyCodeObject*>(function_->func_code)->co_flags & kGenerator;
 }
 
@@ -96,7 +100,6 @@ void Tree::take_code() {
   if (first) return;
   ++codes_;
   key_.clear();
-  pace_.reset();
   clear();
 }
 
@@ -106,11 +109,6 @@ void Tree::add_note(const recorder::Note& note) {
 }
 
 // ---- calls -----------------------------------------------------------------------------------------------------------------
-
-PyObject* Tree::interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  const hook::UncountedEvaluator uncounted;
-  return PyObject_Vectorcall(reinterpret_cast<PyObject*>(function_), args, nargsf, kwnames);
-}
 
 PyObject* Tree::eager(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   ++counters_.eager_calls;
@@ -124,7 +122,7 @@ PyObject* Tree::eager_because(Reason reason, PyObject* const* args, size_t nargs
   return eager(args, nargsf, kwnames);
 }
 
-PyObject* Tree::call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   ++counters_.calls;
   if (!hook::stack_left()) {
     PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
@@ -139,18 +137,20 @@ PyObject* Tree::call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   if (!looked_up_) look_up();
   if (programs_->empty() || !programs_->front()) return record_entry(args, nargsf, kwnames);
   if (!settings().step_aside) return try_replay(args, nargsf, kwnames);
-  Pace::Way way = pace_.next();
-  if (way == Pace::Way::kReplay) [[likely]]
+  const Way way = policy_.next(args, PyVectorcall_NARGS(nargsf));
+  if (way == Way::kReplay) [[likely]]
     return try_replay(args, nargsf, kwnames);
-  if (way == Pace::Way::kEager) return eager(args, nargsf, kwnames);
+  if (way == Way::kEager) return eager(args, nargsf, kwnames);
   return timed_call(way, args, nargsf, kwnames);
 }
 
-PyObject* Tree::timed_call(Pace::Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  auto start = std::chrono::steady_clock::now();
-  PyObject* result = way == Pace::Way::kTimeReplay ? try_replay(args, nargsf, kwnames) : eager(args, nargsf, kwnames);
-  pace_.timed(way, std::chrono::steady_clock::now() - start);
-  if (pace_.aside()) {
+PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  Policy::Timing timing(policy_, way);
+  will_grow_ = false;
+  const uint64_t recordings = counters_.recordings;
+  PyObject* result = way == Way::kTimeReplay ? try_replay(args, nargsf, kwnames) : eager(args, nargsf, kwnames);
+  const bool settled = !will_grow_ && counters_.recordings == recordings;
+  if (timing.ended(settled, kernels_under_way()) && policy_.eager_wins()) {
     ErrorKeeper keep;
     add_note({Reason::step_aside, "", recorder::text_of(function_->func_qualname)});
   }
@@ -180,10 +180,18 @@ PyObject* Tree::try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnam
 void Tree::retire() {
   const std::shared_ptr<Programs> gone = std::exchange(programs_, std::make_shared<Programs>());
   forget_stored();
-  if (++retired_ >= kMaxRetired) {
-    hopeless_ = true;
-    add_note({Reason::too_many_traces, "", recorder::text_of(function_->func_qualname)});
-  }
+  punish_entry(kRetired, Reason::too_many_traces);
+}
+
+void Tree::punish_entry(int points, Reason reason) {
+  if (hopeless_ || !policy_.punish({}, points, reason)) return;
+  hopeless_ = true;
+  add_note({reason, "", recorder::text_of(function_->func_qualname)});
+}
+
+void Tree::punish_exit(Exit* exit, int points, Reason reason) {
+  exit->closed = policy_.punish({exit->owner->trace().data.number, exit->op, exit->which}, points, reason);
+  if (!exit->closed) exit->count = 0;
 }
 
 namespace {
@@ -230,10 +238,11 @@ PyObject* Tree::leave(Exit* exit, FrameState* state, const std::shared_ptr<Progr
   bool grow = ran == programs_ && !state->raised && !exit->closed && !exit->side && settings().record && !recording_ &&
               exit->count >= static_cast<uint64_t>(settings().hot_exit) && exit->owner;
   if (grow && static_cast<int>(programs_->size()) >= settings().max_traces) {
-    exit->closed = true;
+    punish_exit(exit, kGivenUp, Reason::too_many_traces);
     add_note({Reason::too_many_traces, "", recorder::text_of(function_->func_qualname)});
     grow = false;
   }
+  will_grow_ |= ran == programs_ && !state->raised && !exit->closed && settings().record;
   return grow ? record_exit(exit, state, ran) : state->resume();
 }
 
@@ -276,9 +285,15 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
   recording_ = true;
   ++counters_.recordings;
   const int codes = codes_;
+  const auto start = std::chrono::steady_clock::now();
   PyObject* result = interpret(args, nargsf, kwnames);
+  const auto took = std::chrono::steady_clock::now() - start;
   recording_ = false;
-  if (!or_lose([&] { install(*recorder, nullptr, codes); })) drop_halves();
+  const bool whole = or_lose([&] {
+    install(*recorder, nullptr, codes);
+    policy_.recorded(args, PyVectorcall_NARGS(nargsf), took);
+  });
+  if (!whole) drop_halves();
   return check_full_graph(result);
 }
 
@@ -307,19 +322,20 @@ PyObject* Tree::record_exit(Exit* exit, FrameState* state, const std::shared_ptr
   return check_full_graph(result);
 }
 
-// Where a trace ends after nothing useful, no side trace will be recorded either.
+// Where a trace ends after nothing useful, no side trace will be recorded either; unless an exception ended it.
 std::unique_ptr<Program> Tree::lower(std::unique_ptr<LiveTrace> trace, Exit* exit) {
   use_kernel_cache = options_.store;
   auto program = Program::lower(std::move(trace), exit, programs_.get());
   use_kernel_cache = true;
-  if (program && !useful(program->trace().data))
-    for (Exit& e : program->exits()) e.closed |= program->trace().data.ops[e.op].kind == OpKind::leave;
+  if (!program || useful(program->trace().data) || program->trace().data.reason == Reason::exception) return program;
+  for (Exit& e : program->exits())
+    if (program->trace().data.ops[e.op].kind == OpKind::leave) punish_exit(&e, kGivenUp, program->trace().data.reason);
   return program;
 }
 
 void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
   ErrorKeeper keep;
-  pace_.reset();
+  policy_.grown();
   recorder.finish();
   break_ = Reason::none;
   if (codes_ != codes) return;  // what was recorded is about the former code
@@ -332,11 +348,13 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
   bool work = std::any_of(traces.begin(), traces.end(), [](const auto& t) { return useful(t->data) || t->data.reason == Reason::none; });
   if (!work) {
     if (!traces.empty()) add_note({traces.back()->data.reason, "", traces.back()->data.where});
+    const bool raised = break_ == Reason::exception;
     if (exit)
-      exit->closed = true;
-    else if (++fruitless_ >= kMaxFruitless)
-      hopeless_ = true;
-    if (!exit || traces.empty()) return;  // a side trace that only leaves is kept: it tells other processes not to try again
+      punish_exit(exit, raised ? kRaised : kGivenUp, break_);
+    else
+      punish_entry(raised ? kRaised : kFruitless, break_);
+    // A side trace that only leaves is kept: it tells other processes not to try again.
+    if (!exit || raised || traces.empty()) return;
   }
   programs_->reserve(programs_->size() + traces.size());  // an exit must not point to a program that then finds no room
   for (auto& trace : traces) {
@@ -345,7 +363,7 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
     if (!bad.empty()) {
       add_note({Reason::lost, bad, trace->data.where});
       programs_->push_back(nullptr);
-      if (exit) exit->closed = true;
+      if (exit) punish_exit(exit, kGivenUp, Reason::lost);
       exit = nullptr;
       continue;
     }

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "replay/machine/machine.h"
-#include "replay/pace.h"
+#include "replay/policy.h"
+#include "replay/settings.h"
 #include "trace/recorder/recorder.h"
 
 namespace dalsegno::replay {
@@ -32,7 +33,13 @@ class Tree {
   Tree(const Tree&) = delete;
 
   // Calls the function: replays where it can, else records or runs it eagerly. Arguments as in vectorcall.
-  PyObject* call(PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  PyObject* call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+    if (policy_.aside(args, PyVectorcall_NARGS(nargsf)) && settings().step_aside && hook::stack_left()) {
+      ++counters_.calls, ++counters_.eager_calls;
+      return interpret(args, nargsf, kwnames);
+    }
+    return choose(args, nargsf, kwnames);
+  }
   // Forgets all traces. What runs at the moment is kept until it has ended.
   void clear();
   // In a child process whose parent was recording in a thread that is gone.
@@ -42,15 +49,20 @@ class Tree {
   // Its traces as they are; kept for as long as somebody looks at them, though new ones may be added meanwhile.
   std::shared_ptr<const std::vector<std::unique_ptr<Program>>> programs() const { return programs_; }
   const std::map<std::string, recorder::Note>& notes() const { return notes_; }
+  const Policy& policy() const { return policy_; }
   PyFunctionObject* function() const { return function_; }
 
  private:
   using Programs = std::vector<std::unique_ptr<Program>>;
-  PyObject* interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  PyObject* choose(PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  PyObject* interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+    const hook::UncountedEvaluator uncounted;
+    return function_->vectorcall(reinterpret_cast<PyObject*>(function_), args, nargsf, kwnames);
+  }
   PyObject* eager(PyObject* const* args, size_t nargsf, PyObject* kwnames);  // the same, counted
   PyObject* eager_because(Reason reason, PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnames);
-  PyObject* timed_call(Pace::Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  PyObject* timed_call(Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* replay(PyObject* const* params, Outcome* outcome);
   PyObject* leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
@@ -69,6 +81,9 @@ class Tree {
   void forget_stored();  // drops the tree in the store
   void add_note(const recorder::Note& note);
   void retire();
+  // Gives points to a place (policy.h); an exit that is given up is closed.
+  void punish_entry(int points, Reason reason);
+  void punish_exit(Exit* exit, int points, Reason reason);
   void take_code();
 
   PyFunctionObject* function_;
@@ -81,12 +96,11 @@ class Tree {
   uint32_t noted_ = 0;  // reasons of eager calls that are in notes_ already, a bit each
   std::string key_;     // in the store; "" = not computed or not kept
   size_t saved_ = 0;    // programs before this one are in the store, or cannot be
-  Pace pace_;
+  Policy policy_;
   bool looked_up_ = false;
   bool recording_ = false;
-  bool hopeless_ = false;  // recording yields nothing: call the function
-  int fruitless_ = 0;
-  int retired_ = 0;              // times the tree was dropped because a folded global changed
+  bool hopeless_ = false;        // the entry is given up: call the function
+  bool will_grow_ = false;       // the replay under way left by an exit that may yet get a side trace
   Reason break_ = Reason::none;  // full_graph: why and where the last recording ended
   std::string break_where_;
 };

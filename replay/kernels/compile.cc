@@ -13,6 +13,7 @@ namespace {
 using halide_gen::CompilerApi;
 
 std::atomic<uint64_t> compiled_count{0}, loaded_count{0};
+std::atomic<int> asked_for{0};  // of the compile thread, and not finished
 std::atomic<LaunchFunction> launch_function{nullptr};
 
 KernelCache* cache = nullptr;  // guarded by work_mutex()
@@ -154,6 +155,9 @@ void set_kernel_cache(KernelCache* new_cache) {
     cache = new_cache;
   });
 }
+
+void count_asked_for(int change) { asked_for += change; }
+bool kernels_under_way() { return asked_for.load(std::memory_order_relaxed) > 0; }
 
 CompileCounters compile_counters() { return {compiled_count.load(), loaded_count.load()}; }
 

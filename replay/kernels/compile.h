@@ -31,6 +31,9 @@ void without_gil(Work work) {
   PyEval_RestoreThread(state);
 }
 
+// How many kernels more (or fewer) the compile thread has been asked for.
+void count_asked_for(int change);
+
 struct CompileCounters {
   uint64_t compiled, loaded;
 };

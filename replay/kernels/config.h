@@ -22,6 +22,9 @@ void configure_kernels(bool kernels, bool background, int threads);
 // Whether segments made from now on may use the cache: jit(store=False) keeps nothing on disk.
 extern bool use_kernel_cache;
 
+// Whether kernels are waiting to be compiled or loaded. Any thread.
+bool kernels_under_way();
+
 // What machine code depends on beside its text: CPU, Halide, NumPy. Part of every key.
 std::string kernel_environment();
 

@@ -17,6 +17,7 @@ class CompileThread {
   void add(Kernel* k) {
     std::lock_guard<std::mutex> lock(mutex_);
     queue_.push_back(k);
+    count_asked_for(1);
     start();
   }
 
@@ -105,6 +106,7 @@ class CompileThread {
     queue_.pop_front();
     lock.unlock();
     compile_kernel(current_);
+    count_asked_for(-1);
     lock.lock();
     current_ = nullptr;
     idle_.notify_all();

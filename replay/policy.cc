@@ -1,0 +1,196 @@
+#include "replay/policy.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+
+#include "numpy/api.h"
+
+namespace dalsegno::replay {
+namespace {
+
+// ---- sizes -------------------------------------------------------------------------------------------------------------------
+
+// Half the number of bits: sizes up to four times as large share it; what is small is all the same.
+uint32_t bucket(uint64_t size) { return size < 64 ? 0 : static_cast<uint32_t>(std::bit_width(size)) / 2; }
+
+// Of an int, roughly: without a call, which would cost more than all the rest.
+uint64_t magnitude(PyLongObject* number) {
+#if PY_VERSION_HEX >= 0x030c0000
+  const auto digits = static_cast<int64_t>(number->long_value.lv_tag >> 3);
+  const digit* value = number->long_value.ob_digit;
+#else
+  const int64_t digits = std::abs(Py_SIZE(number));
+  const digit* value = number->ob_digit;
+#endif
+  if (digits <= 1) return digits ? value[0] : 0;
+  return digits == 2 ? value[0] | uint64_t{value[1]} << PyLong_SHIFT : std::numeric_limits<uint64_t>::max();
+}
+
+uint64_t array_size(PyObject* object) {
+  auto* array = reinterpret_cast<PyArrayObject*>(object);
+  uint64_t size = 1;
+  for (int d = 0; d < PyArray_NDIM(array); ++d) size *= static_cast<uint64_t>(PyArray_DIM(array, d));
+  return size;
+}
+
+uint64_t size_of(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == &PyArray_Type) return array_size(object);
+  if (type == &PyFloat_Type) return 0;
+  if (type == &PyLong_Type) return magnitude(reinterpret_cast<PyLongObject*>(object));
+  if (type == &PyList_Type || type == &PyTuple_Type || type == &PyBytes_Type) return static_cast<uint64_t>(Py_SIZE(object));
+  if (type == &PyUnicode_Type) return static_cast<uint64_t>(PyUnicode_GET_LENGTH(object));
+  if (type == &PyDict_Type) return static_cast<uint64_t>(reinterpret_cast<PyDictObject*>(object)->ma_used);
+  return 0;
+}
+
+// ---- verdicts ----------------------------------------------------------------------------------------------------------------
+
+constexpr double kLoses = 1.02;        // replay this much slower is replay that loses
+constexpr double kClear = 1.25;        // a ratio that noise does not make
+constexpr double kLong = 200e3;        // nanoseconds: a call that can be judged by itself
+constexpr double kTold = 1e6;          // nanoseconds: a recording that tells how long an eager call takes
+constexpr double kClock = 150;         // nanoseconds a timed call costs beside its own
+constexpr double kShare = 64;          // looking costs at most this part of what is run
+constexpr double kProvisional = 20e6;  // nanoseconds a provisional verdict lasts
+constexpr int64_t kFewest = 8, kMost = int64_t{1} << 22;
+constexpr int kMostStreak = 10;
+constexpr int kUnsettled = 24;  // calls that may pass before the tree is as it will be
+
+int pairs_needed(double nanoseconds) { return nanoseconds < 20e3 ? 5 : nanoseconds < 1e6 ? 3 : 2; }
+
+}  // namespace
+
+uint32_t sizes_of(PyObject* const* args, Py_ssize_t count) {
+  uint32_t sizes = 0;
+  for (Py_ssize_t i = 0; i < count; ++i) sizes = sizes * 37 + bucket(size_of(args[i]));
+  return sizes;
+}
+
+bool Lane::timed(Way way, double nanoseconds, bool provisional) {
+  double& best = way == Way::kTimeReplay ? replay : eager;
+  best = turn_ < 2 ? nanoseconds : std::min(best, nanoseconds);
+  ++turn_;
+  if (skips_eager()) return wait(recording_, replay, provisional), true;
+  if (loses_plainly(way, nanoseconds)) return judge(provisional), true;
+  if (turn_ % 2 != 0 || !decided()) return false;
+  judge(provisional);
+  return true;
+}
+
+// Replay is so much faster than the call that recorded that an eager call need not be waited for.
+bool Lane::skips_eager() {
+  if (judged_ || turn_ != 1 || recording_ == kUnknown || recording_ < std::max(8 * replay, kTold)) return false;
+  eager_wins = false, judged_ = true, turn_ = 0;
+  return true;
+}
+
+// Slower even than the call that recorded.
+bool Lane::loses_plainly(Way way, double nanoseconds) const {
+  return !judged_ && way == Way::kTimeReplay && recording_ != kUnknown && recording_ >= kTold && nanoseconds > kClear * recording_;
+}
+
+bool Lane::timed_early(Way way, double nanoseconds, bool provisional) {
+  return loses_plainly(way, nanoseconds) && timed(way, nanoseconds, provisional);
+}
+
+bool Lane::decided() const {
+  const int pairs = turn_ / 2;
+  const double fast = std::min(replay, eager), slow = std::max(replay, eager);
+  if (pairs >= pairs_needed(fast)) return true;
+  return slow > kClear * fast && pairs >= (fast >= kLong ? 1 : 2);
+}
+
+void Lane::judge(bool provisional) {
+  if (turn_ < 2) eager = recording_;
+  const bool wins = replay > kLoses * eager;
+  streak_ = judged_ && wins == eager_wins && !provisional ? std::min(streak_ + 1, kMostStreak) : 0;
+  eager_wins = wins, judged_ = true;
+  const double pairs = std::max(turn_ / 2, 1);
+  turn_ = 0;
+  wait(pairs * (std::abs(replay - eager) + kClock), std::min(replay, eager), provisional);
+}
+
+void Lane::wait(double cost, double each, bool provisional) {
+  double calls = kShare * cost / std::max(each, 1.0) * static_cast<double>(int64_t{1} << streak_);
+  if (provisional) calls = std::min(calls, kProvisional / std::max(each, 1.0));
+  left = std::clamp(static_cast<int64_t>(std::min(calls, 1e9)), kFewest, kMost);
+}
+
+void Lane::reset() {
+  const double recording = recording_;
+  *this = Lane(sizes);
+  recording_ = recording;
+}
+
+Lane* Policy::find_lane(uint32_t sizes) {
+  if (lane_ && lane_->sizes == sizes) return lane_;
+  const auto found = lanes_.find(sizes);
+  if (found != lanes_.end()) return &found->second;
+  if (lanes_.size() >= kLanes) return &lanes_.rbegin()->second;
+  return &lanes_.emplace(sizes, Lane(sizes)).first->second;
+}
+
+Way Policy::next(PyObject* const* args, Py_ssize_t count) {
+  if (timing_) return timed_way_;
+  lane_ = find_lane(sizes_of(args, count));
+  const Way way = lane_->next();
+  aside_ = way == Way::kEager ? lane_ : nullptr;
+  return way;
+}
+
+void Policy::recorded(PyObject* const* args, Py_ssize_t count, std::chrono::nanoseconds took) {
+  find_lane(sizes_of(args, count))->recorded(static_cast<double>(took.count()));
+}
+
+void Policy::grown() {
+  for (auto& [sizes, lane] : lanes_) lane.reset();
+  aside_ = nullptr;
+}
+
+void Policy::forget() {
+  lanes_.clear();
+  lane_ = aside_ = nullptr;
+  penalties_.clear();
+  unsettled_ = 0;
+  ++generation_;
+}
+
+// ---- one timed call ----------------------------------------------------------------------------------------------------------
+
+Policy::Timing::Timing(Policy& policy, Way way) : policy_(policy), lane_(policy.lane_), way_(way) {
+  policy.timing_ = true;
+  policy.timed_way_ = way == Way::kTimeReplay ? Way::kReplay : Way::kEager;
+  generation_ = policy.generation_;
+  start_ = std::chrono::steady_clock::now();
+}
+
+Policy::Timing::~Timing() { policy_.timing_ = false; }
+
+bool Policy::Timing::ended(bool settled, bool provisional) {
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start_;
+  if (policy_.generation_ != generation_) return false;
+  policy_.lane_ = lane_;
+  const auto nanoseconds = static_cast<double>(took.count());
+  if (settled || policy_.unsettled_ >= kUnsettled) return lane_->timed(way_, nanoseconds, provisional);
+  ++policy_.unsettled_;
+  return lane_->timed_early(way_, nanoseconds, provisional);
+}
+
+// ---- places ------------------------------------------------------------------------------------------------------------------
+
+bool Policy::punish(Place place, int points, Reason reason) {
+  Penalty& penalty = penalties_[place];
+  penalty.points += points;
+  penalty.reason = reason;
+  return penalty.points >= kGivenUp;
+}
+
+bool Policy::given_up(Place place) const {
+  const auto found = penalties_.find(place);
+  return found != penalties_.end() && found->second.points >= kGivenUp;
+}
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,132 @@
+// What is worth trying: replay or eager for a call, and where recordings are given up. One per tree; needs the GIL.
+//
+// Calls: replay and eager are timed by turns, a pair or a few, and the faster way is taken until it pays to look again. What looking costs
+// (the slower way's time over the faster one's) is at most a 64th of what has been run since, and half of that each time the verdict stays.
+// So calls of milliseconds are judged after two or three of them, short ones after ten. Sizes of arguments count: calls whose arrays,
+// containers and ints have about the same sizes share a verdict (a lane). Both ways give the same results: only the clock sees it.
+//
+// Places: an entry or an exit that proves useless gets points with a reason; at kGivenUp nothing is tried there any more.
+#pragma once
+#include <Python.h>
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <map>
+
+#include "trace/reasons.h"
+
+namespace dalsegno::replay {
+
+// A number that is the same for arguments of about the same sizes: powers of four of arrays', containers' and ints' sizes.
+uint32_t sizes_of(PyObject* const* args, Py_ssize_t count);
+
+// ---- calls -------------------------------------------------------------------------------------------------------------------
+
+enum class Way : uint8_t { kReplay, kEager, kTimeReplay, kTimeEager };
+
+// Calls with arguments of about the same sizes.
+class Lane {
+ public:
+  explicit Lane(uint32_t sizes) : sizes(sizes) {}
+
+  Way next() {
+    if (left > 0) return --left, eager_wins ? Way::kEager : Way::kReplay;
+    return turn_ % 2 == 0 ? Way::kTimeReplay : Way::kTimeEager;
+  }
+  // A timed call has ended. `provisional`: kernels are still being compiled, so the verdict will not last. True: there is a verdict now.
+  bool timed(Way way, double nanoseconds, bool provisional);
+  // The same for a call after which the tree will be another: it counts only if replay is slower than even recording was.
+  bool timed_early(Way way, double nanoseconds, bool provisional);
+  // The call that recorded took so long: no eager call takes longer.
+  void recorded(double nanoseconds) { recording_ = nanoseconds; }
+  // The tree has grown: what was measured is not so any more.
+  void reset();
+
+  uint32_t sizes;
+  bool eager_wins = false;
+  int64_t left = 0;                            // calls until the next one is timed
+  double replay = kUnknown, eager = kUnknown;  // nanoseconds: the least of this measurement
+
+ private:
+  static constexpr double kUnknown = std::numeric_limits<double>::max();
+  bool decided() const;
+  bool skips_eager();
+  bool loses_plainly(Way way, double nanoseconds) const;
+  void judge(bool provisional);
+  void wait(double cost, double each, bool provisional);
+
+  int turn_ = 0;    // timed calls of this measurement
+  int streak_ = 0;  // verdicts of the same kind before this one
+  bool judged_ = false;
+  double recording_ = kUnknown;
+};
+
+// ---- places ------------------------------------------------------------------------------------------------------------------
+
+struct Place {
+  int32_t trace = -1, op = -1, which = 0;  // an exit; as it stands: the function's entry
+  auto operator<=>(const Place&) const = default;
+};
+struct Penalty {
+  int points = 0;
+  Reason reason = Reason::none;
+};
+constexpr int kGivenUp = 100;
+
+class Policy {
+ public:
+  // Replay or eager? Both of the following are asked with the same arguments.
+  Way next(PyObject* const* args, Py_ssize_t count);
+  // The short way: true if the verdict for such arguments is "eager" and it is not time to look again.
+  bool aside(PyObject* const* args, Py_ssize_t count) {
+    if (!aside_ || aside_->left <= 0 || timing_) return false;
+    if (sizes_of(args, count) != aside_->sizes) return false;
+    --aside_->left;
+    return true;
+  }
+
+  // Times one call. Calls of the same function inside it go the same way, untimed.
+  class Timing {
+   public:
+    Timing(Policy& policy, Way way);
+    ~Timing();
+    // `settled`: nothing was recorded, and nothing will be at the exits that were taken. Until then a few calls do not count.
+    // True: there is a new verdict, eager_wins() says which.
+    bool ended(bool settled, bool provisional);
+
+   private:
+    Policy& policy_;
+    Lane* lane_;  // not to be used if the generation has changed
+    Way way_;
+    uint64_t generation_;
+    std::chrono::steady_clock::time_point start_;
+  };
+  bool timing() const { return timing_; }
+  bool eager_wins() const { return lane_ && lane_->eager_wins; }
+  const Lane* lane() const { return lane_; }  // of the latest call
+  void recorded(PyObject* const* args, Py_ssize_t count, std::chrono::nanoseconds took);
+  void grown();  // the tree has another trace
+
+  // Points for a place. True: it is given up.
+  bool punish(Place place, int points, Reason reason);
+  bool given_up(Place place) const;
+  const std::map<Place, Penalty>& penalties() const { return penalties_; }
+
+  void forget();
+
+ private:
+  static constexpr size_t kLanes = 6;  // arguments of further sizes share the last one
+  Lane* find_lane(uint32_t sizes);
+
+  std::map<uint32_t, Lane> lanes_;
+  Lane* lane_ = nullptr;
+  Lane* aside_ = nullptr;  // the latest call's, if its verdict is "eager"
+  bool timing_ = false;
+  Way timed_way_ = Way::kReplay;
+  int unsettled_ = 0;
+  uint64_t generation_ = 0;  // of lanes_
+  std::map<Place, Penalty> penalties_;
+};
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,175 @@
+"""What is tried: replay or eager by time, sizes apart, and places that are given up. Decisions are looked at, not clocks."""
+
+from __future__ import annotations
+
+import pytest
+
+import dalsegno as ds
+import numpy as np
+from tests.support import counting, stepped
+
+
+def leaves_always(x):
+    y = [x, x + 1]
+    y.append(x)
+    try:
+        return y[0] // x
+    except ZeroDivisionError:
+        return None
+
+
+def test_replay_that_loses_is_noticed_within_a_few_calls():
+    jitted = ds.jit(store=False)(leaves_always)
+    with stepped(step_aside=True):
+        for _ in range(60):
+            assert jitted(0) is None
+        with counting(jitted) as grown:
+            for _ in range(200):
+                jitted(0)
+    assert grown["eager_calls"] > 100 and grown["calls"] == 200
+    assert "replay was measured slower than eager" in str(jitted.explain())
+
+
+def test_calls_are_counted_once_however_they_are_made():
+    jitted = ds.jit(store=False)(leaves_always)
+    with stepped(step_aside=True):
+        assert {jitted(0) for _ in range(3000)} == {None}
+    stats = jitted.stats
+    assert stats["calls"] == 3000 == stats["replays"] + stats["eager_calls"] + 1
+
+
+def test_stepping_aside_can_be_switched_off_at_any_time():
+    jitted = ds.jit(store=False)(leaves_always)
+    with stepped(step_aside=True):
+        for _ in range(500):
+            jitted(0)
+    with stepped(step_aside=False), counting(jitted) as grown:
+        for _ in range(50):
+            jitted(0)
+    assert grown["replays"] == 50 and grown["eager_calls"] == 0
+
+
+def test_what_is_faster_replayed_is_replayed():
+    def loop(n):
+        total = 0
+        for i in range(n):
+            total += i & 7
+        return total
+
+    jitted = ds.jit(store=False)(loop)
+    with stepped(step_aside=True):
+        for _ in range(30):
+            assert jitted(20_000) == loop(20_000)
+        with counting(jitted) as grown:
+            for _ in range(64):
+                jitted(20_000)
+    assert grown["replays"] >= 40  # on a busy machine one verdict may be wrong for a while
+
+
+def test_arguments_of_another_size_are_judged_by_themselves():
+    jitted = ds.jit(store=False)(leaves_always)
+    with stepped(step_aside=True):
+        for _ in range(400):
+            jitted(0)
+        with counting(jitted) as grown:
+            jitted(1 << 40)
+    assert grown["replays"] == 1  # it is timed, whatever the verdict on 0
+
+
+@pytest.mark.parametrize(
+    "made", [np.ones(7), [1.0] * 5, "text", b"bytes", {1: 2}, -(1 << 70), None, 2.5, np.ones((3, 4))]
+)
+def test_sizes_of_every_kind_of_argument(made):
+    def back(x):
+        return [x, x]
+
+    jitted = ds.jit(store=False)(back)
+    with stepped(step_aside=True):
+        for _ in range(300):
+            assert jitted(made)[1] is made
+
+
+def test_a_recursive_function_is_timed_as_a_whole():
+    space: dict = {}
+    exec("def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)", space)
+    space["fib"] = jitted = ds.jit(store=False)(space["fib"])
+    with stepped(step_aside=True):
+        assert [jitted(10) for _ in range(40)] == [55] * 40
+
+
+def test_an_exception_does_not_close_what_follows():
+    def find(d, key):
+        x = 0
+        if key > 5:
+            x = d[key] * 2
+            x = x + 1
+        return x
+
+    jitted = ds.jit(store=False)(find)
+    with stepped():
+        for _ in range(4):
+            jitted({}, 1)
+        for _ in range(4):
+            with pytest.raises(KeyError):
+                jitted({}, 7)
+        for _ in range(8):
+            assert jitted({7: 3}, 7) == 7
+        with counting(jitted) as grown:
+            for _ in range(3):
+                assert jitted({7: 3}, 7) == 7
+    assert grown["exits"] == 0 and grown["replays"] == 3, jitted.explain()
+
+
+def test_a_first_call_that_raises_at_once_does_not_give_the_function_up():
+    def look(d):
+        return d["x"] + 1
+
+    jitted = ds.jit(store=False)(look)
+    with stepped():
+        for _ in range(4):
+            with pytest.raises(KeyError):
+                jitted({})
+        assert [jitted({"x": 2}) for _ in range(4)] == [3] * 4
+        with counting(jitted) as grown:
+            jitted({"x": 2})
+    assert grown["replays"] == 1 and grown["exits"] == 0
+
+
+def test_explain_says_why_an_exit_is_given_up():
+    def always(x):
+        if x > 5:
+            raise ValueError(x)
+        return x
+
+    jitted = ds.jit(store=False)(always)
+    with stepped():
+        jitted(1)
+        for _ in range(40):
+            with pytest.raises(ValueError, match="7"):
+                jitted(7)
+    closed = [e for t in jitted.explain().to_dict()["traces"] for e in t["exits"] if e["closed"]]
+    assert len(closed) == 1 and closed[0]["reason"]
+    assert "no side trace will be recorded:" in str(jitted.explain())
+
+
+def test_a_cleared_function_starts_afresh():
+    jitted = ds.jit(store=False)(leaves_always)
+    with stepped(step_aside=True):
+        for _ in range(500):
+            jitted(0)
+        jitted.clear()
+        with counting(jitted) as grown:
+            jitted(0)
+    assert grown["recordings"] == 1
+
+
+def test_a_call_that_clears_its_own_function_while_it_is_timed():
+    def clears(n):
+        if n > 1:
+            jitted.clear()
+        return [n]
+
+    jitted = ds.jit(store=False)(clears)
+    with stepped(step_aside=True):
+        for n in (0, 1, 2) * 40:
+            assert jitted(n) == [n]
