@@ -6,6 +6,7 @@ side's least. The ratio is that of the least times over all rounds; its spread i
 
 from __future__ import annotations
 
+import time
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 
 SAMPLE = 2e-3  # seconds a sample should last at least, so that the clock's own cost does not count
 Function = Callable[..., object]
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,10 @@ def compare(
     rounds: int = 5,
     samples: int = 5,
     budget: float = 2.0,
+    clock: Clock = time.perf_counter,
 ) -> Comparison:
     """Compares calls with these arguments; takes `budget` seconds, or one sample of each a round if that is longer."""
-    timers = [_timer(function, arguments) for function in (eager, replay)]
+    timers = [_timer(function, arguments, clock) for function in (eager, replay)]
     loops = [_loops(timer) for timer in timers]
     a_pair = sum(timer.timeit(n) for timer, n in zip(timers, loops, strict=True))
     samples = max(1, min(samples, int(budget / (rounds * a_pair))))
@@ -55,10 +58,10 @@ def compare(
     return Comparison(tuple(best[0]), tuple(best[1]))
 
 
-def _timer(function: Function, arguments: tuple[Any, ...]) -> timeit.Timer:
+def _timer(function: Function, arguments: tuple[Any, ...], clock: Clock) -> timeit.Timer:
     """A loop with the call written out: `f(*arguments)` would cost more than some of what is measured."""
     names = {f"a{i}": value for i, value in enumerate(arguments)}
-    return timeit.Timer(f"f({', '.join(names)})", globals={"f": function, **names})
+    return timeit.Timer(f"f({', '.join(names)})", timer=clock, globals={"f": function, **names})
 
 
 def _loops(timer: timeit.Timer) -> int:

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import numpy as np
 from dalsegno.cli import Parser, UserError
 
 from . import pattern_rows, rows, summary
+from .harness import Clock
 from .programs import Program, selected
 
 
@@ -27,6 +29,7 @@ def run_cli(arguments: list[str]) -> int:
     parser.add_argument(
         "--processes", metavar="N", type=int, help="second processes a row, each of eager and replay (default: 3, or 1)"
     )
+    parser.add_argument("--cpu", action="store_true", help="the thread's own time, not the wall's: for a busy machine")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the rows to a file too")
     options = parser.parse_args(arguments)
     cores = len(os.sched_getaffinity(0))
@@ -36,7 +39,9 @@ def run_cli(arguments: list[str]) -> int:
         measured, code = _patterns(options.quick)
     else:
         count = options.processes if options.processes is not None else 1 if options.quick else 3
-        measured, code = _programs(_chosen(options.only), options.quick, count)
+        measured, code = _programs(
+            _chosen(options.only), options.quick, count, time.thread_time if options.cpu else time.perf_counter
+        )
     if options.json is not None:
         options.json.write_text(json.dumps(report(measured), indent=1))
     return code
@@ -52,13 +57,13 @@ def _chosen(pattern: str) -> list[Program]:
     return programs
 
 
-def _programs(programs: list[Program], quick: bool, processes: int) -> tuple[list[rows.Row], int]:
+def _programs(programs: list[Program], quick: bool, processes: int, clock: Clock) -> tuple[list[rows.Row], int]:
     """In a store of their own, so that a warm one holds what this run put there."""
     print(rows.EXPLANATION)
     print(rows.HEADER)
     measured: list[rows.Row] = []
     with tempfile.TemporaryDirectory() as folder, ds.config(store=os.path.join(folder, "bench.db")):
-        for row in rows.all_rows(programs, quick, processes):
+        for row in rows.all_rows(programs, quick, processes, clock):
             if not measured or measured[-1].group != row.group:
                 print(f"-- {row.group}")
             measured.append(row)

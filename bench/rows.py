@@ -18,7 +18,7 @@ import dalsegno as ds
 
 from . import peers
 from .bits import decorated, differences
-from .harness import compare, duration
+from .harness import Clock, compare, duration
 from .programs import Program
 
 # What a row must keep to.
@@ -109,24 +109,26 @@ def _relative(pair: tuple[int, int]) -> str:
     return f"{replay / eager:.2f}" if eager else "" if not replay else f"+{replay}"
 
 
-def measure(program: Program, quick: bool, processes: int) -> Row:
+def measure(program: Program, quick: bool, processes: int, clock: Clock = time.perf_counter) -> Row:
     """`processes`: how many second processes of each kind; 0 for none."""
     function, arguments = program.function, program.arguments(quick)
     wrong = [str(d) for d in differences(function, arguments)]
     jitted = decorated(function, ds.jit(store=False))
-    first = _first_call(function, jitted, arguments, quick)
+    first = _first_call(function, jitted, arguments, quick, clock)
     note = _steady(jitted, arguments)
-    timing = compare(function, jitted, arguments, rounds=3 if quick else 5, budget=0.3 if quick else 1.0)
+    timing = compare(function, jitted, arguments, rounds=3 if quick else 5, budget=0.3 if quick else 1.0, clock=clock)
     row = Row(program.name, program.group, min(timing.eager), min(timing.replay), first, different=wrong, note=note)
     row.faults = _faults(function, arguments), _faults(jitted, arguments)
     row.memory = _peak(function, arguments), _peak(jitted, arguments)
     if processes:
-        row.warm_first, row.twenty = _second_processes(program, quick, processes)
+        row.warm_first, row.twenty = _second_processes(program, quick, processes, clock)
     row.peers = peers.ratios(function, arguments, row.eager)
     return row
 
 
-def _first_call(function: Callable[..., Any], jitted: Any, arguments: tuple[Any, ...], quick: bool) -> float:
+def _first_call(
+    function: Callable[..., Any], jitted: Any, arguments: tuple[Any, ...], quick: bool, clock: Clock
+) -> float:
     """The least of a few."""
     least = float("inf")
     deadline = time.perf_counter() + (0.2 if quick else 0.6)
@@ -135,9 +137,9 @@ def _first_call(function: Callable[..., Any], jitted: Any, arguments: tuple[Any,
             break
         jitted.clear()
         function(*arguments)
-        start = time.perf_counter()
+        start = clock()
         jitted(*arguments)
-        least = min(least, time.perf_counter() - start)
+        least = min(least, clock() - start)
         ds.wait()
     return least
 
@@ -184,13 +186,13 @@ def _peak(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
         tracemalloc.stop()
 
 
-def _second_processes(program: Program, quick: bool, count: int) -> tuple[float, float]:
+def _second_processes(program: Program, quick: bool, count: int, clock: Clock) -> tuple[float, float]:
     """Seconds of the first call over eager's, and the ratio of the first 20; the least of each, by turns."""
-    run_second(program.name, quick, "warm")
+    run_second(program.name, quick, "warm", clock)
     eager, replay = [], []
     for _ in range(count):
-        eager.append(run_second(program.name, quick, "eager"))
-        replay.append(run_second(program.name, quick, "replay"))
+        eager.append(run_second(program.name, quick, "eager", clock))
+        replay.append(run_second(program.name, quick, "replay", clock))
 
     def least(runs: list[dict[str, float]], what: str) -> float:
         return min(run[what] for run in runs)
@@ -198,12 +200,12 @@ def _second_processes(program: Program, quick: bool, count: int) -> tuple[float,
     return least(replay, "first") - least(eager, "first"), least(eager, "twenty") / least(replay, "twenty")
 
 
-def run_second(name: str, quick: bool, what: str) -> dict[str, float]:
+def run_second(name: str, quick: bool, what: str, clock: Clock) -> dict[str, float]:
     """Runs bench/second.py in a new process."""
     script = Path(__file__).with_name("second.py")
     path = os.pathsep.join([str(Path(ds.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {"DALSEGNO_STORE": ds.store.path, "PYTHONPATH": path}
-    command = [sys.executable, str(script), name, "quick" if quick else "normal", what]
+    command = [sys.executable, str(script), name, "quick" if quick else "normal", what, clock.__name__]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed: {done.stderr.strip()}")
@@ -211,6 +213,6 @@ def run_second(name: str, quick: bool, what: str) -> dict[str, float]:
     return report
 
 
-def all_rows(programs: list[Program], quick: bool, processes: int) -> Iterator[Row]:
+def all_rows(programs: list[Program], quick: bool, processes: int, clock: Clock = time.perf_counter) -> Iterator[Row]:
     for program in programs:
-        yield measure(program, quick, processes)
+        yield measure(program, quick, processes, clock)

@@ -1,4 +1,4 @@
-"""A new process: `second.py NAME quick|normal eager|warm|replay` prints the times of the first call and the first 20."""
+"""A new process: `second.py NAME quick|normal eager|warm|replay CLOCK` prints the time of the first call and of 20."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 _CALLS = 20
 
 
-def main(name: str, size: str, what: str) -> None:
+def main(name: str, size: str, what: str, clock_name: str) -> None:
     import dalsegno as ds
     from dalsegno.bench.bits import decorated
     from dalsegno.bench.programs import PROGRAMS
@@ -17,7 +17,7 @@ def main(name: str, size: str, what: str) -> None:
     program = next(p for p in PROGRAMS if p.name == name)
     arguments = program.arguments(size == "quick")
     function = program.function if what == "eager" else decorated(program.function, ds.jit)
-    clock = time.perf_counter
+    clock = getattr(time, clock_name)
     start = clock()
     function(*arguments)
     first = clock() - start

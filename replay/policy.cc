@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <ctime>
 
 #include "numpy/api.h"
 
@@ -52,7 +53,7 @@ constexpr double kLoses = 1.02;        // replay this much slower is replay that
 constexpr double kClear = 1.25;        // a ratio that noise does not make
 constexpr double kLong = 200e3;        // nanoseconds: a call that can be judged by itself
 constexpr double kTold = 1e6;          // nanoseconds: a recording that tells how long an eager call takes
-constexpr double kClock = 150;         // nanoseconds a timed call costs beside its own
+constexpr double kClock = 800;         // nanoseconds a timed call costs beside its own
 constexpr double kShare = 64;          // looking costs at most this part of what is run
 constexpr double kProvisional = 20e6;  // nanoseconds a provisional verdict lasts
 constexpr int64_t kFewest = 8, kMost = int64_t{1} << 22;
@@ -67,6 +68,12 @@ uint32_t sizes_of(PyObject* const* args, Py_ssize_t count) {
   uint32_t sizes = 0;
   for (Py_ssize_t i = 0; i < count; ++i) sizes = sizes * 37 + bucket(size_of(args[i]));
   return sizes;
+}
+
+double thread_time() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
 }
 
 bool Lane::timed(Way way, double nanoseconds, bool provisional) {
@@ -141,8 +148,8 @@ Way Policy::next(PyObject* const* args, Py_ssize_t count) {
   return way;
 }
 
-void Policy::recorded(PyObject* const* args, Py_ssize_t count, std::chrono::nanoseconds took) {
-  find_lane(sizes_of(args, count))->recorded(static_cast<double>(took.count()));
+void Policy::recorded(PyObject* const* args, Py_ssize_t count, double nanoseconds) {
+  find_lane(sizes_of(args, count))->recorded(nanoseconds);
 }
 
 void Policy::grown() {
@@ -164,16 +171,15 @@ Policy::Timing::Timing(Policy& policy, Way way) : policy_(policy), lane_(policy.
   policy.timing_ = true;
   policy.timed_way_ = way == Way::kTimeReplay ? Way::kReplay : Way::kEager;
   generation_ = policy.generation_;
-  start_ = std::chrono::steady_clock::now();
+  start_ = thread_time();
 }
 
 Policy::Timing::~Timing() { policy_.timing_ = false; }
 
 bool Policy::Timing::ended(bool settled, bool provisional) {
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start_;
+  const double nanoseconds = thread_time() - start_;
   if (policy_.generation_ != generation_) return false;
   policy_.lane_ = lane_;
-  const auto nanoseconds = static_cast<double>(took.count());
   if (settled || policy_.unsettled_ >= kUnsettled) return lane_->timed(way_, nanoseconds, provisional);
   ++policy_.unsettled_;
   return lane_->timed_early(way_, nanoseconds, provisional);

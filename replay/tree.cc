@@ -1,7 +1,6 @@
 #include "replay/tree.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
 #include "replay/door.h"
@@ -285,9 +284,9 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
   recording_ = true;
   ++counters_.recordings;
   const int codes = codes_;
-  const auto start = std::chrono::steady_clock::now();
+  const double start = thread_time();
   PyObject* result = interpret(args, nargsf, kwnames);
-  const auto took = std::chrono::steady_clock::now() - start;
+  const double took = thread_time() - start;
   recording_ = false;
   const bool whole = or_lose([&] {
     install(*recorder, nullptr, codes);

@@ -1,4 +1,4 @@
-"""What is tried: replay or eager by time, sizes apart, and places that are given up. Decisions are looked at, not clocks."""
+"""What is tried: replay or eager by time, sizes apart; places that are given up. Decisions are tested, not clocks."""
 
 from __future__ import annotations
 
