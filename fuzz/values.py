@@ -14,7 +14,7 @@ Shape = tuple[int, ...]
 SHAPES: Weighted[Shape] = Weighted(
     [(10, (3,)), (8, (4,)), (6, (2, 3)), (4, (1,)), (2, (2,)), (2, ()), (2, (0,)), (3, (3, 3)), (3, (8,)),
      (2, (2, 1)), (2, (1, 4)), (3, (17,)), (2, (130,)), (2, (5, 7)), (1, (0, 3)), (1, (2, 3, 4)), (2, (1000,)),
-     (1, (33, 9)), (1, (1, 1)), (1, (40000,)), (2, (260, 260))]
+     (1, (33, 9)), (1, (1, 1)), (1, (40000,)), (2, (260, 260)), (1, (40, 1, 1000))]
 )  # fmt: skip
 DTYPES: Weighted[str] = Weighted(
     [(16, "float64"), (4, "int64"), (4, "float32"), (4, "int32"), (3, "bool"), (1, "other")]
@@ -180,6 +180,8 @@ class ArgumentWriter:
 
     def _plain(self, shape: Shape, dtype: str) -> str:
         size = int(np.prod(shape))
+        if dtype == "bool" and self._chooser.chance(10):  # bytes that are neither 0 nor 1
+            return f"np.resize(np.array([0, 2, 255, 1], 'uint8'), {shape}).view(bool)"
         if dtype == "other":
             dtype = self._chooser.pick(tuple(_OTHER_DTYPES))
         if len(shape) == 1 and 1 <= size <= 3:

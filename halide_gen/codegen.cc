@@ -2,10 +2,12 @@
 
 #include <Halide.h>
 
+#include <algorithm>
 #include <map>
 
 #include "halide_gen/expressions.h"
 #include "halide_gen/plan/plan.h"
+#include "halide_gen/plan/rules.h"
 
 namespace dalsegno::halide_gen {
 namespace {
@@ -35,7 +37,7 @@ class StageBuilder {
     for (int i : stage_.ops) add_op(i);
     Func f("stage");
     std::vector<Expr> values;
-    for (int r : stage_.results) values.push_back(store(with_lets(r), spec_.ops[r].result));
+    for (int r : stage_.results) values.push_back(with_lets(r));
     if (values.size() == 1) {
       f(vars_) = values[0];
     } else {
@@ -62,24 +64,50 @@ class StageBuilder {
     if (inner == Inner::kBroadcast) at[0] = 0;
     arguments_.push_back(image);
     values_[v] = load(image(at), dtype);
+    if (dtype == DType::kBool) bytes_[v] = image(at);
+  }
+
+  // A bool as it is stored. Bytes other than 0 and 1 count as true, and stay what they are where they are only copied.
+  Expr byte(int v) const {
+    const auto known = bytes_.find(v);
+    return known != bytes_.end() ? known->second : store(values_.at(v), DType::kBool);
+  }
+
+  // The byte that the op copies, undefined if it copies none.
+  Expr copied_byte(const KernelOp& op) const {
+    if (!copies_bools(op.fn, op.loop, op.result)) return Expr();
+    const std::vector<int>& v = op.operands;
+    const bool plain = std::none_of(v.begin(), v.end(), [&](int k) { return bytes_.contains(k); });
+    if (plain) return Expr();
+    return op.fn == ArrayFn::where ? select(values_.at(v[0]), byte(v[1]), byte(v[2])) : byte(v[0]);
+  }
+
+  Expr bind(int op, const std::string& name, const Expr& value) {
+    lets_.push_back({op, name, value});
+    return Internal::Variable::make(value.type(), name);
   }
 
   // Every op is bound to a name: a shared subexpression written out at each use grows exponentially.
   void add_op(int i) {
     const KernelOp& op = spec_.ops[i];
-    std::vector<Expr> operands;
-    for (int v : op.operands) operands.push_back(values_.at(v));
-    const Expr value = build(op.fn, op.loop, op.result, operands);
+    const std::string number = std::to_string(i);
+    Expr value = copied_byte(op);
+    if (value.defined()) {
+      bytes_[i] = bind(i, "byte_" + number, value);
+      value = load(bytes_[i], op.result);
+    } else {
+      std::vector<Expr> operands;
+      for (int v : op.operands) operands.push_back(values_.at(v));
+      value = build(op.fn, op.loop, op.result, operands);
+    }
     if (!value.defined()) throw std::runtime_error(std::string("no expression for ") + array_fn_name(op.fn));
-    const std::string name = "value_" + std::to_string(i);
-    lets_.push_back({i, name, value});
-    values_[i] = Internal::Variable::make(value.type(), name);
+    values_[i] = bind(i, "value_" + number, value);
   }
 
   Expr with_lets(int result) const {
     std::vector<bool> needed(spec_.ops.size());
     needed[result] = true;
-    Expr e = values_.at(result);
+    Expr e = spec_.ops[result].result == DType::kBool ? byte(result) : values_.at(result);
     for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) {
       if (!needed[let->op]) continue;
       for (int v : spec_.ops[let->op].operands) {
@@ -112,6 +140,7 @@ class StageBuilder {
   std::vector<Var> vars_;
   std::vector<Argument> arguments_;
   std::map<int, Expr> values_;  // by op index, or ~input
+  std::map<int, Expr> bytes_;   // the same, of bools that come from memory
   std::vector<LetBinding> lets_;
 };
 

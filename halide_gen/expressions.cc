@@ -42,11 +42,32 @@ Expr wrapping_negative(const Expr& a) { return from_bits(a.type(), make_zero(uns
 Expr shift_in_range(const Operands& v) { return bits(v[1]) < cast(unsigned_of(v[1]), v[1].type().bits()); }
 Expr safe_shift(const Operands& v) { return select(shift_in_range(v), v[1], zero(v[1])); }
 
+// Machines' < raises "invalid" on a NaN, and NumPy's comparisons raise nothing; == and != are quiet in both. So where one of the two is a
+// NaN, zeros are compared in their place.
+struct Quiet {
+  Expr ordered, a, b;
+};
+Quiet quiet(const Expr& a, const Expr& b) {
+  const Expr ordered = !is_nan(a) && !is_nan(b);
+  return {ordered, select(ordered, a, zero(a)), select(ordered, b, zero(b))};
+}
+Expr less(const Expr& a, const Expr& b) {
+  const Quiet q = quiet(a, b);
+  return q.a < q.b;
+}
+Expr less_equal(const Expr& a, const Expr& b) {
+  const Quiet q = quiet(a, b);
+  return q.ordered && !(q.b < q.a);
+}
+
 Expr sign(const Operands& v) {
   const Expr& a = v[0];
-  const Expr negative_or_rest =
-      a.type().is_float() ? select(a < zero(a), -one(a), a == zero(a), zero(a), a) : select(a < zero(a), -one(a), zero(a));
-  return select(a > zero(a), one(a), negative_or_rest);
+  return select(a > zero(a), one(a), a < zero(a), -one(a), zero(a));
+}
+Expr float_sign(const Operands& v) {
+  const Expr& a = v[0];
+  const Expr b = select(is_nan(a), zero(a), a);
+  return select(b > zero(a), one(a), b < zero(a), -one(a), a == zero(a), zero(a), a);
 }
 
 Expr copysign(const Operands& v) { return from_bits(v[0].type(), magnitude(v[0]) | (bits(v[1]) & sign_mask(v[1]))); }
@@ -69,14 +90,14 @@ const std::map<F, Builder> kFloatRules = {
     {F::ceil, RULE(ceil(v[0]))},
     {F::trunc, RULE(trunc(v[0]))},
     {F::rint, RULE(round(v[0]))},
-    {F::sign, sign},
+    {F::sign, float_sign},
     {F::copysign, copysign},
-    {F::maximum, RULE(select(v[0] > v[1] || is_nan(v[0]), v[0], v[1]))},
-    {F::minimum, RULE(select(v[0] < v[1] || is_nan(v[0]), v[0], v[1]))},
-    {F::less, RULE(v[0] < v[1])},
-    {F::greater, RULE(v[1] < v[0])},
-    {F::less_equal, RULE(v[0] < v[1] || v[0] == v[1])},  // Halide's <= is not (b < a): true for NaN
-    {F::greater_equal, RULE(v[1] < v[0] || v[0] == v[1])},
+    {F::maximum, RULE(select(less(v[1], v[0]) || is_nan(v[0]), v[0], v[1]))},
+    {F::minimum, RULE(select(less(v[0], v[1]) || is_nan(v[0]), v[0], v[1]))},
+    {F::less, RULE(less(v[0], v[1]))},
+    {F::greater, RULE(less(v[1], v[0]))},
+    {F::less_equal, RULE(less_equal(v[0], v[1]))},
+    {F::greater_equal, RULE(less_equal(v[1], v[0]))},
     {F::equal, RULE(v[0] == v[1])},
     {F::not_equal, RULE(v[0] != v[1])},
     {F::isnan, RULE(magnitude(v[0]) > exponent_mask(v[0]))},

@@ -24,16 +24,42 @@ constexpr int kElidable[] = {
     kEither,     // multiply
     0,           // remainder
     kEither,     // or_
-    0,           // power: for a scalar exponent alone, where the layout is the operand's anyway
+    kElideLeft,  // power: by some scalars, see elides_power
     kElideLeft,  // rshift
     kElideLeft,  // subtract
     kElideLeft,  // true_divide
     kEither,     // xor_
 };
 
-bool can_elide(PyArrayObject* into, PyArrayObject* other) {
-  return is_temporary(reinterpret_cast<PyObject*>(into)) && PyArray_NBYTES(into) >= kMinElidedBytes &&
-         PyArray_CanCastArrayTo(other, PyArray_DESCR(into), NPY_SAFE_CASTING);
+bool is_large_temporary(PyObject* array) {
+  return PyArray_CheckExact(array) && is_temporary(array) && PyArray_NBYTES(reinterpret_cast<PyArrayObject*>(array)) >= kMinElidedBytes;
+}
+
+// can_elide_temp: an array of the same shape or a scalar, whose values fit.
+bool can_elide(PyObject* into, PyObject* other) {
+  if (!is_large_temporary(into) || (!PyArray_CheckExact(other) && !PyArray_CheckAnyScalar(other))) return false;
+  auto* left = reinterpret_cast<PyArrayObject*>(into);
+  auto* right = reinterpret_cast<PyArrayObject*>(PyArray_EnsureArray(Py_NewRef(other)));
+  if (!right) return PyErr_Clear(), false;
+  const bool fits =
+      (PyArray_NDIM(right) == 0 || PyArray_SAMESHAPE(left, right)) && PyArray_CanCastArrayTo(right, PyArray_DESCR(left), NPY_SAFE_CASTING);
+  Py_DECREF(right);
+  return fits;
+}
+
+bool is_inexact(PyObject* array) {
+  auto* a = reinterpret_cast<PyArrayObject*>(array);
+  return PyArray_ISFLOAT(a) || PyArray_ISCOMPLEX(a);
+}
+
+// fast_scalar_power: square of any numbers, reciprocal and square root of floats.
+bool elides_power(PyObject* base, PyObject* exponent) {
+  if (!is_large_temporary(base)) return false;
+  if (PyFloat_CheckExact(exponent)) return PyFloat_AS_DOUBLE(exponent) == 0.5 && is_inexact(base);
+  if (!PyLong_CheckExact(exponent)) return false;
+  int overflow = 0;
+  const long power = PyLong_AsLongAndOverflow(exponent, &overflow);
+  return power == 2 || (power == -1 && overflow == 0 && is_inexact(base));
 }
 
 }  // namespace
@@ -57,14 +83,23 @@ bool is_temporary(PyObject* array) {
 
 int elidable_operands(BinaryOp op) { return g_elides ? kElidable[static_cast<int>(op)] : 0; }
 
+bool elides_unary() { return g_elides; }
+
 int elided_operand(BinaryOp op, PyObject* left, PyObject* right, int dying) {
-  if (!PyArray_CheckExact(left) || !PyArray_CheckExact(right)) return 0;
-  auto *a = reinterpret_cast<PyArrayObject*>(left), *b = reinterpret_cast<PyArrayObject*>(right);
-  if (PyArray_NDIM(a) < 2 || !PyArray_SAMESHAPE(a, b)) return 0;
   dying &= elidable_operands(op);
-  if (op == BinaryOp::true_divide && !PyArray_ISFLOAT(a) && !PyArray_ISCOMPLEX(a)) return 0;
-  if (dying & kElideLeft && can_elide(a, b)) return kElideLeft;
-  return dying & kElideRight && can_elide(b, a) ? kElideRight : 0;
+  if (op == BinaryOp::power) return dying & kElideLeft && elides_power(left, right) ? kElideLeft : 0;
+  if (op == BinaryOp::true_divide && !(PyArray_CheckExact(left) && is_inexact(left))) return 0;
+  if (dying & kElideLeft && can_elide(left, right)) return kElideLeft;
+  return dying & kElideRight && can_elide(right, left) ? kElideRight : 0;
+}
+
+bool elides_into(PyObject* operand) { return g_elides && is_large_temporary(operand); }
+
+PyObject* apply_in_place(const char* ufunc, PyObject* array) {
+  PyObject* function = PyObject_GetAttrString(module(), ufunc);
+  PyObject* result = function ? PyObject_CallFunctionObjArgs(function, array, array, nullptr) : nullptr;
+  Py_XDECREF(function);
+  return result;
 }
 
 }  // namespace dalsegno::numpy

@@ -8,7 +8,7 @@
 namespace dalsegno::halide_gen {
 namespace {
 
-constexpr const char* kHeader = "dalsegno kernel 1";  // raise with every change of what generated code does
+constexpr const char* kHeader = "dalsegno kernel 2";  // raise with every change of what generated code does
 constexpr const char* kInnerNames[] = {"dense", "broadcast", "strided"};
 
 bool dtype_by_name(const std::string& name, DType* out) {

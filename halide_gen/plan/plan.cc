@@ -39,11 +39,27 @@ class Planner {
   // Loops of depth d run after the expressions of depth d - 1 and before those of depth d.
   void find_depths() {
     depth_.assign(n_, 0);
+    find_foldable();
     for (int i = 0; i < n_; ++i) {
+      const bool apart = is_loop(i) || (foldable_[i] && raises_flags(op(i).fn, op(i).loop, op(i).result));
       for (int v : op(i).operands) {
-        if (v >= 0) depth_[i] = std::max(depth_[i], depth_[v] + (is_loop(i) ? 1 : 0));
+        if (v >= 0) depth_[i] = std::max(depth_[i], depth_[v] + (apart ? 1 : 0));
       }
       max_depth_ = std::max(max_depth_, depth_[i]);
+    }
+  }
+
+  // What a compiler may know: (i == i), (i - i), and what follows from such values and from bools, of which there are two. It would
+  // compute with them by itself, and raise no flags. An op that raises some reads them from memory, as an op of another depth.
+  void find_foldable() {
+    const auto known = [&](int v) { return v >= 0 && foldable_[v]; };
+    for (int i = 0; i < n_; ++i) {
+      const auto& v = op(i).operands;
+      bool foldable = std::all_of(v.begin(), v.end(), known);
+      if (!is_float(op(i).result)) foldable = true;
+      if (op(i).fn == ArrayFn::astype && op(i).loop == DType::kBool) foldable = true;
+      if (op(i).fn == ArrayFn::where) foldable |= known(v[1]) || known(v[2]);
+      foldable_.push_back(foldable && !is_loop(i));
     }
   }
 
@@ -137,6 +153,7 @@ class Planner {
   const int n_;
   int max_depth_ = 0;
   std::vector<int> depth_;
+  std::vector<bool> foldable_;
   std::vector<bool> stored_;
   Plan plan_;
 };

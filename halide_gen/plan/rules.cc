@@ -170,6 +170,10 @@ bool anchors(ArrayFn fn, DType loop, DType result, int k) {
   return float_arithmetic(fn) || in(fn, {F::negative, F::positive, F::absolute, F::fabs, F::floor, F::ceil, F::trunc, F::rint, F::astype});
 }
 
+bool copies_bools(ArrayFn fn, DType loop, DType result) {
+  return loop == D::kBool && result == D::kBool && in(fn, {F::where, F::floor, F::ceil, F::trunc, F::astype});
+}
+
 bool looks_at_position(ArrayFn fn, DType loop) { return is_float(loop) && in(fn, {F::fmax, F::fmin}); }
 
 bool looks_at_strides(ArrayFn fn) { return in(fn, {F::power, F::float_power}); }

@@ -36,6 +36,8 @@ bool raises_flags(ArrayFn fn, DType loop, DType result);
 bool anchors(ArrayFn fn, DType loop, DType result, int k);
 // Does the op turn float into integer? Then "invalid" means that the values themselves are NumPy's secret.
 bool float_to_int(ArrayFn fn, DType loop, DType result);
+// Does the op hand bools on as the bytes they are, whatever these are? Others make 0 or 1 of them.
+bool copies_bools(ArrayFn fn, DType loop, DType result);
 // fmax, fmin: which of two zeros comes out depends on whether the element is in a vector or in the tail of the inner loop's run.
 bool looks_at_position(ArrayFn fn, DType loop);
 // power: NumPy looks at the exponent's stride.

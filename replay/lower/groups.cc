@@ -155,26 +155,25 @@ SegmentSpec Lowering::spec_of(const std::vector<ValueId>& ops, Group* group) {
   return spec;
 }
 
-// When the ops run one by one, a value that is no output dies after the last op that uses it or names it in its snapshot.
-void Lowering::find_dead(Group* group) const {
+// When the ops run one by one, a value that is no output dies after the last op that uses it or names it in its snapshot; so does what
+// was released while they waited.
+void Lowering::find_dead(Group* group, const std::vector<ValueId>& released) const {
   group->dead_after.resize(group->ops.size());
-  std::vector<std::unordered_set<ValueId>> named;  // by the snapshot of each op
+  std::vector<std::unordered_set<ValueId>> needed;  // by each op: what it uses, and what its snapshot names
   for (ValueId v : group->ops) {
     const std::vector<ValueId> slots = slots_of(t().snapshot(op(v).snapshot));
-    named.emplace_back(slots.begin(), slots.end());
+    needed.emplace_back(slots.begin(), slots.end()).insert(in(op(v)), in(op(v)) + op(v).n_inputs);
   }
-  for (size_t k = 0; k < group->ops.size(); ++k) {
-    ValueId v = group->ops[k];
-    int32_t reg = p_->locs[v].obj;
-    if (std::find(group->outputs.begin(), group->outputs.end(), reg) != group->outputs.end()) continue;
-    size_t last = k;
-    for (size_t j = k + 1; j < group->ops.size(); ++j) {
-      const Op& o = op(group->ops[j]);
-      bool used = std::find(in(o), in(o) + o.n_inputs, v) != in(o) + o.n_inputs;
-      used = used || named[j].contains(v);
-      if (used) last = j;
-    }
-    group->dead_after[last].push_back(reg);
+  std::vector<ValueId> dying(group->ops.begin(), group->ops.end());
+  for (ValueId v : released)
+    if (loc(v).owned && std::find(dying.begin(), dying.end(), v) == dying.end()) dying.push_back(v);
+  for (ValueId v : dying) {
+    const int32_t reg = loc(v).obj;
+    if (reg < 0 || std::find(group->outputs.begin(), group->outputs.end(), reg) != group->outputs.end()) continue;
+    size_t last = group->ops.size();
+    for (size_t k = 0; k < group->ops.size(); ++k)
+      if (group->ops[k] == v || needed[k].contains(v)) last = k;
+    if (last < group->ops.size()) group->dead_after[last].push_back(reg);
   }
 }
 
@@ -203,7 +202,7 @@ void Lowering::flush(ValueId because) {
     defined(v);
   }
   std::swap(released, deferred_);
-  find_dead(&group);
+  find_dead(&group, released);
   if (auto runner = SegmentRunner::make(spec)) {
     group.runner = static_cast<int32_t>(p_->runners.size());
     p_->runners.push_back(std::move(runner));

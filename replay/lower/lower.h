@@ -39,6 +39,7 @@ class Lowering {
   const ValueId* in(const Op& op) const { return t().inputs_of(op); }
   PyObject* object(int32_t index) const { return index < 0 ? nullptr : p_->live->objects[index]; }
   Loc& loc(ValueId v) { return p_->locs[v]; }
+  const Loc& loc(ValueId v) const { return p_->locs[v]; }
   bool is_constant(ValueId v) const { return op(v).kind == OpKind::constant; }
 
   // -- types.cc
@@ -76,7 +77,9 @@ class Lowering {
   void forget_facts();
   void emit_attribute(const Op& op, ValueId i);
   bool dies_at(ValueId v, ValueId i) const;
+  bool calls_builtin(const Op& op, const char* name) const;
   int elidable(const Op& op, ValueId i) const;
+  void elide(const Op& op, ValueId i, Step* step) const;
   bool appends_to_string(const Op& op, ValueId i) const;
   int32_t plan(ValueId i, int32_t which);
   int32_t exit_record(ValueId i, int32_t which);
@@ -94,7 +97,7 @@ class Lowering {
   bool supported(const Op& op, const std::vector<ValueId>& operands) const;
   void learn_array(const Op& op, ValueId i);
   SegmentSpec spec_of(const std::vector<ValueId>& ops, Group* group);
-  void find_dead(Group* group) const;
+  void find_dead(Group* group, const std::vector<ValueId>& released) const;
   // A branch's guard: its snapshot is the other way, not what stands before it.
   static bool leads_elsewhere(OpKind kind) {
     return kind == OpKind::guard_true || kind == OpKind::guard_false || kind == OpKind::guard_is || kind == OpKind::guard_is_not;

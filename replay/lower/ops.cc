@@ -1,5 +1,6 @@
 // Emission: one handler a kind of op.
 #include <algorithm>
+#include <cstring>
 
 #include "numpy/elide.h"
 #include "replay/fault.h"
@@ -124,8 +125,24 @@ bool Lowering::dies_at(ValueId v, ValueId i) const {
   return std::find(in(next), in(next) + next.n_inputs, v) != in(next) + next.n_inputs;
 }
 
-// The operands that eager NumPy may compute the operator into.
+static bool is_builtin(PyObject* callee, const char* name) {
+  if (!callee || !PyCFunction_Check(callee)) return false;
+  auto* function = reinterpret_cast<PyCFunctionObject*>(callee);
+  const char* module = function->m_self && PyModule_Check(function->m_self) ? PyModule_GetName(function->m_self) : nullptr;
+  if (!module) PyErr_Clear();
+  return module && std::strcmp(module, "builtins") == 0 && std::strcmp(function->m_ml->ml_name, name) == 0;
+}
+
+// A call of this builtin function with one argument.
+bool Lowering::calls_builtin(const Op& o, const char* name) const {
+  return o.kind == OpKind::call && o.n_inputs == 2 && o.object < 0 && is_constant(in(o)[0]) &&
+         is_builtin(object(op(in(o)[0]).object), name);
+}
+
+// The operands that eager NumPy may compute the operator into, or abs().
 int Lowering::elidable(const Op& o, ValueId i) const {
+  if (o.kind == OpKind::unary || calls_builtin(o, "abs"))
+    return numpy::elides_unary() && dies_at(in(o)[o.n_inputs - 1], i) ? numpy::kElideLeft : 0;
   if (o.kind != OpKind::binary || in(o)[0] == in(o)[1]) return 0;
   const int dying = (dies_at(in(o)[0], i) ? numpy::kElideLeft : 0) | (dies_at(in(o)[1], i) ? numpy::kElideRight : 0);
   return dying & numpy::elidable_operands(static_cast<BinaryOp>(o.imm));
@@ -152,11 +169,17 @@ Step Lowering::python_step(const Op& o, ValueId i) {
     s.c = regs.size() > 2 ? regs[2] : -1;
   }
   if (op_has_result(o.kind)) s.dst = values_[i].born_raw ? loc(i).raw : loc(i).obj;
-  if (const int dying = elidable(o, i)) {
-    s.exec = exec_binary_eliding;
-    s.n = dying;
-  }
+  elide(o, i, &s);
   return s;
+}
+
+void Lowering::elide(const Op& o, ValueId i, Step* s) const {
+  if (calls_builtin(o, "sum")) s->exec = exec_sum;
+  const int dying = elidable(o, i);
+  if (dying == 0) return;
+  if (o.kind == OpKind::call) s->exec = exec_abs_eliding;
+  if (o.kind == OpKind::unary) s->exec = exec_unary_eliding;
+  if (o.kind == OpKind::binary) s->exec = exec_binary_eliding, s->n = dying;
 }
 
 void Lowering::emit_python(const Op& o, ValueId i) {

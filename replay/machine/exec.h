@@ -30,4 +30,11 @@ class Args {
 
 Exec exec_of_building(OpKind kind);  // steps_build.cc
 
+// steps_python.cc: what others fall back to
+using BinaryFn = PyObject* (*)(PyObject*, PyObject*);
+BinaryFn inplace_operator(BinaryOp op);
+bool exec_binary(const Step& s, Reg* r);
+bool exec_unary(const Step& s, Reg* r);
+bool exec_call(const Step& s, Reg* r);
+
 }  // namespace dalsegno::replay

@@ -49,9 +49,12 @@ struct Step {
 
 // -- how python ops are done (steps_python.cc, steps_build.cc, steps_import.cc)
 Exec exec_of(OpKind kind);
-// A binary operator on what may be arrays; n: mask of operands that die here (elide.h).
-bool exec_binary_eliding(const Step& s, Reg* r);
-bool exec_append_string(const Step& s, Reg* r);  // a + b, a dying: in place where nobody else holds it
+// -- where eager NumPy may compute into a dying temporary (steps_elide.cc, numpy/elide.h)
+bool exec_binary_eliding(const Step& s, Reg* r);  // n: mask of operands that die here
+bool exec_unary_eliding(const Step& s, Reg* r);   // the operand dies here
+bool exec_abs_eliding(const Step& s, Reg* r);     // abs(v), v dies here
+bool exec_sum(const Step& s, Reg* r);             // sum(v)
+bool exec_append_string(const Step& s, Reg* r);   // a + b, a dying: in place where nobody else holds it
 
 // -- typed steps (steps_scalar.cc)
 // For an operator the typed trace says exists. The operands are of the bits of how.operand.

@@ -1,5 +1,4 @@
 // Python ops on boxed operands, each as the interpreter does it: one row a kind in the table at the end.
-#include "numpy/elide.h"
 #include "replay/machine/exec.h"
 
 namespace dalsegno::replay {
@@ -9,7 +8,6 @@ namespace {
 #define B r[s.b].o
 #define C r[s.c].o
 
-using BinaryFn = PyObject* (*)(PyObject*, PyObject*);
 PyObject* power(PyObject* a, PyObject* b) { return PyNumber_Power(a, b, Py_None); }
 PyObject* inplace_power(PyObject* a, PyObject* b) { return PyNumber_InPlacePower(a, b, Py_None); }
 constexpr BinaryFn kBinary[] = {PyNumber_Add,      PyNumber_And,        PyNumber_FloorDivide, PyNumber_Lshift, PyNumber_MatrixMultiply,
@@ -159,11 +157,10 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-bool exec_binary_eliding(const Step& s, Reg* r) {
-  const int into = numpy::elided_operand(static_cast<BinaryOp>(s.imm), A, B, s.n);
-  if (into == 0) return binary(s, r);
-  return give(s, r, into == numpy::kElideLeft ? kInplace[s.imm](A, B) : kInplace[s.imm](B, A));
-}
+BinaryFn inplace_operator(BinaryOp op) { return kInplace[static_cast<int>(op)]; }
+bool exec_binary(const Step& s, Reg* r) { return binary(s, r); }
+bool exec_unary(const Step& s, Reg* r) { return unary(s, r); }
+bool exec_call(const Step& s, Reg* r) { return call(s, r); }
 
 Exec exec_of(OpKind kind) {
   for (const Row& row : kRows)

@@ -153,9 +153,10 @@ class LayoutMaker {
     return true;
   }
 
-  // The operand that NumPy computes the op into (elide.h), or -1. No extent is 1 here.
+  // The operand that NumPy computes the op into (elide.h), or -1. No extent is 1 here, so that with one array, or an array and a scalar,
+  // the layout is the array's in any case.
   int elided(const SegmentOp& op) const {
-    for (int k = 0; k < 2; ++k) {
+    for (int k = 0; k < 2 && op.operands.size() == 2; ++k) {
       if (op.elidable >> k & 1 && is_large_temporary(op.operands[k]) && is_full(op.operands[1 - k]) &&
           casts_safely(dtype(op.operands[1 - k]), dtype(op.operands[k])) &&
           (op.fn != ArrayFn::divide || halide_gen::is_float(dtype(op.operands[k]))))
@@ -173,8 +174,7 @@ class LayoutMaker {
   }
 
   bool is_large_temporary(int v) const {
-    return is_full(v) && (v >= 0 || arrays_[~v].temporary) && dtype(v) != DType::kBool &&
-           out_.size * dtype_size(dtype(v)) >= numpy::kMinElidedBytes;
+    return is_full(v) && (v >= 0 || arrays_[~v].temporary) && out_.size * dtype_size(dtype(v)) >= numpy::kMinElidedBytes;
   }
 
   bool is_dense(int v, const Axes& dense) const { return v >= 0 || std::equal(dense.at, dense.at + out_.rank, strides_[~v].at); }

@@ -92,6 +92,17 @@ class Runner final : public SegmentRunner {
       if (!plain_dtype(a, spec_.inputs[i].dtype) || PyArray_NDIM(a) != spec_.inputs[i].rank || !PyArray_ISBEHAVED_RO(a)) return false;
       views[i] = {PyArray_BYTES(a), PyArray_NDIM(a),    dtype_size(spec_.inputs[i].dtype),
                   PyArray_DIMS(a),  PyArray_STRIDES(a), numpy::is_temporary(inputs[i])};
+      if (views[i].temporary && PyArray_NBYTES(a) >= numpy::kMinElidedBytes && !usual_strides(views[i])) return false;
+    }
+    return true;
+  }
+
+  // What NumPy computes into a large temporary has its strides, those of axes of one element too.
+  static bool usual_strides(const ArrayView& view) {
+    intptr_t dense = view.itemsize;
+    for (int d = view.rank - 1; d >= 0; --d) {
+      if (view.shape[d] == 1 && view.strides[d] != dense) return false;
+      dense *= view.shape[d];
     }
     return true;
   }

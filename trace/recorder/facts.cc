@@ -206,6 +206,13 @@ PyObject* class_call(PyTypeObject* type) {
   return found && PyFunction_Check(found) ? found : nullptr;
 }
 
+bool counts_references(PyObject* callee) {
+  if (callee_facts(callee).kind == CalleeKind::refcount) return true;
+  if (!callee || !PyCFunction_Check(callee)) return false;
+  const auto* function = reinterpret_cast<PyCFunctionObject*>(callee);
+  return function->m_self && PyArray_Check(function->m_self) && !std::strcmp(function->m_ml->ml_name, "resize");
+}
+
 bool is_pure_array_attribute(const char* name) {
   static const std::unordered_set<std::string> names = {"shape",  "ndim",    "size", "T",    "dtype", "itemsize",
                                                         "nbytes", "strides", "real", "base", "mT"};

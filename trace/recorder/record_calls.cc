@@ -52,6 +52,7 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
     if (a && b) live_callee = nullptr;
   }
   call_.pops = nargs + 2;
+  if (counts_references(live_callee) || counts_references(live(base))) return give_up(Reason::refcount);
   if (!live_callee || !call_through(callee, live_callee, arguments)) call_opaque(callee, live_callee, std::move(arguments));
 }
 
@@ -271,12 +272,14 @@ void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) 
   const int positional = static_cast<int>(arguments.positional());
   OpaqueCall call{live, live && info_[callee].object ? callee_facts(live) : CalleeFacts{}, std::move(arguments.values),
                   std::move(arguments.live), arguments.names};
-  if (call.facts.kind == CalleeKind::refcount) return give_up(Reason::refcount);
+  if (counts_references(live)) return give_up(Reason::refcount);
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool known = know(call.args[i], call.live_args[i]) || is_constant_dtype(call.args[i], call.live_args[i]);
     if (known && numpy::is_exact_array(call.live_args[i])) call.arrays_known &= know_array(call.args[i], call.live_args[i]);
     call.plain &= known;
   }
+  const bool of_array = call.args.size() == 1 && numpy::is_exact_array(call.live_args[0]) && call.plain && call.arrays_known;
+  if (of_array && live && builtin_name(live) == "abs") call.facts = {CalleeKind::numpy_pure, nullptr, ArrayFn::absolute};
   uint32_t effects = kAnyEffect;
   pending_fn_ = ArrayFn::none;
   const bool known = call_is_known(call, &effects);

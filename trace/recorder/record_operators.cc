@@ -48,7 +48,8 @@ ArrayFn Recorder::binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyO
   ArrayFacts facts;
   if (!info_[right].object || !numpy::facts_of(live_left, &facts)) return ArrayFn::none;
   if (facts.dtype != DType::kFloat64 && facts.dtype != DType::kFloat32) return ArrayFn::none;
-  bool two = (PyLong_CheckExact(live_right) && PyLong_AsLong(live_right) == 2) ||
+  int overflow = 0;
+  bool two = (PyLong_CheckExact(live_right) && PyLong_AsLongAndOverflow(live_right, &overflow) == 2) ||
              (PyFloat_CheckExact(live_right) && PyFloat_AS_DOUBLE(live_right) == 2.0);
   return two ? ArrayFn::square : ArrayFn::none;
 }

@@ -81,6 +81,7 @@ void Recorder::on_CALL_FUNCTION_EX(const Instr& i) {
   const ValueId callee = top(at), positional = top(n - 1), named = has_named ? top() : kNull;
   PyObject *live = live_top(at), *live_named = has_named ? live_top() : nullptr;
   call_.pops = n + 2;
+  if (counts_references(live)) return give_up(Reason::refcount);
   if (wants_parts(callee, live)) {
     Arguments arguments;
     if (spread(positional, live_top(n - 1), named, live_named, &arguments)) {
@@ -89,7 +90,6 @@ void Recorder::on_CALL_FUNCTION_EX(const Instr& i) {
       if (!through) return call_opaque(callee, live, std::move(arguments));
     }
   }
-  if (live && info_[callee].object && callee_facts(live).kind == CalleeKind::refcount) return give_up(Reason::refcount);
   note(Reason::opaque_call, live);
   ValueId v = has_named ? emit(OpKind::call_ex, {callee, positional, named}) : emit(OpKind::call_ex, {callee, positional});
   for (int j = 0; j < n + 2; ++j) pop();
@@ -140,8 +140,7 @@ bool Recorder::call_instance(ValueId callee, PyObject* live, Arguments arguments
 // A partial's function and arguments never change by themselves, but __setstate__ changes them: they are read again each time.
 bool Recorder::call_partial(ValueId callee, PyObject* live, Arguments arguments) {
   if (info_[callee].slots < 0) return false;
-  emit(OpKind::guard_type, {callee},
-       {.object = object_index(reinterpret_cast<PyObject*>(Py_TYPE(live)), "type:functools.partial")});
+  emit(OpKind::guard_type, {callee}, {.object = object_index(reinterpret_cast<PyObject*>(Py_TYPE(live)), "type:functools.partial")});
   struct Part {
     ValueId value;
     PyObject* live;  // kept by the partial
