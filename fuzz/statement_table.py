@@ -151,3 +151,56 @@ WRITES = (
     "$a[::-1] *= 2",
     "$a.T[...] = <num>",
 )
+
+# Loops over the elements of $e, of one dimension, and $g, of two; $s accumulates, $x is an element, $i, $j positions.
+ELEMENTS = (
+    "<arr>.ravel()[:6].copy()",
+    "<odd>.ravel()[:6]",
+    "<arr>.ravel()[:6].astype(<dtype>)",
+    "np.array([1.5, np.nan, 1e308, -np.inf, 0.0])",
+    "np.array([2**62, -2, 3, 2**62])",
+    "<mask>.ravel()[:4]",
+)
+GRIDS = ("np.arange(6).reshape(2, 3).astype(<dtype>)", "np.ones((3, 2), <dtype>).T", "np.atleast_2d(<arr>)[:3, :3]")
+STARTS = ("0", "<floatlit>", "$e[0]", "<num>", "np.float32(0)", "<int>")
+# header, and what precedes the body
+ELEMENT_LOOPS = (
+    ("for $i, $x in enumerate($e):", ""),
+    ("for $i in range($e.size):", "$x = $e[$i]"),
+    ("for $i in range(-$e.size, <small>):", "$x = $e[$i]"),
+    ("for $i in np.arange($e.size):", "$x = $e[$i]"),
+    ("for $x in $e:", "$i = <index>"),
+)
+ELEMENT_BODIES: Weighted[str] = Weighted(
+    [
+        (8, "$s = $s + $x"),
+        (4, "$s = $s <arith> $x"),
+        (3, "$s = $x <arith> <num>"),
+        (4, "$s = <floatlit> * $x + 0.75 * $s"),
+        (3, "$e[$i] = $s"),
+        (2, "$e[$i] <inplace> $x"),
+        (2, "$e[-1 - $i] = $x"),
+        (2, "$s = min($s, $x, $e[$i])"),
+        (1, "$s = abs($x) - $s"),
+        (1, "$s = $s <bitop> $x"),
+        (1, "$s = -$x"),
+        (1, "$s = $x ** <small>"),
+        (2, "$s = $s + 1 if $x <cmp> $s else 0.5"),
+        (1, "$s = int(<num>) if $x else $s"),
+        (1, "LOG.append($e[$i + <small>])"),
+        (2, "LOG.append(($x, type($s).__name__))"),
+        (1, "LOG.append($s is $x)"),
+    ]
+)
+GRID_BODIES: Weighted[str] = Weighted(
+    [
+        (5, "$s = $s + $g[$i, $j]"),
+        (4, "$g[$i, $j] = $s"),
+        (3, "$g[$i, $j] <inplace> $g[$i - 1, $j - 1]"),
+        (2, "$s = $g[$i, $j] <arith> $g[$i, -1]"),
+        (2, "$s = min($g[$i - 1, $j], $g[$i, $j - 1], $g[-1, 0])"),
+        (1, "$g[$i, $j] = $g[$i, $j + <small>]"),
+        (1, "$g[$i][$j] = $s"),
+        (1, "LOG.append($g[$j, $i])"),
+    ]
+)

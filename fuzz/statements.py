@@ -7,7 +7,19 @@ from collections.abc import Callable
 from .chooser import Chooser, Weighted
 from .expressions import Expressions, Unavailable
 from .scope import Helper, Scope
-from .statement_table import ASSIGNED_KINDS, LOOPS, READS, SIMPLE, WRITES
+from .statement_table import (
+    ASSIGNED_KINDS,
+    ELEMENT_BODIES,
+    ELEMENT_LOOPS,
+    ELEMENTS,
+    GRID_BODIES,
+    GRIDS,
+    LOOPS,
+    READS,
+    SIMPLE,
+    STARTS,
+    WRITES,
+)
 
 _INDENT = "    "
 
@@ -252,6 +264,50 @@ class Body:
         self.bind("arr", read, 100)
         self.line(write)
 
+    def _elements(self) -> None:
+        """A loop over an array's elements with an accumulator. Many end with an error, which is caught."""
+        if self._scope.loop_depth >= self._scope.max_loops or self._depth > 3:
+            return self._simple()
+        names = {mark: self._scope.fresh(mark) for mark in ("e", "g", "s", "x", "i", "j")}
+
+        def put(template: str) -> str:
+            text = self.fill(template, 1)
+            for mark, name in names.items():
+                text = text.replace("$" + mark, name)
+            return text
+
+        try:
+            grid = self._chooser.chance(35)
+            setup = [put("$g = " + self._chooser.pick(GRIDS) if grid else "$e = " + self._chooser.pick(ELEMENTS))]
+            setup.append(put("$s = " + ("<num>" if grid else self._chooser.pick(STARTS))))
+            header, first = (
+                ("for $i in range(2):", "for $j in range(2):") if grid else self._chooser.pick(ELEMENT_LOOPS)
+            )
+            bodies = GRID_BODIES if grid else ELEMENT_BODIES
+            lines = [put(self._chooser.weighted(bodies)) for _ in range(self._chooser.integer(1, 4))]
+            header, first = put(header), put(first)
+        except Unavailable:
+            return self._simple()
+        guarded = self._chooser.chance(70)
+        if guarded:
+            self.line("try:")
+        self._depth += guarded
+        for text in (*setup, header):
+            self.line(text)
+        self._depth += 1
+        if first:
+            self.line(first)
+        for text in lines:
+            self.line(_INDENT * grid + text)
+        self._depth -= 1
+        self.line(f"LOG.append({names['s']})")
+        self._depth -= guarded
+        if guarded:
+            self.line("except Exception as e:")
+            self.line(f"{_INDENT}LOG.append(str(e))")
+        else:
+            self._scope.add("num", names["s"])
+
     def _watched(self) -> None:
         """An object that a local holds to the end, used or not, and a weak reference to it."""
         name, ref = self._scope.fresh("b_"), self._scope.fresh("ref")
@@ -341,6 +397,7 @@ _STATEMENTS: Weighted[_Writer] = Weighted(
         (3, Body._closure),
         (4, Body._view),
         (6, Body._read_then_write),
+        (5, Body._elements),
         (1, Body._delete),
         (2, Body._watched),
         (1, Body._for_growing),

@@ -192,6 +192,12 @@ int range_next(PyObject* iterator, int64_t* out);
 // True if asking this iterator for its next item runs no code of the user's: iterators of the interpreter's own containers and ranges, and
 // enumerate, zip and reversed over such. A few ns.
 bool quiet_iterator(PyObject* iterator);
+// The sequence that an iterator of the type `iterator` (the interpreter's own, over anything with __getitem__) goes through, borrowed, and
+// where its position stands; null for others, and once it is exhausted.
+PyObject* sequence_of(PyObject* iterator, Py_ssize_t** position);
+// Items of exact instances of this type are had without running code of the user's: iterators over them are quiet. Called once a type,
+// when the extension module is loaded.
+void add_quiet_sequence(PyTypeObject* type);
 // The exception this thread is handling, as sys.exception() (borrowed or null).
 PyObject* handled_exception();
 // False where one more Python frame would exceed the recursion limit, or the C stack is nearly used up: replay leaves the call to the

@@ -8,15 +8,17 @@
 namespace dalsegno::hook {
 namespace {
 
-// The beginnings of enumobject, reversedobject (Objects/enumobject.c) and zipobject (Python/bltinmodule.c); the same in all versions.
+// The beginnings of enumobject, reversedobject (Objects/enumobject.c), zipobject (Python/bltinmodule.c) and seqiterobject
+// (Objects/iterobject.c); the same in all versions.
 struct Holder {
   PyObject ob_base;
   Py_ssize_t number;
-  PyObject* inner;  // enumerate: an iterator; reversed: a sequence, or null; zip: a tuple of iterators
+  PyObject* inner;  // enumerate: an iterator; reversed, sequence: a sequence, or null; zip: a tuple of iterators
 };
 
-std::vector<PyTypeObject*> g_own;                             // iterators over what the interpreter holds itself
-bool g_enumerate = false, g_reversed = false, g_zip = false;  // the layout is this interpreter's
+std::vector<PyTypeObject*> g_own;                                                 // iterators over what the interpreter holds itself
+bool g_enumerate = false, g_reversed = false, g_zip = false, g_sequence = false;  // the layout is this interpreter's
+std::vector<PyTypeObject*> g_quiet_sequences;                                     // see add_quiet_sequence
 
 constexpr const char* kIterables =
     "(b'', bytearray(), '', '\\xe9', '\\u20ac', {}, {}.values(), {}.items(), reversed({}), reversed({}.values()), reversed({}.items()), "
@@ -41,6 +43,10 @@ bool is_own(PyTypeObject* type) {
 
 bool is_plain_sequence(PyObject* o) {
   return PyTuple_CheckExact(o) || PyList_CheckExact(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyByteArray_CheckExact(o);
+}
+
+bool is_quiet_sequence(PyObject* o) {
+  return std::find(g_quiet_sequences.begin(), g_quiet_sequences.end(), Py_TYPE(o)) != g_quiet_sequences.end();
 }
 
 PyObject* evaluate(const char* text) {
@@ -75,12 +81,27 @@ bool init_iterators() {
   g_enumerate = holds("enumerate(())", &PyEnum_Type, &PyTupleIter_Type);
   g_reversed = holds("reversed(((),))", &PyReversed_Type, &PyTuple_Type);
   g_zip = holds("zip((), ())", &PyZip_Type, &PyTuple_Type);
+  PyObject* made = evaluate("(1, 2)");
+  PyObject* iterator = made != nullptr ? PySeqIter_New(made) : nullptr;
+  g_sequence = iterator != nullptr && PySeqIter_Type.tp_basicsize >= static_cast<Py_ssize_t>(sizeof(Holder)) &&
+               reinterpret_cast<Holder*>(iterator)->number == 0 && inner_of(iterator) == made;
+  Py_XDECREF(iterator);
+  Py_XDECREF(made);
   return true;
 }
+
+PyObject* sequence_of(PyObject* iterator, Py_ssize_t** position) {
+  if (!Py_IS_TYPE(iterator, &PySeqIter_Type) || !g_sequence) return nullptr;
+  *position = &reinterpret_cast<Holder*>(iterator)->number;
+  return inner_of(iterator);
+}
+
+void add_quiet_sequence(PyTypeObject* type) { g_quiet_sequences.push_back(type); }
 
 bool quiet_iterator(PyObject* iterator) {
   PyTypeObject* type = Py_TYPE(iterator);
   if (is_own(type)) return true;
+  if (type == &PySeqIter_Type) return g_sequence && (inner_of(iterator) == nullptr || is_quiet_sequence(inner_of(iterator)));
   if (type == &PyEnum_Type) return g_enumerate && quiet_iterator(inner_of(iterator));
   if (type == &PyReversed_Type) return g_reversed && (inner_of(iterator) == nullptr || is_plain_sequence(inner_of(iterator)));
   if (type != &PyZip_Type || !g_zip || inner_of(iterator) == nullptr) return false;

@@ -23,7 +23,7 @@ PyArray_Descr* descriptor(DType dtype) {
 
 PyTypeObject* scalar_type(DType dtype) { return descriptor(dtype)->typeobj; }
 
-bool scalar_dtype(PyTypeObject* type, DType* dtype) {
+bool scalar_dtype(const PyTypeObject* type, DType* dtype) {
   for (size_t i = 0; i < std::size(kTypeNumbers); ++i) {
     if (type != scalar_type(static_cast<DType>(i))) continue;
     *dtype = static_cast<DType>(i);

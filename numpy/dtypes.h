@@ -10,8 +10,8 @@ int type_number(DType dtype);
 PyArray_Descr* descriptor(DType dtype);  // borrowed; immortal
 PyTypeObject* scalar_type(DType dtype);  // type of NumPy's scalars of the dtype; borrowed
 // The dtype whose scalars have this very type. False: none that kernels know.
-bool scalar_dtype(PyTypeObject* type, DType* dtype);
-inline bool is_scalar_type(PyTypeObject* type) {
+bool scalar_dtype(const PyTypeObject* type, DType* dtype);
+inline bool is_scalar_type(const PyTypeObject* type) {
   DType ignored;
   return scalar_dtype(type, &ignored);
 }

@@ -247,12 +247,16 @@ PyObject* Tree::leave(Exit* exit, FrameState* state, const std::shared_ptr<Progr
 
 // ---- recording -------------------------------------------------------------------------------------------------------------
 
-int Tree::find_loop(const recorder::AnchorKey& key) const {
+int Tree::find_loop(const recorder::AnchorKey& key, const recorder::SlotTypes& types) const {
+  int first = -1, count = 0;
   for (const auto& p : *programs_) {
     if (!p || p->trace().data.anchor != AnchorKind::loop) continue;
-    if (recorder::Recorder::anchor_of(p->trace(), p->trace().data.entry) == key) return p->trace().data.number;
+    if (recorder::Recorder::anchor_of(p->trace(), p->trace().data.entry) != key) continue;
+    if (recorder::Recorder::takes(p->trace(), types)) return p->trace().data.number;
+    if (first < 0) first = p->trace().data.number;
+    ++count;
   }
-  return -1;
+  return count < recorder::kMaxLoopsAtAPlace ? -1 : first;
 }
 
 recorder::Options Tree::recorder_options() const {
@@ -260,7 +264,7 @@ recorder::Options Tree::recorder_options() const {
   o.max_ops = settings().max_ops;
   o.max_depth = settings().max_depth;
   o.first_number = static_cast<int>(programs_->size());
-  o.find_loop = [this](const recorder::AnchorKey& key) { return find_loop(key); };
+  o.find_loop = [this](const recorder::AnchorKey& key, const recorder::SlotTypes& types) { return find_loop(key, types); };
   return o;
 }
 

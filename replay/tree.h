@@ -68,7 +68,7 @@ class Tree {
   PyObject* leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
   PyObject* record_exit(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
   recorder::Options recorder_options() const;
-  int find_loop(const recorder::AnchorKey& key) const;
+  int find_loop(const recorder::AnchorKey& key, const recorder::SlotTypes& types) const;
   // Takes over what was recorded; the first trace hangs on `exit`. `codes`: codes_ as the recording began.
   void install(recorder::Recorder& recorder, Exit* exit, int codes);
   void drop_halves();

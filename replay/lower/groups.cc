@@ -53,8 +53,12 @@ bool Lowering::input_of(ValueId v, SegmentInput* input) const {
     *input = {InputKind::kArray, facts.dtype, facts.rank};
     return facts.rank >= 1;
   }
+  if (value.born_raw && typed::is_numpy_scalar(value.rep)) {
+    *input = {InputKind::kScalar, typed::dtype_of_rep(value.rep), 0};
+    return true;
+  }
   PyObject* type = value.type;
-  if (value.born_raw && op(v).kind != OpKind::iter_next)
+  if (value.born_raw)
     type = value.rep == Rep::kFloat  ? type_object(PyFloat_Type)
            : value.rep == Rep::kBool ? type_object(PyBool_Type)
                                      : type_object(PyLong_Type);

@@ -37,6 +37,7 @@ bool Lowering::bind_params() {
   p_->first_reg = p_->n_regs = up.n_regs;
   auto exit_number = static_cast<size_t>(parent_ - up.exit_records.data());
   p_->box_ints = up.box_ints || up.exit_overflow[exit_number];
+  python_first_ = up.exit_refused[exit_number];
   std::vector<ValueId> used;
   for (size_t i = 0; i < inner.size(); ++i) {
     ValueId v = inner[i];

@@ -3,6 +3,7 @@
 //   2. place (lower.cc): registers
 //   3. emit (ops.cc), array ops that wait (groups.cc)
 #pragma once
+#include <array>
 #include <unordered_map>
 
 #include "replay/machine/program.h"
@@ -17,13 +18,16 @@ class Lowering {
 
  private:
   using Mode = typed::Mode;
+  using RegOfRep = std::array<int32_t, static_cast<size_t>(Rep::kCount)>;
+  static constexpr RegOfRep kNoRegs = {-1, -1, -1, -1, -1, -1, -1, -1, -1};
+  static_assert(static_cast<int>(Rep::kCount) == 9);
   // What is known of a value: its form in the typed trace, and what has been found out while emitting.
   struct Value : typed::ValueForm {
-    bool pending = false;      // an array op that waits
-    PyObject* type = nullptr;  // exact type proven so far (while emitting)
-    int32_t facts = -1;        // array facts proven so far (while emitting)
-    int32_t as_float = -1;     // register of the int converted to float
-    ValueId bound = kNull;     // side trace's parameter: the parent's value
+    bool pending = false;                                                      // an array op that waits
+    PyObject* type = nullptr;                                                  // exact type proven so far (while emitting)
+    int32_t facts = -1;                                                        // array facts proven so far (while emitting)
+    RegOfRep converted = kNoRegs;  // registers of the value in other representations
+    ValueId bound = kNull;                                                     // side trace's parameter: the parent's value
   };
 
   // -- lower.cc
@@ -57,6 +61,7 @@ class Lowering {
   void emit_is(const Op& op, ValueId i);
   void emit_get_item(const Op& op, ValueId i);
   void emit_set_item(const Op& op, ValueId i);
+  void emit_element(const Op& op, ValueId i);
   void emit_iter_next(const Op& op, ValueId i);
   void emit_guard(const Op& op, ValueId i);
   void emit_guard_type(const Op& op, ValueId i);
@@ -121,6 +126,7 @@ class Lowering {
   } last_plan_;
   int32_t depth_ = 1;
   bool world_proven_ = true;
+  bool python_first_ = false;  // typed::Knowledge::python_first
 };
 
 }  // namespace dalsegno::replay

@@ -5,6 +5,7 @@
 #include "numpy/elide.h"
 #include "replay/fault.h"
 #include "replay/lower/lower.h"
+#include "replay/machine/scalars.h"
 
 namespace dalsegno::replay {
 
@@ -22,6 +23,7 @@ int32_t Lowering::exit_record(ValueId i, int32_t which) {
     exit.which = which;
     p_->exit_records.push_back(exit);
     p_->exit_overflow.push_back(false);
+    p_->exit_refused.push_back(false);
   }
   return it->second;
 }
@@ -66,7 +68,7 @@ int32_t Lowering::boxed(ValueId v, const Op&, ValueId i) {
   const Loc& l = loc(v);
   if (!values_[v].born_raw) return l.obj;
   Step s;
-  s.fn = l.rep == Rep::kFloat ? step_box_float : l.rep == Rep::kBool ? step_box_bool : step_box_int;
+  s.fn = box_step(l.rep);
   s.dst = l.obj;
   s.a = l.raw;
   s.exit = plan(i, 0);
@@ -74,24 +76,24 @@ int32_t Lowering::boxed(ValueId v, const Op&, ValueId i) {
   return l.obj;
 }
 
-int32_t Lowering::raw(ValueId v, Rep rep, const Op&, ValueId) {
-  if (rep != Rep::kFloat || loc(v).rep == Rep::kFloat) return loc(v).raw;
-  Value& value = values_[v];
-  if (value.as_float >= 0) return value.as_float;
-  value.as_float = new_reg();
-  if (is_constant(v)) {
-    Reg known;
-    unbox(loc(v).rep, object(op(v).object), &known);
-    known.f = static_cast<double>(known.i);
-    p_->consts.push_back({value.as_float, known});
-    return value.as_float;
+int32_t Lowering::raw(ValueId v, Rep rep, const Op&, ValueId i) {
+  const Loc& from = loc(v);
+  if (typed::same_bits(from.rep, rep)) return from.raw;
+  int32_t& reg = values_[v].converted[static_cast<size_t>(rep)];
+  if (reg >= 0) return reg;
+  reg = new_reg();
+  Reg known, converted;
+  if (is_constant(v) && unbox(from.rep, object(op(v).object), &known) && convert(from.rep, rep, known, &converted)) {
+    p_->consts.push_back({reg, converted});
+    return reg;
   }
   Step s;
-  s.fn = step_int_to_float;
-  s.dst = value.as_float;
-  s.a = loc(v).raw;
+  s.fn = convert_step(from.rep, rep);
+  s.dst = reg;
+  s.a = from.raw;
+  s.exit = plan(i, 0);
   push(s);
-  return value.as_float;
+  return reg;
 }
 
 // Objects of the user's classes may be given another class, and so may modules.
@@ -241,7 +243,7 @@ void Lowering::emit_truth(const Op& o, ValueId i) {
   s.dst = loc(i).raw;
   s.a = from.raw;
   if (from.rep != Rep::kBool) {
-    s.fn = from.rep == Rep::kFloat ? step_truth_float : step_truth_int;
+    s.fn = truth_step(from.rep);
     push(s);
     s.a = s.dst;
   }
@@ -258,7 +260,30 @@ void Lowering::emit_is(const Op& o, ValueId i) {
   defined(i);
 }
 
+// An element of an array, read or written unboxed.
+void Lowering::emit_element(const Op& o, ValueId i) {
+  const ArrayFacts& facts = t().facts[o.facts];
+  const int32_t array = boxed(in(o)[0], o, i);
+  int32_t value = -1;
+  if (o.kind == OpKind::set_item) value = raw(in(o)[2], typed::rep_of_dtype(facts.dtype), o, i);
+  std::vector<int32_t> indices;
+  int32_t n = 0;
+  const ValueId* positions = typed::element_indices(typed_, o, &n);
+  for (int32_t k = 0; k < n; ++k) indices.push_back(loc(positions[k]).raw);
+  Step s = base(o, i);
+  s.fn = o.kind == OpKind::set_item ? store_step(facts.dtype) : load_step(facts.dtype, facts.rank);
+  s.a = array;
+  s.b = indices[0];
+  s.c = value;
+  s.n = n;
+  s.list = list(std::move(indices)).data();
+  if (o.kind == OpKind::get_item) s.dst = loc(i).raw;
+  push(s);
+  if (o.kind == OpKind::get_item) defined(i);
+}
+
 void Lowering::emit_get_item(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode != Mode::kIndex) {
     emit_python(o, i);
     p_->steps.back().fn = step_get_item;
@@ -278,6 +303,7 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
 }
 
 void Lowering::emit_set_item(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode != Mode::kIndex) return emit_python(o, i);
   int32_t container = boxed(in(o)[0], o, i);
   int32_t item = boxed(in(o)[2], o, i);
@@ -292,7 +318,6 @@ void Lowering::emit_set_item(const Op& o, ValueId i) {
   push(s);
 }
 
-// The item of a range is wanted unboxed: its object register stays null until it is boxed.
 void Lowering::emit_iter_next(const Op& o, ValueId i) {
   int32_t iterator = boxed(in(o)[0], o, i);
   Step s = base(o, i);
@@ -300,11 +325,12 @@ void Lowering::emit_iter_next(const Op& o, ValueId i) {
   s.a = iterator;
   s.dst = loc(i).obj;
   s.fn = o.imm == 0 ? step_iter_end : step_iter_next;
-  if (o.imm == 1 && loc(i).raw >= 0 && loc(i).rep == Rep::kInt) {
-    s.fn = step_iter_next_int;
-    s.imm = 1;
+  if (form(i).mode == Mode::kRange) {
+    s.fn = step_range_next;
     s.c = loc(i).raw;
-    values_[i].born_raw = true;
+  } else if (form(i).mode == Mode::kElement) {
+    s.fn = next_element_step(t().facts[o.facts].dtype);
+    s.dst = loc(i).raw;
   }
   push(s);
   if (o.imm == 1) defined(i);
@@ -327,23 +353,18 @@ void Lowering::emit_guard_type(const Op& o, ValueId i) {
   Value& value = values_[v];
   PyObject* type = object(o.object);
   if (value.type == type) return;
-  bool unboxed = value.born_raw && op(v).kind != OpKind::iter_next;
-  bool same = unboxed && ((value.rep == Rep::kFloat && type == reinterpret_cast<PyObject*>(&PyFloat_Type)) ||
-                          (value.rep == Rep::kBool && type == reinterpret_cast<PyObject*>(&PyBool_Type)) ||
-                          (value.rep == Rep::kInt && type == reinterpret_cast<PyObject*>(&PyLong_Type)));
-  if (same) {
+  const Rep named = typed::rep_of_type(typed_.known.objects[o.object].names);
+  if (value.born_raw && named == value.rep) {
     value.type = type;
     return;
   }
   Step s = base(o, i);
-  s.fn = unboxed ? step_leave : guard_step(o.kind);
+  s.fn = value.born_raw ? step_leave : guard_step(o.kind);
   s.a = loc(v).obj;
-  if (!unboxed && loc(v).raw >= 0 && value.since == i) {
-    s.fn = value.rep == Rep::kFloat ? step_guard_unbox_float : value.rep == Rep::kBool ? step_guard_unbox_bool : step_guard_unbox_int;
+  if (!value.born_raw && loc(v).raw >= 0 && value.since == i) {
+    s.fn = guard_unbox_step(value.rep);
     s.dst = loc(v).raw;
   }
-  // The next item of a range is an int: its guard is skipped.
-  if (!p_->steps.empty() && p_->steps.back().fn == step_iter_next_int && p_->steps.back().dst == loc(v).obj) p_->steps.back().imm = 2;
   push(s);
   learned_.push_back(v);
   value.type = type;

@@ -268,6 +268,11 @@ const Step* fail(Machine& m, int32_t plan, bool pure) {
   return fail_by(m, m.program->plans[plan], pure);
 }
 
+const Step* refuse(Machine& m, int32_t plan) {
+  m.program->exit_refused[m.program->plans[plan].exit] = true;
+  return leave(m, plan);
+}
+
 const Step* overflow(Machine& m, int32_t plan) {
   m.program->exit_overflow[m.program->plans[plan].exit] = true;
   return leave(m, plan);

@@ -121,6 +121,7 @@ class ProgramImpl final : public Program {
   std::vector<std::unique_ptr<const Snapshot>> built;  // snapshots asked for
   size_t built_slots = 0;
   std::vector<bool> exit_overflow;  // per exit: an int did not fit, so a side trace keeps ints boxed
+  std::vector<bool> exit_refused;   // per exit: a typed op refused its operands, so a side trace begins with objects
   std::vector<ExitPlan> plans;
   std::vector<Group> groups;
   std::vector<std::unique_ptr<SegmentRunner>> runners;
@@ -198,6 +199,8 @@ const Step* fail(Machine& m, int32_t plan, bool pure);
 const Step* fail_by(Machine& m, ExitPlan& plan, bool pure);
 // Leaves to the interpreter, whatever trace is attached there: the run was disturbed.
 const Step* leave_disturbed(Machine& m, int32_t plan);
+// Leaves before a typed op that does not take these operands, and remembers it: a side trace does the instruction on objects.
+const Step* refuse(Machine& m, int32_t plan);
 // Leaves and remembers that an int did not fit in a register.
 const Step* overflow(Machine& m, int32_t plan);
 // The value as an object: a new reference, or null with MemoryError.

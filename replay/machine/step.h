@@ -10,11 +10,12 @@
 
 namespace dalsegno::replay {
 
-// A register. Values of known exact type int (that fit), float and bool also exist unboxed; bool as 0 or 1 in `i`.
+// A register. Values of known exact type int (that fit), float, bool and NumPy's scalars also exist unboxed (replay/typed/rep.h).
 union Reg {
   PyObject* o;
   int64_t i;
   double f;
+  float s;
 };
 
 using typed::Rep;  // how a value is unboxed, if at all
@@ -60,13 +61,12 @@ bool exec_append_string(const Step& s, Reg* r);   // a + b, a dying: in place wh
 // For an operator the typed trace says exists. The operands are of the bits of how.operand.
 StepFn operator_step(const Op& op, const typed::Operator& how);
 StepFn guarded_compare(StepFn compare, bool wanted);  // the same comparison and a guard on its result, in one step; or null
-const Step* step_int_to_float(const Step* s, Reg* r, Machine& m);
-const Step* step_truth_int(const Step* s, Reg* r, Machine& m);
-const Step* step_truth_float(const Step* s, Reg* r, Machine& m);
 const Step* step_not(const Step* s, Reg* r, Machine& m);
-const Step* step_box_int(const Step* s, Reg* r, Machine& m);
-const Step* step_box_float(const Step* s, Reg* r, Machine& m);
-const Step* step_box_bool(const Step* s, Reg* r, Machine& m);
+StepFn truth_step(Rep rep);
+StepFn box_step(Rep rep);
+// A number of one representation as another, as the language or NumPy converts it; where it does not fit the step refuses.
+StepFn convert_step(Rep from, Rep to);
+bool convert(Rep from, Rep to, Reg value, Reg* out);
 PyObject* box(Rep rep, Reg value);                // new reference, or null with MemoryError
 bool unbox(Rep rep, PyObject* object, Reg* out);  // false: of another type, or an int that does not fit. No exception
 
@@ -75,9 +75,7 @@ StepFn guard_step(OpKind kind);
 const Step* step_guard_world(const Step* s, Reg* r, Machine& m);
 const Step* step_guard_raw_true(const Step* s, Reg* r, Machine& m);
 const Step* step_guard_raw_false(const Step* s, Reg* r, Machine& m);
-const Step* step_guard_unbox_int(const Step* s, Reg* r, Machine& m);
-const Step* step_guard_unbox_float(const Step* s, Reg* r, Machine& m);
-const Step* step_guard_unbox_bool(const Step* s, Reg* r, Machine& m);
+StepFn guard_unbox_step(Rep rep);
 
 // -- the rest (steps_flow.cc)
 const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, runs no code
@@ -92,7 +90,7 @@ const Step* step_get_item(const Step* s, Reg* r, Machine& m);
 const Step* step_get_item_index(const Step* s, Reg* r, Machine& m);
 const Step* step_set_item_index(const Step* s, Reg* r, Machine& m);
 const Step* step_iter_next(const Step* s, Reg* r, Machine& m);
-const Step* step_iter_next_int(const Step* s, Reg* r, Machine& m);
+const Step* step_range_next(const Step* s, Reg* r, Machine& m);
 const Step* step_iter_end(const Step* s, Reg* r, Machine& m);
 const Step* step_release(const Step* s, Reg* r, Machine& m);
 const Step* step_release_one(const Step* s, Reg* r, Machine& m);

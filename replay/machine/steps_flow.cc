@@ -190,14 +190,18 @@ const Step* step_iter_next(const Step* s, Reg* r, Machine& m) {
   return s + 1;
 }
 
-// An int is expected (its guard comes later): of a range it comes unboxed in c, and dst stays null. imm: 2 where the guard stands
-// right behind.
-const Step* step_iter_next_int(const Step* s, Reg* r, Machine& m) {
-  int got = hook::range_next(r[s->a].o, &r[s->c].i);
+// The next item of a range: unboxed in c; its object register, dst, stays null until it is boxed.
+const Step* step_range_next(const Step* s, Reg* r, Machine& m) {
+  const int got = hook::range_next(r[s->a].o, &r[s->c].i);
   if (got == 1) [[likely]]
-    return s + s->imm;
+    return s + 1;
   if (got == 0) return leave(m, s->other);
-  return step_iter_next(s, r, m);
+  PyObject* item;  // an interpreter whose ranges nothing is known of
+  const Next next = next_item(r[s->a].o, &item);
+  if (next != Next::kItem) return no_item(s, m, next);
+  r[s->c].i = PyLong_AsLongLong(item);
+  Py_DECREF(item);
+  return s + 1;
 }
 
 const Step* step_iter_end(const Step* s, Reg* r, Machine& m) {

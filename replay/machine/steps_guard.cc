@@ -40,12 +40,11 @@ const Step* guard_defaults(const Step* s, Reg* r, Machine& m) {
   return verdict((defaults ? PyTuple_GET_SIZE(defaults) : 0) == s->imm, s, m);
 }
 
-// The type is right and the value is needed unboxed: dst is the raw register, b, if any, says the value is there already when
-// the object register is null (a range's next item).
+// The type is right and the value is needed unboxed: dst is the raw register.
 template <Rep rep>
 const Step* guard_unbox(const Step* s, Reg* r, Machine& m) {
   PyObject* o = r[s->a].o;
-  if (o == nullptr || unbox(rep, o, &r[s->dst])) [[likely]]
+  if (unbox(rep, o, &r[s->dst])) [[likely]]
     return s + 1;
   count_guard_failure();
   return rep == Rep::kInt && PyLong_CheckExact(o) ? overflow(m, s->exit) : leave(m, s->exit);
@@ -97,9 +96,20 @@ const Step* step_set_own_attr(const Step* s, Reg* r, Machine& m) {
 
 const Step* step_guard_raw_true(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].i != 0, s, m); }
 const Step* step_guard_raw_false(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].i == 0, s, m); }
-const Step* step_guard_unbox_int(const Step* s, Reg* r, Machine& m) { return guard_unbox<Rep::kInt>(s, r, m); }
-const Step* step_guard_unbox_float(const Step* s, Reg* r, Machine& m) { return guard_unbox<Rep::kFloat>(s, r, m); }
-const Step* step_guard_unbox_bool(const Step* s, Reg* r, Machine& m) { return guard_unbox<Rep::kBool>(s, r, m); }
+
+StepFn guard_unbox_step(Rep rep) {
+  static constexpr StepFn kSteps[] = {nullptr,
+                                      guard_unbox<Rep::kInt>,
+                                      guard_unbox<Rep::kBool>,
+                                      guard_unbox<Rep::kFloat>,
+                                      guard_unbox<Rep::kNpBool>,
+                                      guard_unbox<Rep::kNpInt32>,
+                                      guard_unbox<Rep::kNpInt64>,
+                                      guard_unbox<Rep::kNpFloat32>,
+                                      guard_unbox<Rep::kNpFloat64>};
+  static_assert(std::size(kSteps) == static_cast<size_t>(Rep::kCount));
+  return kSteps[static_cast<size_t>(rep)];
+}
 
 bool ProgramImpl::hangs_on(const ProgramImpl* other) const {
   for (const ProgramImpl* p = this; p; p = p->parent)

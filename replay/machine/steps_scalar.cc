@@ -2,16 +2,18 @@
 #include <cerrno>
 #include <cmath>
 
-#include "replay/machine/program.h"
+#include "replay/machine/scalars.h"
 
 namespace dalsegno::replay {
 
 PyObject* box(Rep rep, Reg value) {
+  if (typed::is_numpy_scalar(rep)) return box_numpy(rep, value);
   if (rep == Rep::kFloat) return PyFloat_FromDouble(value.f);
   return rep == Rep::kBool ? PyBool_FromLong(value.i != 0) : PyLong_FromLongLong(value.i);
 }
 
 bool unbox(Rep rep, PyObject* object, Reg* out) {
+  if (typed::is_numpy_scalar(rep)) return unbox_numpy(rep, object, out);
   if (rep == Rep::kFloat) {
     if (!PyFloat_CheckExact(object)) return false;
     out->f = PyFloat_AS_DOUBLE(object);
@@ -165,6 +167,10 @@ template <>
 double& as<double>(Reg& r) {
   return r.f;
 }
+template <>
+float& as<float>(Reg& r) {
+  return r.s;
+}
 
 template <class F, class In, class Out>
 const Step* binary(const Step* s, Reg* r, Machine& m) {
@@ -174,14 +180,14 @@ const Step* binary(const Step* s, Reg* r, Machine& m) {
     as<Out>(r[s->dst]) = out;
     return s + 1;
   }
-  return did == Did::kOverflow ? overflow(m, s->exit) : leave(m, s->exit);
+  return did == Did::kOverflow ? overflow(m, s->exit) : refuse(m, s->exit);
 }
 
 // CPython hands back the left operand itself where it is the remainder and has more digits than fit in one: then the result shares its
 // box (other: the operand's object register, c: the result's).
 const Step* int_remainder(const Step* s, Reg* r, Machine& m) {
   int64_t a = r[s->a].i, b = r[s->b].i;
-  if (b == 0) return leave(m, s->exit);
+  if (b == 0) return refuse(m, s->exit);
   int64_t rest = b == -1 ? 0 : a % b;
   if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
   r[s->dst].i = rest;
@@ -256,8 +262,10 @@ constexpr StepFn kFloatOps[kOps] = {FLT(FloatAdd), nullptr, FLT(FloatFloorDiv), 
   { F<0, __VA_ARGS__>, F<1, __VA_ARGS__>, F<2, __VA_ARGS__>, F<3, __VA_ARGS__>, F<4, __VA_ARGS__>, F<5, __VA_ARGS__> }
 constexpr StepFn kIntCompare[] = SIX(compare, int64_t);
 constexpr StepFn kFloatCompare[] = SIX(compare, double);
+constexpr StepFn kSingleCompare[] = SIX(compare, float);
 constexpr StepFn kIntGuard[2][6] = {SIX(compare_guard, int64_t, false), SIX(compare_guard, int64_t, true)};
 constexpr StepFn kFloatGuard[2][6] = {SIX(compare_guard, double, false), SIX(compare_guard, double, true)};
+constexpr StepFn kSingleGuard[2][6] = {SIX(compare_guard, float, false), SIX(compare_guard, float, true)};
 #undef SIX
 
 StepFn unary_step(UnaryOp op, Rep operand) {
@@ -268,32 +276,24 @@ StepFn unary_step(UnaryOp op, Rep operand) {
 }  // namespace
 
 StepFn operator_step(const Op& op, const typed::Operator& how) {
-  const bool floats = how.operand == Rep::kFloat;
-  if (op.kind == OpKind::unary) return unary_step(static_cast<UnaryOp>(op.imm), how.operand);
-  if (op.kind == OpKind::compare) return (floats ? kFloatCompare : kIntCompare)[op.imm];
-  return (floats ? kFloatOps : kIntOps)[op.imm];
+  const typed::Bits bits = typed::bits_of(how.operand);
+  if (op.kind == OpKind::compare)
+    return (bits == typed::Bits::kDouble ? kFloatCompare : bits == typed::Bits::kFloat ? kSingleCompare : kIntCompare)[op.imm];
+  const bool numpy = typed::is_numpy_scalar(how.operand), unary = op.kind == OpKind::unary;
+  if (unary) return (numpy ? numpy_unary_step : unary_step)(static_cast<UnaryOp>(op.imm), how.operand);
+  if (numpy) return numpy_binary_step(static_cast<BinaryOp>(op.imm), how.operand);
+  return (bits == typed::Bits::kDouble ? kFloatOps : kIntOps)[op.imm];
 }
 
 StepFn guarded_compare(StepFn compare, bool wanted) {
   for (int op = 0; op < 6; ++op) {
     if (compare == kIntCompare[op]) return kIntGuard[wanted][op];
     if (compare == kFloatCompare[op]) return kFloatGuard[wanted][op];
+    if (compare == kSingleCompare[op]) return kSingleGuard[wanted][op];
   }
   return nullptr;
 }
 
-const Step* step_int_to_float(const Step* s, Reg* r, Machine&) {
-  r[s->dst].f = static_cast<double>(r[s->a].i);
-  return s + 1;
-}
-const Step* step_truth_int(const Step* s, Reg* r, Machine&) {
-  r[s->dst].i = r[s->a].i != 0;
-  return s + 1;
-}
-const Step* step_truth_float(const Step* s, Reg* r, Machine&) {
-  r[s->dst].i = r[s->a].f != 0.0;
-  return s + 1;
-}
 const Step* step_not(const Step* s, Reg* r, Machine&) {
   r[s->dst].i = !r[s->a].i;
   return s + 1;
@@ -307,8 +307,19 @@ const Step* box_once(const Step* s, Reg* r, Machine& m) {
   return r[s->dst].o ? s + 1 : fail(m, s->exit, false);
 }
 }  // namespace
-const Step* step_box_int(const Step* s, Reg* r, Machine& m) { return box_once<Rep::kInt>(s, r, m); }
-const Step* step_box_float(const Step* s, Reg* r, Machine& m) { return box_once<Rep::kFloat>(s, r, m); }
-const Step* step_box_bool(const Step* s, Reg* r, Machine& m) { return box_once<Rep::kBool>(s, r, m); }
+
+StepFn box_step(Rep rep) {
+  static constexpr StepFn kSteps[] = {nullptr,
+                                      box_once<Rep::kInt>,
+                                      box_once<Rep::kBool>,
+                                      box_once<Rep::kFloat>,
+                                      box_once<Rep::kNpBool>,
+                                      box_once<Rep::kNpInt32>,
+                                      box_once<Rep::kNpInt64>,
+                                      box_once<Rep::kNpFloat32>,
+                                      box_once<Rep::kNpFloat64>};
+  static_assert(std::size(kSteps) == static_cast<size_t>(Rep::kCount));
+  return kSteps[static_cast<size_t>(rep)];
+}
 
 }  // namespace dalsegno::replay

@@ -14,6 +14,7 @@ class Inference {
     typed_.known = std::move(known);
     typed_.values.resize(trace.ops.size());
     typed_.ops.resize(trace.ops.size());
+    types_.resize(trace.ops.size());
   }
 
   TypedTrace run() {
@@ -71,13 +72,29 @@ class Inference {
 
   // -- forms
 
+  // Kinds whose typed form may refuse its operands.
+  static bool is_refusing(OpKind kind) {
+    return kind == OpKind::binary || kind == OpKind::inplace || kind == OpKind::compare || kind == OpKind::unary ||
+           kind == OpKind::get_item || kind == OpKind::set_item || kind == OpKind::iter_next;
+  }
+
   void born(ValueId i, Rep rep) {
     value(i).rep = rep;
     value(i).born_raw = true;
   }
 
+  // Belongs op i to the instruction the trace begins with?
+  bool is_first(const Op& o) const {
+    if (o.snapshot < 0 || t_.entry.frames.empty()) return false;
+    if (t_.snapshots.top(o.snapshot).offset != t_.entry.frames.back().offset) return false;
+    size_t depth = 0;
+    for (int32_t f = t_.snapshots.tops[o.snapshot]; f >= 0; f = t_.snapshots.frames[f].outer) ++depth;
+    return depth == t_.entry.frames.size();
+  }
+
   void form_of(ValueId i) {
     const Op& o = op(i);
+    if (typed_.known.python_first && is_first(o) && is_refusing(o.kind)) return;
     switch (o.kind) {
       case OpKind::constant:
         if (constant(i).unboxes) value(i).rep = allowed(rep_of_type(constant(i).type));
@@ -100,13 +117,45 @@ class Inference {
       case OpKind::get_len:
         return born(i, Rep::kInt);
       case OpKind::get_item:
-      case OpKind::set_item: {
-        const Rep index = typed_.rep_in_ops(in(o)[1]);
-        if (index == Rep::kInt || index == Rep::kBool) form(i).mode = Mode::kIndex;
-        return;
-      }
+      case OpKind::set_item:
+        return form_subscript(o, i);
+      case OpKind::iter_next:
+        return form_next(o, i);
       default:
         return;
+    }
+  }
+
+  static bool is_position(Rep rep) { return rep == Rep::kInt || rep == Rep::kNpInt32 || rep == Rep::kNpInt64; }
+
+  void form_subscript(const Op& o, ValueId i) {
+    if (is_element(o)) {
+      form(i).mode = Mode::kElement;
+      if (o.kind == OpKind::get_item) born(i, rep_of_dtype(t_.facts[o.facts].dtype));
+      return;
+    }
+    const Rep index = typed_.rep_in_ops(in(o)[1]);
+    if (index == Rep::kInt || index == Rep::kBool) form(i).mode = Mode::kIndex;
+  }
+
+  bool is_element(const Op& o) const {
+    int32_t n = 0;
+    const ValueId* indices = element_indices(typed_, o, &n);
+    if (indices == nullptr) return false;
+    for (int32_t k = 0; k < n; ++k)
+      if (!is_position(typed_.rep_in_ops(indices[k]))) return false;
+    return o.kind == OpKind::get_item || stores(t_.facts[o.facts].dtype, typed_.rep_in_ops(in(o)[2]));
+  }
+
+  // An iterator over a range gives ints, one over an array of one dimension its elements.
+  void form_next(const Op& o, ValueId i) {
+    if (o.imm != 1) return;
+    if (types_[in(o)[0]] == Type::kRangeIterator && !typed_.known.box_ints) {
+      form(i).mode = Mode::kRange;
+      born(i, Rep::kInt);
+    } else if (o.facts >= 0 && t_.facts[o.facts].rank == 1) {
+      form(i).mode = Mode::kElement;
+      born(i, rep_of_dtype(t_.facts[o.facts].dtype));
     }
   }
 
@@ -120,6 +169,7 @@ class Inference {
   }
 
   void form_guard_type(const Op& o, ValueId i) {
+    types_[in(o)[0]] = typed_.known.objects[o.object].names;
     ValueForm& v = value(in(o)[0]);
     if (v.rep != Rep::kNone) return;
     v.rep = rep_named(o);
@@ -155,7 +205,8 @@ class Inference {
     born(i, Rep::kBool);
     const Rep a = typed_.rep_in_ops(in(o)[0]);
     if (a == Rep::kNone) return;
-    form(i).mode = a == Rep::kBool && o.kind == OpKind::truth ? Mode::kAlias : Mode::kTyped;
+    const bool truth = a == Rep::kBool || a == Rep::kNpBool;
+    form(i).mode = truth && o.kind == OpKind::truth ? Mode::kAlias : Mode::kTyped;
   }
 
   // -- wants
@@ -178,14 +229,25 @@ class Inference {
         break;
     }
     const Mode mode = form(i).mode;
+    if (mode == Mode::kElement) return want_element(o);
     for (int32_t k = 0; k < o.n_inputs; ++k) {
       ValueForm& v = value(inputs[k]);
       const bool index = mode == Mode::kIndex && k == 1;
       if (index || mode == Mode::kTyped || mode == Mode::kAlias) v.wants_raw = true;
-      if (mode == Mode::kPython || mode == Mode::kIndex) v.wants_obj = true;
+      if (mode == Mode::kPython || mode == Mode::kIndex || mode == Mode::kRange) v.wants_obj = true;
     }
     // An int's remainder may be the very object that was divided.
     if (is_int_remainder(o, form(i))) value(i).wants_obj = value(inputs[0]).wants_obj = true;
+  }
+
+  // The container is an object, the rest is unboxed.
+  void want_element(const Op& o) {
+    value(in(o)[0]).wants_obj = true;
+    int32_t n = 0;
+    const ValueId* indices = element_indices(typed_, o, &n);
+    for (int32_t k = 0; k < n; ++k) value(indices[k]).wants_raw = true;
+    if (o.kind == OpKind::set_item) value(in(o)[2]).wants_raw = true;
+    if (n > 1) value(in(o)[1]).wants_obj = true;  // the tuple
   }
 
   static bool is_int_remainder(const Op& o, const OpForm& form) {
@@ -195,13 +257,26 @@ class Inference {
 
   const Trace& t_;
   TypedTrace typed_;
+  std::vector<Type> types_;  // proven by guards so far, where they are no representation's
 };
 
 }  // namespace
 
 Rep rep_of_type(Type type) {
-  static_assert(static_cast<int>(Type::kCount) == static_cast<int>(Rep::kCount));
-  return type < Type::kCount ? static_cast<Rep>(type) : Rep::kNone;
+  static_assert(static_cast<int>(Type::kRangeIterator) == static_cast<int>(Rep::kCount), "first the representations, in their order");
+  return type < Type::kRangeIterator ? static_cast<Rep>(type) : Rep::kNone;
+}
+
+const ValueId* element_indices(const TypedTrace& typed, const Op& op, int32_t* count) {
+  const Trace& t = *typed.trace;
+  const bool subscript = op.kind == OpKind::get_item || op.kind == OpKind::set_item;
+  if (!subscript || op.facts < 0 || op.fn != ArrayFn::none) return nullptr;
+  const int32_t rank = t.facts[op.facts].rank;
+  const ValueId* index = t.inputs_of(op) + 1;
+  *count = rank;
+  if (rank == 1) return index;
+  const Op& tuple = t.ops[*index];
+  return rank > 1 && rank <= kMaxElementRank && tuple.kind == OpKind::build_tuple && tuple.n_inputs == rank ? t.inputs_of(tuple) : nullptr;
 }
 
 std::vector<ValueId> slots_of(const Snapshot& s) {

@@ -39,11 +39,60 @@ Operator float_operator(BinaryOp op) {
   }
 }
 
+// The dtype in which NumPy computes with two scalars, or with one and a Python number (NEP 50: an int takes any dtype of numbers, a float
+// any of floats). kNone: not done here.
+Rep common(Rep a, Rep b) {
+  if (a == b) return a;
+  if (!is_numpy_scalar(a)) return is_numpy_scalar(b) ? common(b, a) : Rep::kNone;
+  const bool floating = bits_of(a) != Bits::kInt64;
+  if (b == Rep::kInt) return a;
+  if (b == Rep::kFloat) return floating ? a : Rep::kNpFloat64;
+  return bits_of(a) == Bits::kInt64 && bits_of(b) == Bits::kInt64 ? Rep::kNpInt64 : Rep::kNpFloat64;
+}
+
+bool is_truth(Rep rep) { return rep == Rep::kBool || rep == Rep::kNpBool; }
+
+Operator numpy_integer_operator(BinaryOp op, Rep dtype, bool python_int) {
+  switch (op) {
+    case BinaryOp::power:
+    case BinaryOp::matmul:
+      return {};
+    case BinaryOp::true_divide:
+      // An int that does not fit in the dtype is an error, even where a double is computed.
+      if (python_int && dtype != Rep::kNpInt64) return {};
+      return {Rep::kNpFloat64, Rep::kNpFloat64};
+    default:
+      return {dtype, dtype};
+  }
+}
+
+// Remainders and floored quotients look at flags of several operations: NumPy's business.
+Operator numpy_float_operator(BinaryOp op, Rep dtype) {
+  switch (op) {
+    case BinaryOp::add:
+    case BinaryOp::subtract:
+    case BinaryOp::multiply:
+    case BinaryOp::true_divide:
+    case BinaryOp::power:
+      return {dtype, dtype};
+    default:
+      return {};
+  }
+}
+
+Operator numpy_operator(BinaryOp op, Rep a, Rep b) {
+  if (a == Rep::kNone || b == Rep::kNone || is_truth(a) || is_truth(b)) return {};
+  const Rep dtype = common(a, b);
+  if (bits_of(dtype) == Bits::kInt64) return numpy_integer_operator(op, dtype, a == Rep::kInt || b == Rep::kInt);
+  return numpy_float_operator(op, dtype);
+}
+
 }  // namespace
 
 const char* rep_name(Rep rep) { return rep < Rep::kCount ? kRepNames[static_cast<int>(rep)] : "?"; }
 
 Operator binary_operator(BinaryOp op, Rep a, Rep b) {
+  if (is_numpy_scalar(a) || is_numpy_scalar(b)) return numpy_operator(op, a, b);
   if (!is_python_number(a) || !is_python_number(b)) return {};
   if (integral(a) && integral(b)) return integer_operator(op, a == Rep::kBool && b == Rep::kBool);
   return float_operator(op);
@@ -54,6 +103,8 @@ Operator binary_operator(BinaryOp op, Rep a, Rep b) {
 Operator compare_operator(Rep a, Rep b) {
   if (integral(a) && integral(b)) return {Rep::kInt, Rep::kBool};
   if (a == Rep::kFloat && b == Rep::kFloat) return {Rep::kFloat, Rep::kBool};
+  const bool numbers = a != Rep::kNone && b != Rep::kNone && !is_truth(a) && !is_truth(b);
+  if (numbers && (is_numpy_scalar(a) || is_numpy_scalar(b))) return {common(a, b), Rep::kNpBool};
   return {};
 }
 
@@ -61,8 +112,26 @@ Operator compare_operator(Rep a, Rep b) {
 Operator unary_operator(UnaryOp op, Rep a) {
   if (op == UnaryOp::negative && a == Rep::kFloat) return {Rep::kFloat, Rep::kFloat};
   if (op == UnaryOp::negative && integral(a)) return {Rep::kInt, Rep::kInt};
+  if (op == UnaryOp::negative && is_numpy_scalar(a) && !is_truth(a)) return {a, a};
+  if (op == UnaryOp::invert && (a == Rep::kNpInt32 || a == Rep::kNpInt64)) return {a, a};
   if (op == UnaryOp::invert && a == Rep::kInt) return {Rep::kInt, Rep::kInt};
   return {};
+}
+
+bool stores(DType dtype, Rep value) {
+  switch (dtype) {
+    case DType::kBool:
+      return is_truth(value);
+    case DType::kInt32:
+    case DType::kInt64:
+      return value == Rep::kInt || value == rep_of_dtype(dtype);
+    case DType::kFloat32:
+      return value == Rep::kFloat || value == Rep::kNpFloat32;
+    case DType::kFloat64:
+      return value == Rep::kFloat || value == Rep::kInt || (is_numpy_scalar(value) && !is_truth(value));
+    default:
+      return false;
+  }
 }
 
 }  // namespace dalsegno::typed

@@ -16,6 +16,13 @@ Operator binary_operator(BinaryOp op, Rep a, Rep b);
 Operator compare_operator(Rep a, Rep b);
 Operator unary_operator(UnaryOp op, Rep a);
 
+// May a value be stored in an array of this dtype as NumPy would, without a warning, but for those that do not fit?
+bool stores(DType dtype, Rep value);
+// Does a value turn into this representation by its bits alone, with nothing to be done or checked?
+constexpr bool same_bits(Rep from, Rep to) {
+  return from == to || (bits_of(from) == bits_of(to) && !(to == Rep::kNpInt32 && from == Rep::kInt));
+}
+
 // Are all ints up to this one exact in a double?
 constexpr int64_t kExactInDouble = int64_t{1} << 53;
 constexpr bool exact_in_double(int64_t v) { return v >= -kExactInDouble && v <= kExactInDouble; }

@@ -12,25 +12,27 @@
 namespace dalsegno::typed {
 
 // The types that decide representations. All of them are final for a value: an object never changes from or to one of these.
-enum class Type : uint8_t { kOther, kInt, kBool, kFloat, kNpBool, kNpInt32, kNpInt64, kNpFloat32, kNpFloat64, kCount };
+enum class Type : uint8_t { kOther, kInt, kBool, kFloat, kNpBool, kNpInt32, kNpInt64, kNpFloat32, kNpFloat64, kRangeIterator, kCount };
 Rep rep_of_type(Type type);
 
 // What is known of an object that the trace refers to. The caller fills this table from the live objects.
 struct ObjectFacts {
   Type names = Type::kOther;  // the object is this type itself (guard_type's)
   Type type = Type::kOther;   // its exact type
-  bool number = false;        // an int or a float, subclasses included
-  bool unboxes = false;       // its value fits in a register: it is in `bits`
-  int64_t bits = 0;           // an int as it is, a double bit by bit
+  bool number = false;        // a number of Python's or NumPy's, subclasses included
+  bool unboxes = false;       // its value fits in a register: it is in `bits`, as bits_of() says
+  int64_t bits = 0;
 };
 
 // How an op is done.
 enum class Mode : uint8_t {
-  kPython,  // on objects, as the interpreter does it
-  kTyped,   // on unboxed operands: `typed`
-  kAlias,   // nothing to do: the result is the operand
-  kFixed,   // the result is known: an unboxed number is never None
-  kIndex,   // a subscript by an unboxed int
+  kPython,   // on objects, as the interpreter does it
+  kTyped,    // on unboxed operands: `typed`
+  kAlias,    // nothing to do: the result is the operand
+  kFixed,    // the result is known: an unboxed number is never None
+  kIndex,    // a subscript by an unboxed int
+  kRange,    // the next item of a range, unboxed
+  kElement,  // an element of an array, read or written unboxed; or the next one of an array's iterator. The array is checked each time
 };
 const char* mode_name(Mode mode);
 
@@ -55,6 +57,7 @@ struct Knowledge {
   std::vector<ObjectFacts> objects;  // per object of the trace
   std::vector<Rep> params;           // a side trace's parameters that come unboxed from its parent; kNone or missing: as objects
   bool box_ints = false;             // ints stay objects here: one was too large for a register
+  bool python_first = false;         // a side trace's first instruction is done on objects: the parent's typed op refused its operands
 };
 
 struct TypedTrace {
@@ -77,6 +80,9 @@ TypedTrace infer(const Trace& trace, Knowledge known);
 std::string verify(const TypedTrace& typed);
 // One op a line, after the representations the anchor's slots have.
 std::string print(const TypedTrace& typed);
+inline constexpr int32_t kMaxElementRank = 4;
+// The index values of an array's element that op i reads or writes: one, or the items of a tuple built in the trace. Null: none such.
+const ValueId* element_indices(const TypedTrace& typed, const Op& op, int32_t* count);
 // All slots of a snapshot in order: of each frame, outermost first, function, locals, stack.
 std::vector<ValueId> slots_of(const Snapshot& snapshot);
 

@@ -76,10 +76,19 @@ TEST(Operators, FollowTheLanguage) {
       {BinaryOp::power, kFloat, kInt, {kFloat, kFloat}},
       {BinaryOp::matmul, kInt, kInt, {}},
       {BinaryOp::add, kNone, kInt, {}},
+      {BinaryOp::add, kNpFloat64, kInt, {kNpFloat64, kNpFloat64}},
+      {BinaryOp::add, kFloat, kNpFloat32, {kNpFloat32, kNpFloat32}},
+      {BinaryOp::add, kNpInt32, kNpFloat32, {kNpFloat64, kNpFloat64}},
+      {BinaryOp::add, kNpInt32, kNpInt64, {kNpInt64, kNpInt64}},
+      {BinaryOp::add, kNpInt32, kFloat, {kNpFloat64, kNpFloat64}},
+      {BinaryOp::true_divide, kNpInt32, kInt, {}},
+      {BinaryOp::remainder, kNpFloat64, kInt, {}},
+      {BinaryOp::add, kNpBool, kInt, {}},
   };
   for (const auto& row : kRows) EXPECT_EQ(binary_operator(row.op, row.a, row.b), row.expected) << rep_name(row.a) << rep_name(row.b);
   EXPECT_FALSE(compare_operator(kInt, kFloat));
   EXPECT_EQ(compare_operator(kBool, kInt), (Operator{kInt, kBool}));
+  EXPECT_EQ(compare_operator(kInt, kNpFloat32), (Operator{kNpFloat32, kNpBool}));
   EXPECT_FALSE(unary_operator(UnaryOp::positive, kInt));
   EXPECT_FALSE(unary_operator(UnaryOp::invert, kBool));
 }
@@ -139,6 +148,61 @@ TEST(Infer, AnIntConstantBesideAFloatIsComparedAsADoubleWhereItIsExact) {
     h.add(OpKind::return_, {less});
     EXPECT_EQ(h.typed().ops[less].mode == Mode::kTyped, typed_compare) << bits;
   }
+}
+
+TEST(Infer, ElementsOfArraysAreReadAndWrittenUnboxed) {
+  Hand h;
+  const ValueId array = h.param(), i = h.param(), j = h.param();
+  h.guard(i, Type::kInt);
+  h.guard(j, Type::kNpInt64);
+  h.trace.facts = {{DType::kFloat32, 2}};
+  const ValueId tuple = h.add(OpKind::build_tuple, {i, j});
+  const ValueId item = h.add(OpKind::get_item, {array, tuple});
+  h.trace.ops.back().facts = 0;
+  const ValueId set = h.add(OpKind::set_item, {array, tuple, item});
+  h.trace.ops.back().facts = 0;
+  h.add(OpKind::return_, {item});
+  const TypedTrace typed = h.typed();
+  EXPECT_EQ(verify(typed), "");
+  EXPECT_EQ(typed.ops[item].mode, Mode::kElement);
+  EXPECT_EQ(typed.ops[set].mode, Mode::kElement);
+  EXPECT_EQ(typed.values[item].rep, Rep::kNpFloat32);
+  EXPECT_TRUE(typed.values[i].wants_raw);
+  h.trace.facts[0].rank = 3;
+  EXPECT_EQ(h.typed().ops[item].mode, Mode::kPython);
+}
+
+TEST(Infer, TheItemOfARangeIsAnInt) {
+  Hand h;
+  const ValueId range = h.param();
+  h.guard(range, Type::kRangeIterator);
+  const ValueId item = h.add(OpKind::iter_next, {range}, 1);
+  h.trace.ops.back().exit_snapshot = 0;
+  h.add(OpKind::leave, {});
+  const TypedTrace typed = h.typed();
+  EXPECT_EQ(verify(typed), "");
+  EXPECT_EQ(typed.ops[item].mode, Mode::kRange);
+  EXPECT_FALSE(typed.values[item].wants_obj);
+}
+
+TEST(Infer, WhatRefusedIsDoneOnObjects) {
+  Hand h;
+  h.trace.anchor = AnchorKind::exit;
+  const ValueId a = h.param();
+  h.trace.entry = Hand::frames({a});
+  Snapshot later = h.trace.entry;
+  later.frames[0].offset = 2;
+  h.trace.snapshots.add(later);
+  const ValueId first = h.binary(BinaryOp::add, a, a);
+  const ValueId second = h.binary(BinaryOp::add, a, a);
+  h.trace.ops.back().snapshot = 1;
+  h.add(OpKind::return_, {second});
+  h.known.params = {Rep::kNpFloat64};
+  h.known.python_first = true;
+  const TypedTrace typed = h.typed();
+  EXPECT_EQ(verify(typed), "");
+  EXPECT_EQ(typed.ops[first].mode, Mode::kPython);
+  EXPECT_EQ(typed.ops[second].mode, Mode::kTyped);
 }
 
 TEST(Verify, AcceptsWhatInferMakesOfRandomTraces) {

@@ -49,6 +49,10 @@ class Verifier {
         return "";
       case Mode::kIndex:
         return unboxed(y_.inputs_of(o)[1], i) ? "" : "its index is not unboxed";
+      case Mode::kRange:
+        return o.kind == OpKind::iter_next && y_.values[i].born_raw ? "" : "no item of a range";
+      case Mode::kElement:
+        return element(o, i);
       case Mode::kAlias:
       case Mode::kTyped:
         break;
@@ -58,11 +62,24 @@ class Verifier {
     return y_.values[i].born_raw ? "" : "typed, but its result is not unboxed";
   }
 
+  std::string element(const Op& o, ValueId i) const {
+    if (o.facts < 0) return "an element of what?";
+    const Rep rep = rep_of_dtype(t_.facts[o.facts].dtype);
+    if (op_has_result(o.kind) && (!y_.values[i].born_raw || y_.values[i].rep != rep)) return "its element is not unboxed";
+    if (o.kind == OpKind::iter_next) return t_.facts[o.facts].rank == 1 ? "" : "an iterator over more than elements";
+    int32_t n = 0;
+    const ValueId* indices = element_indices(y_, o, &n);
+    if (indices == nullptr) return "no indices";
+    for (int32_t k = 0; k < n; ++k)
+      if (!unboxed(indices[k], i)) return "index " + std::to_string(k) + " is not unboxed";
+    return o.kind != OpKind::set_item || unboxed(y_.inputs_of(o)[2], i) ? "" : "what it stores is not unboxed";
+  }
+
   const TypedTrace& y_;
   const Trace& t_;
 };
 
-constexpr const char* kModes[] = {"python", "typed", "alias", "fixed", "index"};
+constexpr const char* kModes[] = {"python", "typed", "alias", "fixed", "index", "range", "element"};
 
 std::string value_text(const TypedTrace& typed, ValueId v) {
   const ValueForm& f = typed.values[v];

@@ -239,6 +239,7 @@ bool init_facts() {
   fill_numpy_methods();
   fill_numpy_functions(numpy);
   fill_special(sys);
+  hook::add_quiet_sequence(&PyArray_Type);
   Py_DECREF(builtins);
   Py_DECREF(numpy);
   Py_DECREF(sys);

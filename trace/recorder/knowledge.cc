@@ -74,6 +74,31 @@ void Recorder::know_module(ValueId v) {
   info_[v].epoch = epoch_;
 }
 
+int Recorder::facts_index(const ArrayFacts& facts) {
+  std::vector<ArrayFacts>& all = trace_->data.facts;
+  auto found = std::find(all.begin(), all.end(), facts);
+  if (found == all.end()) found = all.insert(found, facts);
+  return static_cast<int>(found - all.begin());
+}
+
+namespace {
+bool is_position(PyObject* o) {
+  DType dtype;
+  if (PyLong_CheckExact(o)) return true;
+  return numpy::scalar_dtype(Py_TYPE(o), &dtype) && (dtype == DType::kInt32 || dtype == DType::kInt64);
+}
+}  // namespace
+
+int Recorder::element_facts(ValueId container, ValueId index, PyObject* live_index) {
+  const ArrayFacts facts = info_[container].facts;
+  if (facts.rank == 1) return is_position(live_index) ? facts_index(facts) : -1;
+  const std::vector<ValueId>& items = info_[index].items;
+  if (facts.rank < 1 || !PyTuple_CheckExact(live_index) || static_cast<int>(items.size()) != facts.rank) return -1;
+  for (Py_ssize_t i = 0; i < facts.rank; ++i)
+    if (PyTuple_GET_SIZE(live_index) != facts.rank || !is_position(PyTuple_GET_ITEM(live_index, i))) return -1;
+  return facts_index(facts);
+}
+
 bool Recorder::simple(ValueId v) const { return v >= 0 && info_[v].type && is_simple_type(info_[v].type); }
 
 bool Recorder::safe_index(ValueId v, PyObject* live) {

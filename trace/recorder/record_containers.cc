@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "numpy/dtypes.h"
 #include "trace/recorder/recorder.h"
 
 namespace dalsegno::recorder {
@@ -21,7 +22,14 @@ void Recorder::build(const Instr&, OpKind kind, int count, PyTypeObject* type, u
   }
 }
 
-void Recorder::on_BUILD_TUPLE(const Instr& i) { build(i, OpKind::build_tuple, i.arg, &PyTuple_Type, kNoEffect); }
+// Numbers are guarded while slots hold them: the tuple may be an index.
+void Recorder::on_BUILD_TUPLE(const Instr& i) {
+  for (int j = 0; j < i.arg; ++j) {
+    PyObject* live = live_top(j);
+    if (live && (PyLong_CheckExact(live) || numpy::is_scalar_type(Py_TYPE(live)))) know(top(j), live);
+  }
+  build(i, OpKind::build_tuple, i.arg, &PyTuple_Type, kNoEffect);
+}
 void Recorder::on_BUILD_LIST(const Instr& i) { build(i, OpKind::build_list, i.arg, &PyList_Type, kNoEffect); }
 void Recorder::on_BUILD_SLICE(const Instr& i) { build(i, OpKind::build_slice, i.arg, &PySlice_Type, kNoEffect); }
 
@@ -184,7 +192,8 @@ void Recorder::on_FORMAT_VALUE(const Instr& i) {
     value = emit(OpKind::convert, {value}, {.imm = i.arg & kConversion, .effects = effects});
     set_type(value, &PyUnicode_Type);
   }
-  ValueId v = spec == kNull ? emit(OpKind::format, {value}, {.effects = effects}) : emit(OpKind::format, {value, spec}, {.effects = effects});
+  ValueId v =
+      spec == kNull ? emit(OpKind::format, {value}, {.effects = effects}) : emit(OpKind::format, {value, spec}, {.effects = effects});
   set_type(v, &PyUnicode_Type);
   if (below) pop();
   pop();

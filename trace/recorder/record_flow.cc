@@ -1,5 +1,6 @@
 // Branches, loops, returns, exceptions. A branch is recorded as it was taken, with a guard that leaves on the other way: its
 // snapshot is the state after the branch on the way not taken, so that nothing is evaluated twice.
+#include "numpy/dtypes.h"
 #include "trace/recorder/recorder.h"
 
 namespace dalsegno::recorder {
@@ -89,8 +90,13 @@ void Recorder::on_GET_ITER(const Instr&) {
 void Recorder::on_FOR_ITER(const Instr& i) {
   successors_[1] = for_iter_exhausted(i);
   uint32_t effects = kAnyEffect;
-  if (know_iterator(top(), live_top())) effects = info_[top()].type ? kWritesMemory : kReplaces;  // zip() may use its tuple again
+  const bool plain = know_iterator(top(), live_top());
+  if (plain) effects = info_[top()].type ? kWritesMemory : kReplaces;  // zip() may use its tuple again
   call_result_ = emit(OpKind::iter_next, {top()}, {.imm = 1, .effects = effects});
+  Py_ssize_t* position;
+  ArrayFacts facts;
+  PyObject* sequence = plain ? hook::sequence_of(live_top(), &position) : nullptr;
+  if (sequence && numpy::facts_of(sequence, &facts) && facts.rank == 1) trace_->data.ops[call_result_].facts = facts_index(facts);
   finisher_ = &Recorder::finish_for_iter;
 }
 

@@ -242,6 +242,7 @@ void Recorder::get_item(const Instr&) {
     if ((sequence && position) || keyed) effects = kReadsMemory;
   }
   ValueId v = emit(OpKind::get_item, {container, index}, {.effects = effects});
+  if (effects == kReadsMemory && numpy::is_exact_array(live)) trace_->data.ops[v].facts = element_facts(container, index, live_index);
   pop();
   pop();
   push(v);
@@ -276,7 +277,8 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
   } else if (know(container, live) && PyDict_Check(live) && know_lookup(container, live, index, live_index)) {
     effects = kReplacesName;  // it may be a namespace
   }
-  emit(OpKind::set_item, {container, index, value}, {.effects = effects});
+  ValueId v = emit(OpKind::set_item, {container, index, value}, {.effects = effects});
+  if (effects == kWarnsOnly) trace_->data.ops[v].facts = element_facts(container, index, live_index);
   for (int i = 0; i < 3; ++i) pop();
 }
 

@@ -385,13 +385,66 @@ AnchorKey Recorder::anchor_of(const LiveTrace& trace, const Snapshot& at) {
   return key;
 }
 
+bool Recorder::takes(const LiveTrace& loop, const SlotTypes& types) {
+  const Trace& t = loop.data;
+  std::vector<PyObject*> expected(t.n_params, nullptr);
+  for (const Op& op : t.ops) {
+    if (op.kind != OpKind::guard_type) continue;
+    const ValueId v = t.inputs_of(op)[0];
+    if (v < t.n_params && !expected[v]) expected[v] = loop.objects[op.object];
+  }
+  size_t slot = 0;
+  auto fits = [&](ValueId v) {
+    const PyObject* type = slot < types.size() ? reinterpret_cast<PyObject*>(types[slot]) : nullptr;
+    ++slot;
+    return v == kNull || v >= t.n_params || !type || !expected[v] || expected[v] == type;
+  };
+  for (const SnapshotFrame& f : t.entry.frames) {
+    if (!fits(f.function)) return false;
+    for (ValueId v : f.locals)
+      if (!fits(v)) return false;
+    for (ValueId v : f.stack)
+      if (!fits(v)) return false;
+  }
+  return true;
+}
+
+// Of the innermost frame as they are now; of outer ones, what the trace knows.
+SlotTypes Recorder::slot_types() const {
+  SlotTypes types;
+  for (const Frame& f : frames_) {
+    PyObject* const* live = &f == &frames_.back() && view_ ? view_->localsplus : nullptr;
+    auto add = [&](ValueId v, size_t place) {
+      PyObject* o = live && v != kNull ? live[place] : nullptr;
+      types.push_back(o ? Py_TYPE(o) : v == kNull ? nullptr : info_[v].type);
+    };
+    types.push_back(nullptr);
+    for (size_t i = 0; i < f.locals.size(); ++i) add(f.locals[i], i);
+    for (size_t i = 0; i < f.stack.size(); ++i) add(f.stack[i], f.locals.size() + i);
+  }
+  return types;
+}
+
+int Recorder::find_loop(const AnchorKey& key) const {
+  const SlotTypes types = slot_types();
+  const int found = options_.find_loop(key, types);
+  if (found >= 0) return found;
+  int first = -1, count = 0;
+  auto look_at = [&](const LiveTrace& t) {
+    if (t.data.anchor != AnchorKind::loop || anchor_of(t, t.data.entry) != key) return false;
+    if (first < 0) first = t.data.number;
+    ++count;
+    return takes(t, types);
+  };
+  for (const auto& t : done_)
+    if (look_at(*t)) return t->data.number;
+  if (look_at(*trace_)) return trace_->data.number;
+  return count < kMaxLoopsAtAPlace ? -1 : first;
+}
+
 void Recorder::close_loop(const Instr& instr, int header) {
   int snap = snapshot_now(header);
-  AnchorKey key = anchor_of(*trace_, shape_now(header));
-  int found = options_.find_loop(key);
-  for (const auto& t : done_)
-    if (t->data.anchor == AnchorKind::loop && anchor_of(*t, t->data.entry) == key) found = t->data.number;
-  if (trace_->data.anchor == AnchorKind::loop && anchor_of(*trace_, trace_->data.entry) == key) found = trace_->data.number;
+  const int found = find_loop(anchor_of(*trace_, shape_now(header)));
   emit(OpKind::jump, {}, {.imm = found >= 0 ? found : next_number_, .snapshot = false});
   trace_->data.ops.back().snapshot = snap;
   trace_->data.ops.back().at = instr.start;

@@ -23,6 +23,9 @@ namespace dalsegno::recorder {
 // A place in the program: code object and instruction of every frame, outermost first. Borrowed pointers.
 using AnchorKey = std::vector<std::pair<PyCodeObject*, int>>;
 
+// Exact types of the slots of all frames in order (function, locals, stack); null: not known, or nothing there. Borrowed.
+using SlotTypes = std::vector<PyTypeObject*>;
+
 // Something worth telling about a recording that did not end it.
 struct Note {
   Reason reason = Reason::none;
@@ -34,9 +37,12 @@ struct Options {
   int max_ops = 20000;
   int max_depth = 20;
   int first_number = 0;  // number of the first trace recorded; following ones count on
-  // Number of the loop trace already anchored at a place, or -1.
-  std::function<int(const AnchorKey&)> find_loop = [](const AnchorKey&) { return -1; };
+  // Number of a loop trace already anchored at a place that takes slots of these types, or -1: there is none, and may be one more.
+  std::function<int(const AnchorKey&, const SlotTypes&)> find_loop = [](const AnchorKey&, const SlotTypes&) { return -1; };
 };
+
+// Loop traces for different types of the variables at one place, at most. The next one goes to the first, whatever its types.
+inline constexpr int kMaxLoopsAtAPlace = 4;
 
 // What is known of a value while recording.
 struct ValueInfo {
@@ -90,6 +96,8 @@ class Recorder final : public hook::Watcher {
   const std::vector<Note>& notes() const { return notes_; }
   // The place a snapshot of a trace stands at.
   static AnchorKey anchor_of(const LiveTrace& trace, const Snapshot& at);
+  // Does a loop trace take slots of these types? Its guards on the types of its parameters say so.
+  static bool takes(const LiveTrace& loop, const SlotTypes& types);
 
  private:
   using Handler = void (Recorder::*)(const Instr&);
@@ -117,6 +125,8 @@ class Recorder final : public hook::Watcher {
   void close(Reason reason);
   void stop();
   void close_loop(const Instr& instr, int header);
+  SlotTypes slot_types() const;
+  int find_loop(const AnchorKey& key) const;
   void start_loop(int header);
   bool is_outer(void* id) const;
   void enter_frame(const hook::FrameView& view);
@@ -173,6 +183,9 @@ class Recorder final : public hook::Watcher {
   bool know_lookup(ValueId container, PyObject* live, ValueId key, PyObject* live_key);
   bool know_array(ValueId v, PyObject* live);  // array facts: guards them
   void know_module(ValueId v);                 // that it is an ordinary one: guards that
+  int facts_index(const ArrayFacts& facts);
+  // The facts of the array whose element is read or written, for an exact index of ints; -1: it is something else.
+  int element_facts(ValueId container, ValueId index, PyObject* live_index);
   bool is(ValueId v, PyTypeObject* type) const { return v >= 0 && info_[v].type == type; }
   void set_type(ValueId v, PyTypeObject* type) { info_[v].type = type; }
   bool is_constant_dtype(ValueId v, PyObject* live) const;

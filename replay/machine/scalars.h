@@ -1,0 +1,19 @@
+// Typed steps on NumPy's scalars and on elements of arrays: what the lowering and the other steps ask for. Internal to the machine.
+#pragma once
+#include "numpy/dtypes.h"
+#include "replay/machine/program.h"
+
+namespace dalsegno::replay {
+
+// -- steps_numpy.cc
+PyObject* box_numpy(Rep rep, Reg value);
+bool unbox_numpy(Rep rep, PyObject* object, Reg* out);
+StepFn numpy_binary_step(BinaryOp op, Rep dtype);
+StepFn numpy_unary_step(UnaryOp op, Rep dtype);
+
+// -- steps_element.cc. a: the array; n: its rank; b: the index of an element in one dimension, otherwise list: all indices
+StepFn load_step(DType dtype, int rank);
+StepFn store_step(DType dtype);         // list: always; c: the value, as the dtype
+StepFn next_element_step(DType dtype);  // a: an iterator over an array; other: plan of its exit_snapshot
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,321 @@
+// Typed steps on NumPy's scalars: what NumPy's scalarmath gives, bit for bit, or the run leaves before the instruction and NumPy does it.
+//
+// Flags. NumPy clears the floating-point flags, computes, and warns (or raises, or not: np.errstate) of those that came up. A result that
+// is finite and no underflow has raised nothing that np.errstate could be asked about; any other is computed once more with the flags
+// looked at (`quiet`), so that NaN and infinity in the data cost a little and do not leave.
+
+#include <cfenv>
+#include <cmath>
+
+#include "numpy/errstate.h"
+#include "replay/machine/scalars.h"
+// clang-format off
+#include <numpy/arrayscalars.h>  // needs Python.h before it
+// clang-format on
+
+namespace dalsegno::replay {
+
+// ---- boxes -----------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+template <class Scalar, class T>
+PyObject* make(PyTypeObject* type, T value) {
+  PyObject* o = type->tp_alloc(type, 0);
+  if (o) reinterpret_cast<Scalar*>(o)->obval = value;
+  return o;
+}
+
+}  // namespace
+
+PyObject* box_numpy(Rep rep, Reg value) {
+  switch (rep) {
+    case Rep::kNpBool:
+      return Py_NewRef(value.i ? PyArrayScalar_True : PyArrayScalar_False);
+    case Rep::kNpInt32:
+      return make<PyIntScalarObject>(&PyIntArrType_Type, static_cast<int32_t>(value.i));
+    case Rep::kNpInt64:
+      return make<PyLongScalarObject>(&PyLongArrType_Type, value.i);
+    case Rep::kNpFloat32:
+      return make<PyFloatScalarObject>(&PyFloatArrType_Type, value.s);
+    default:
+      return make<PyDoubleScalarObject>(&PyDoubleArrType_Type, value.f);
+  }
+}
+
+bool unbox_numpy(Rep rep, PyObject* o, Reg* out) {
+  static PyTypeObject* const kTypes[] = {&PyBoolArrType_Type, &PyIntArrType_Type, &PyLongArrType_Type, &PyFloatArrType_Type,
+                                         &PyDoubleArrType_Type};
+  if (!Py_IS_TYPE(o, kTypes[static_cast<int>(typed::dtype_of_rep(rep))])) return false;
+  switch (rep) {
+    case Rep::kNpBool:
+      out->i = o == PyArrayScalar_True;
+      return true;
+    case Rep::kNpInt32:
+      out->i = PyArrayScalar_VAL(o, Int);
+      return true;
+    case Rep::kNpInt64:
+      out->i = PyArrayScalar_VAL(o, Long);
+      return true;
+    case Rep::kNpFloat32:
+      out->s = PyArrayScalar_VAL(o, Float);
+      return true;
+    default:
+      out->f = PyArrayScalar_VAL(o, Double);
+      return true;
+  }
+}
+
+// ---- conversions -----------------------------------------------------------------------------------------------------------------
+
+// A number as the dtype that NumPy computes in, as NumPy converts it. False: it does not fit, which NumPy has to say.
+bool convert(Rep from, Rep to, Reg value, Reg* out) {
+  const typed::Bits bits = typed::bits_of(from);
+  if (typed::bits_of(to) == typed::Bits::kInt64) {
+    *out = value;
+    return to != Rep::kNpInt32 || value.i == static_cast<int32_t>(value.i);
+  }
+  double wide = bits == typed::Bits::kDouble ? value.f : bits == typed::Bits::kFloat ? value.s : static_cast<double>(value.i);
+  if (typed::bits_of(to) == typed::Bits::kDouble) {
+    out->f = wide;
+    return true;
+  }
+  out->s = bits == typed::Bits::kFloat ? value.s : static_cast<float>(wide);
+  return std::isfinite(out->s) || !std::isfinite(wide);
+}
+
+namespace {
+
+template <Rep from, Rep to>
+const Step* converted(const Step* s, Reg* r, Machine& m) {
+  if (convert(from, to, r[s->a], &r[s->dst])) [[likely]]
+    return s + 1;
+  return refuse(m, s->exit);
+}
+
+// ---- floats ----------------------------------------------------------------------------------------------------------------------
+
+struct Add {
+  static constexpr bool kMayUnderflow = false;  // what is that small is exact
+  static bool gives_zero(double, double) { return true; }
+  template <class T>
+  static T apply(T a, T b) {
+    return a + b;
+  }
+};
+struct Sub {
+  static constexpr bool kMayUnderflow = false;
+  static bool gives_zero(double, double) { return true; }
+  template <class T>
+  static T apply(T a, T b) {
+    return a - b;
+  }
+};
+struct Mul {
+  static constexpr bool kMayUnderflow = true;
+  static bool gives_zero(double a, double b) { return a == 0 || b == 0; }  // exactly
+  template <class T>
+  static T apply(T a, T b) {
+    return a * b;
+  }
+};
+struct Div {
+  static constexpr bool kMayUnderflow = true;
+  static bool gives_zero(double a, double b) { return a == 0; }
+  template <class T>
+  static T apply(T a, T b) {
+    return a / b;
+  }
+};
+struct Pow {
+  static constexpr bool kMayUnderflow = true;
+  static bool gives_zero(double a, double b) { return a == 0; }
+  static double apply(double a, double b) { return std::pow(a, b); }
+  static float apply(float a, float b) { return ::powf(a, b); }
+};
+
+// Computes once more, and looks: does NumPy say nothing about it?
+template <class F, class T>
+[[gnu::noinline]] bool quiet(T a, T b) {
+  volatile T x = a, y = b;
+  std::feclearexcept(FE_ALL_EXCEPT);
+  [[maybe_unused]] volatile T again = F::apply(static_cast<T>(x), static_cast<T>(y));
+  const int raised = std::fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
+  if (raised & ~FE_UNDERFLOW) return false;
+  return raised == 0 || numpy::errstate_ignores(rt::kUnderflow);
+}
+
+template <class T>
+T& of(Reg& r);
+template <>
+double& of<double>(Reg& r) {
+  return r.f;
+}
+template <>
+float& of<float>(Reg& r) {
+  return r.s;
+}
+template <>
+int64_t& of<int64_t>(Reg& r) {
+  return r.i;
+}
+
+template <class F, class T>
+const Step* float_binary(const Step* s, Reg* r, Machine& m) {
+  const T a = of<T>(r[s->a]), b = of<T>(r[s->b]), out = F::apply(a, b);
+  const bool plain = F::kMayUnderflow ? std::isnormal(out) || (out == 0 && F::gives_zero(a, b)) : std::isfinite(out);
+  if (!plain && !quiet<F, T>(a, b)) [[unlikely]]
+    return refuse(m, s->exit);
+  of<T>(r[s->dst]) = out;
+  return s + 1;
+}
+
+// ---- integers: what does not fit warns, and so does a division by zero -------------------------------------------------------------
+
+template <class T>
+struct IntOps {
+  static bool add(T a, T b, T* out) { return !__builtin_add_overflow(a, b, out); }
+  static bool sub(T a, T b, T* out) { return !__builtin_sub_overflow(a, b, out); }
+  static bool mul(T a, T b, T* out) { return !__builtin_mul_overflow(a, b, out); }
+  static bool band(T a, T b, T* out) { return *out = a & b, true; }
+  static bool bor(T a, T b, T* out) { return *out = a | b, true; }
+  static bool bxor(T a, T b, T* out) { return *out = a ^ b, true; }
+  static bool divides(T a, T b) { return b != 0 && !(b == -1 && a == std::numeric_limits<T>::min()); }
+  static bool floor_div(T a, T b, T* out) {
+    if (!divides(a, b)) return false;
+    *out = a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+    return true;
+  }
+  static bool mod(T a, T b, T* out) {
+    if (!divides(a, b)) return false;
+    const T rest = a % b;
+    *out = rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    return true;
+  }
+  // Shifts by less than nothing or by all bits and more: NumPy knows what it does.
+  static constexpr T kBits = sizeof(T) * 8;
+  static bool shl(T a, T b, T* out) {
+    if (b < 0 || b >= kBits) return false;
+    *out = static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) << b);
+    return true;
+  }
+  static bool shr(T a, T b, T* out) {
+    if (b < 0 || b >= kBits) return false;
+    *out = a >> b;
+    return true;
+  }
+};
+
+template <class T, bool (*F)(T, T, T*)>
+const Step* int_binary(const Step* s, Reg* r, Machine& m) {
+  T out;
+  if (!F(static_cast<T>(r[s->a].i), static_cast<T>(r[s->b].i), &out)) [[unlikely]]
+    return refuse(m, s->exit);
+  r[s->dst].i = out;
+  return s + 1;
+}
+
+template <class T>
+const Step* int_negative(const Step* s, Reg* r, Machine& m) {
+  T out;
+  if (__builtin_sub_overflow(T{0}, static_cast<T>(r[s->a].i), &out)) [[unlikely]]
+    return refuse(m, s->exit);
+  r[s->dst].i = out;
+  return s + 1;
+}
+const Step* int_invert(const Step* s, Reg* r, Machine&) {
+  r[s->dst].i = ~r[s->a].i;
+  return s + 1;
+}
+template <class T>
+const Step* float_negative(const Step* s, Reg* r, Machine&) {
+  of<T>(r[s->dst]) = -of<T>(r[s->a]);
+  return s + 1;
+}
+
+// In the order of BinaryOp: add and floor_divide lshift matmul multiply remainder or power rshift subtract true_divide xor
+template <class T>
+constexpr StepFn kIntSteps[] = {int_binary<T, IntOps<T>::add>,
+                                int_binary<T, IntOps<T>::band>,
+                                int_binary<T, IntOps<T>::floor_div>,
+                                int_binary<T, IntOps<T>::shl>,
+                                nullptr,
+                                int_binary<T, IntOps<T>::mul>,
+                                int_binary<T, IntOps<T>::mod>,
+                                int_binary<T, IntOps<T>::bor>,
+                                nullptr,
+                                int_binary<T, IntOps<T>::shr>,
+                                int_binary<T, IntOps<T>::sub>,
+                                nullptr,
+                                int_binary<T, IntOps<T>::bxor>};
+template <class T>
+constexpr StepFn kFloatSteps[] = {float_binary<Add, T>,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  float_binary<Mul, T>,
+                                  nullptr,
+                                  nullptr,
+                                  float_binary<Pow, T>,
+                                  nullptr,
+                                  float_binary<Sub, T>,
+                                  float_binary<Div, T>,
+                                  nullptr};
+
+template <class T>
+const Step* truth(const Step* s, Reg* r, Machine&) {
+  r[s->dst].i = of<T>(r[s->a]) != 0;
+  return s + 1;
+}
+
+}  // namespace
+
+StepFn numpy_binary_step(BinaryOp op, Rep dtype) {
+  const auto i = static_cast<size_t>(op);
+  switch (dtype) {
+    case Rep::kNpInt32:
+      return kIntSteps<int32_t>[i];
+    case Rep::kNpInt64:
+      return kIntSteps<int64_t>[i];
+    case Rep::kNpFloat32:
+      return kFloatSteps<float>[i];
+    default:
+      return kFloatSteps<double>[i];
+  }
+}
+
+StepFn numpy_unary_step(UnaryOp op, Rep dtype) {
+  if (op == UnaryOp::invert) return int_invert;
+  switch (dtype) {
+    case Rep::kNpInt32:
+      return int_negative<int32_t>;
+    case Rep::kNpInt64:
+      return int_negative<int64_t>;
+    case Rep::kNpFloat32:
+      return float_negative<float>;
+    default:
+      return float_negative<double>;
+  }
+}
+
+StepFn convert_step(Rep from, Rep to) {
+  const typed::Bits bits = typed::bits_of(from);
+  if (to == Rep::kNpInt32) return converted<Rep::kInt, Rep::kNpInt32>;
+  if (typed::bits_of(to) == typed::Bits::kDouble)
+    return bits == typed::Bits::kFloat ? converted<Rep::kNpFloat32, Rep::kNpFloat64> : converted<Rep::kInt, Rep::kFloat>;
+  return bits == typed::Bits::kInt64 ? converted<Rep::kInt, Rep::kNpFloat32> : converted<Rep::kFloat, Rep::kNpFloat32>;
+}
+
+StepFn truth_step(Rep rep) {
+  switch (typed::bits_of(rep)) {
+    case typed::Bits::kDouble:
+      return truth<double>;
+    case typed::Bits::kFloat:
+      return truth<float>;
+    default:
+      return truth<int64_t>;
+  }
+}
+
+}  // namespace dalsegno::replay
