@@ -522,7 +522,9 @@ void Lowering::emit_all() {
     if (waits(o, i)) continue;
     if (must_flush(o, i)) flush(i);
     (this->*emit_of(o.kind))(o, i);
-    done(o);
+    // What is typed warns of nothing and drops nothing: it leaves before it would.
+    const Mode mode = form(i).mode;
+    if (mode != Mode::kTyped && mode != Mode::kElement && mode != Mode::kRange) done(o);
   }
 }
 
