@@ -138,7 +138,7 @@ def wait() -> None:
 
 
 def clear() -> None:
-    """Forgets this process's traces. Kernels that are loaded stay loaded; the store keeps what it has."""
+    """Forgets this process's traces. Kernels that nothing uses are unloaded in time; the store keeps what it has."""
     core.clear()
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - programs as text
 """Where the store lies may be any bytes, and so may what it says of itself."""
 
 from __future__ import annotations

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "replay/kernels/config.h"
+#include "replay/kernels/table.h"
 #include "replay/segment/runner.h"
 
 namespace py = pybind11;
@@ -108,6 +109,8 @@ void bind_segments(py::module_& core) {
       .def("run", &Segment::run);
   m.def("configure", &configure_kernels, py::arg("kernels"), py::arg("background"), py::arg("threads"));
   m.def("wait", &wait_for_compilers);
+  m.def("count_kernels", &count_kernels);
+  m.def("keep_idle_kernels", &set_idle_kernels);
   m.def("counters", [] {
     const KernelCounters c = kernel_counters();
     return py::dict(py::arg("launches") = c.launches, py::arg("compiled") = c.compiled, py::arg("loaded") = c.loaded);

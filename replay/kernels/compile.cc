@@ -89,6 +89,26 @@ bool has_code(const Kernel& k) {
   return false;
 }
 
+// Code that no kernel has any more. To unload it takes the lock that Halide works under, which a caller must not wait for.
+struct Unused {
+  std::mutex mutex;
+  std::vector<void*> libraries;
+};
+Unused& unused() {
+  static auto* u = new Unused;
+  return *u;
+}
+
+// With work_mutex().
+void unload_unused() {
+  std::vector<void*> libraries;
+  {
+    std::lock_guard<std::mutex> lock(unused().mutex);
+    libraries.swap(unused().libraries);
+  }
+  for (void* library : libraries) unload_object(library);
+}
+
 // Without the GIL.
 bool load(Kernel* k, const std::string& object, std::string* error) {
   if (!launch_function.load()) launch_function = load_launcher(error);
@@ -101,6 +121,7 @@ bool load(Kernel* k, const std::string& object, std::string* error) {
   if (!open_loader(error)) return false;
   std::vector<void*> addresses;
   std::lock_guard<std::mutex> lock(work_mutex());
+  unload_unused();
   if (!load_object(object, symbols, &addresses, &k->library, error)) return false;
   for (size_t i = 0, next = 0; i < k->plan.stages.size(); ++i) {
     if (k->plan.stages[i].loop_op < 0) k->stages[i].code = reinterpret_cast<int (*)(void**)>(addresses[next++]);
@@ -114,6 +135,12 @@ void finish(Kernel* k, bool ok, const std::string& error) {
 }
 
 }  // namespace
+
+Kernel::~Kernel() {
+  if (!library) return;
+  std::lock_guard<std::mutex> lock(unused().mutex);
+  unused().libraries.push_back(library);
+}
 
 namespace {
 

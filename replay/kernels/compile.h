@@ -12,7 +12,7 @@ namespace dalsegno::replay {
 // The kernel's state becomes kReady or kFailed. With the GIL; it is released while Halide works.
 void compile_now(Kernel* kernel);
 // The same, on the compile thread.
-void compile_later(Kernel* kernel);
+void compile_later(std::shared_ptr<Kernel> kernel);
 
 // Starts the thread again, if a fork has ended it while kernels were waiting.
 void nudge_compiler();

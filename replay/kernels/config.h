@@ -25,6 +25,10 @@ extern bool use_kernel_cache;
 // Whether kernels are waiting to be compiled or loaded. Any thread.
 bool kernels_under_way();
 
+// So many kernels that no function uses any more stay loaded (256, unless this is called); half of them go when there are more. Returns how
+// many it was.
+size_t set_idle_kernels(size_t count);
+
 // What machine code depends on beside its text: CPU, Halide, NumPy. Part of every key.
 std::string kernel_environment();
 

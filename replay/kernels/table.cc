@@ -4,6 +4,8 @@
 #include <memory>
 #include <thread>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "numpy/loops.h"
 #include "replay/kernels/compile.h"
@@ -13,8 +15,16 @@ namespace {
 
 constexpr size_t kMaxKernels = 16000;  // each takes three memory mappings of the usual 65,530
 
+struct Entry {
+  std::shared_ptr<Kernel> kernel;
+  uint64_t found;  // when it was asked for last
+};
+
 struct Table {
-  std::unordered_map<std::string, std::unique_ptr<Kernel>> kernels;
+  std::unordered_map<std::string, Entry> kernels;
+  uint64_t finds = 0;
+  size_t max_idle = 256;
+  size_t sweep_at = 0;  // so many kernels, and those that nobody uses are looked for
   bool enabled = true, background = true;
   int threads = 1;
   uint64_t launches = 0;
@@ -54,28 +64,50 @@ bool prepare(const halide_gen::KernelSpec& spec, Kernel* k) {
 // Kernels that are not kept on disk are others than those that are.
 std::string table_key(const std::string& text, bool keep) { return keep ? text : text + "\nprivate"; }
 
-Kernel* make_kernel(const halide_gen::KernelSpec& spec, std::string text, bool keep) {
-  auto made = std::make_unique<Kernel>();
-  Kernel* k = made.get();
+// Only the table holds it. The compile thread lets go of a kernel that it has finished, but takes none by itself.
+bool is_idle(const Entry& e) { return e.kernel.use_count() == 1; }
+
+// Drops the longer unused half of those that nobody uses, if there are too many.
+void sweep(Table& t) {
+  std::vector<uint64_t> idle;
+  for (const auto& [key, entry] : t.kernels) {
+    if (is_idle(entry)) idle.push_back(entry.found);
+  }
+  if (idle.size() > t.max_idle) {
+    const auto middle = idle.end() - static_cast<ptrdiff_t>(t.max_idle / 2);
+    std::nth_element(idle.begin(), middle, idle.end());
+    const uint64_t oldest_kept = middle == idle.end() ? UINT64_MAX : *middle;
+    std::erase_if(t.kernels, [&](const auto& item) { return is_idle(item.second) && item.second.found < oldest_kept; });
+  }
+  t.sweep_at = t.kernels.size() + t.max_idle / 2 + 1;
+}
+
+std::shared_ptr<Kernel> make_kernel(const halide_gen::KernelSpec& spec, std::string text, bool keep) {
+  Table& t = table();
+  if (t.kernels.size() >= std::min(t.sweep_at, kMaxKernels)) sweep(t);
+  if (t.kernels.size() >= kMaxKernels) return nullptr;
+  auto k = std::make_shared<Kernel>();
   k->text = text;
   k->keep = keep;
   k->symbol = halide_gen::kernel_symbol(text);
-  if (!prepare(spec, k)) k->state = Kernel::kFailed;
-  table().kernels.emplace(table_key(text, keep), std::move(made));
+  if (!prepare(spec, k.get())) k->state = Kernel::kFailed;
+  t.kernels.emplace(table_key(text, keep), Entry{k, t.finds});
   return k;
 }
 
 }  // namespace
 
-Kernel* find_kernel(const halide_gen::KernelSpec& spec, bool keep) {
+std::shared_ptr<Kernel> find_kernel(const halide_gen::KernelSpec& spec, bool keep) {
   Table& t = table();
   if (!t.enabled) return nullptr;
+  t.finds++;
   std::string text = halide_gen::to_text(spec);
   const auto found = t.kernels.find(table_key(text, keep));
-  Kernel* k = nullptr;
+  std::shared_ptr<Kernel> k;
   if (found != t.kernels.end()) {
-    k = found->second.get();
-  } else if (t.kernels.size() < kMaxKernels) {
+    k = found->second.kernel;
+    found->second.found = t.finds;
+  } else {
     k = make_kernel(spec, std::move(text), keep);
   }
   if (k && k->state.load() == Kernel::kNew) {
@@ -83,12 +115,18 @@ Kernel* find_kernel(const halide_gen::KernelSpec& spec, bool keep) {
     if (t.background) {
       compile_later(k);
     } else {
-      compile_now(k);
+      compile_now(k.get());
     }
   }
   return k;
 }
 
+size_t count_kernels() { return table().kernels.size(); }
+
+size_t set_idle_kernels(size_t count) {
+  table().sweep_at = 0;
+  return std::exchange(table().max_idle, count);
+}
 bool use_kernel_cache = true;
 
 void configure_kernels(bool kernels, bool background, int threads) {

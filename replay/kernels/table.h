@@ -1,9 +1,11 @@
 // The process's kernels: one per text, compiled (or taken from the cache) in the background, and swapped in when ready.
-// All functions need the GIL unless said otherwise. Kernels live as long as the process.
+// All functions need the GIL unless said otherwise. A kernel lives while somebody holds it; of those that nobody holds, the ones used last
+// are kept loaded too (set_idle_kernels).
 #pragma once
 #include <Python.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,9 @@ namespace dalsegno::replay {
 
 struct Kernel {
   enum State : int { kNew, kQueued, kReady, kFailed };
+  Kernel() = default;
+  ~Kernel();  // its code is unloaded before the next kernel is loaded
+  Kernel(const Kernel&) = delete;
 
   std::string text;
   std::string symbol;
@@ -38,7 +43,9 @@ using LaunchFunction = int (*)(const rt::LaunchKernel*, const rt::Launch*);
 LaunchFunction launcher();
 
 // The kernel of a spec: made, and its compilation asked for, on the first call. Null if kernels are switched off.
-Kernel* find_kernel(const halide_gen::KernelSpec& spec, bool keep);
+std::shared_ptr<Kernel> find_kernel(const halide_gen::KernelSpec& spec, bool keep);
+
+size_t count_kernels();  // made and not dropped
 
 int launch_threads();
 void count_launch();

@@ -14,9 +14,9 @@ namespace {
 
 class CompileThread {
  public:
-  void add(Kernel* k) {
+  void add(std::shared_ptr<Kernel> k) {
     std::lock_guard<std::mutex> lock(mutex_);
-    queue_.push_back(k);
+    queue_.push_back(std::move(k));
     count_asked_for(1);
     start();
   }
@@ -105,7 +105,7 @@ class CompileThread {
     current_ = queue_.front();
     queue_.pop_front();
     lock.unlock();
-    compile_kernel(current_);
+    compile_kernel(current_.get());
     count_asked_for(-1);
     lock.lock();
     current_ = nullptr;
@@ -126,8 +126,8 @@ class CompileThread {
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
   std::thread thread_;
-  std::deque<Kernel*> queue_;
-  Kernel* current_ = nullptr;
+  std::deque<std::shared_ptr<Kernel>> queue_;
+  std::shared_ptr<Kernel> current_;
   bool running_ = false, stopped_ = false;
   int paused_ = 0;
 };
@@ -173,9 +173,9 @@ PyObject* stop_at_exit(PyObject*, PyObject*) {
 
 }  // namespace
 
-void compile_later(Kernel* kernel) {
+void compile_later(std::shared_ptr<Kernel> kernel) {
   kernel_environment();  // asks NumPy, with the GIL, once
-  compile_thread().add(kernel);
+  compile_thread().add(std::move(kernel));
 }
 
 void nudge_compiler() { compile_thread().nudge(); }

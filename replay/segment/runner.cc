@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "numpy/dtypes.h"
@@ -33,7 +34,7 @@ constexpr int64_t kShortRow = 256;  // tiles that are rows shorter than this are
 // A kernel specialised for one way of moving through the operands.
 struct Variant {
   uint64_t key;
-  Kernel* kernel;
+  std::shared_ptr<Kernel> kernel;
 };
 
 class Runner final : public SegmentRunner {
@@ -204,13 +205,13 @@ class Runner final : public SegmentRunner {
   Kernel* variant(const Layout& layout, bool flat) {
     const uint64_t key = flat ? 1 : variant_key(layout);
     for (const Variant& v : variants_) {
-      if (v.key == key) return v.kernel;
+      if (v.key == key) return v.kernel.get();
     }
-    Kernel* kernel = find_kernel(kernel_spec(static_cast<int>(key & 15), key), keep_);
+    const std::shared_ptr<Kernel> kernel = find_kernel(kernel_spec(static_cast<int>(key & 15), key), keep_);
     if (!kernel) return nullptr;
     variants_.push_back({key, kernel});
-    if (flat) flat_kernel_ = kernel;
-    return kernel;
+    if (flat) flat_kernel_ = kernel.get();
+    return kernel.get();
   }
 
   halide_gen::KernelSpec kernel_spec(int rank, uint64_t key) const {
@@ -327,7 +328,7 @@ class Runner final : public SegmentRunner {
   const LoweredSegment low_;
   const bool keep_ = use_kernel_cache;
   bool tiled_ = false, guards_invalid_ = false;
-  Kernel* flat_kernel_ = nullptr;
+  Kernel* flat_kernel_ = nullptr;  // one of variants_
   std::vector<Variant> variants_;
   int flag_streak_ = 0, skip_ = 0;
   SplitSegment split_;
