@@ -22,6 +22,7 @@ def decorated(function: Function, jit: Callable[[Function], Any]) -> Any:
     space = dict(function.__globals__)
     own = types.FunctionType(function.__code__, space, function.__name__, function.__defaults__, function.__closure__)
     own.__module__, own.__qualname__ = function.__module__, function.__qualname__
+    own.__kwdefaults__ = function.__kwdefaults__
     space[function.__name__] = jitted = jit(own)
     return jitted
 

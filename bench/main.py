@@ -15,7 +15,7 @@ import dalsegno as ds
 import numpy as np
 from dalsegno.cli import Parser, UserError
 
-from . import pattern_rows, rows, summary
+from . import libraries, pattern_rows, rows, summary
 from .harness import Clock
 from .programs import Program, selected
 
@@ -27,6 +27,9 @@ def run_cli(arguments: list[str]) -> int:
     parser.add_argument("--only", metavar="REGEX", default="", help="only programs whose class or name matches")
     parser.add_argument("--patterns", action="store_true", help="single constructs instead of programs")
     parser.add_argument(
+        "--libraries", action="store_true", help="functions of SciPy, scikit-image, scikit-learn instead"
+    )
+    parser.add_argument(
         "--processes", metavar="N", type=int, help="second processes a row, each of eager and replay (default: 3, or 1)"
     )
     parser.add_argument("--cpu", action="store_true", help="the thread's own time, not the wall's: for a busy machine")
@@ -34,9 +37,11 @@ def run_cli(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     cores = len(os.sched_getaffinity(0))
     print(f"CPython {platform.python_version()}, NumPy {np.__version__}, {cores} cores")
-    measured: Sequence[rows.Row | pattern_rows.Row]
+    measured: Sequence[rows.Row | pattern_rows.Row | libraries.Row]
     if options.patterns:
         measured, code = _patterns(options.quick)
+    elif options.libraries:
+        measured, code = _libraries(options.quick, options.only)
     else:
         count = options.processes if options.processes is not None else 1 if options.quick else 3
         measured, code = _programs(
@@ -85,6 +90,18 @@ def _patterns(quick: bool) -> tuple[list[pattern_rows.Row], int]:
     return measured, pattern_rows.verdict(measured)
 
 
-def report(measured: Sequence[rows.Row | pattern_rows.Row]) -> dict[str, object]:
+def _libraries(quick: bool, only: str) -> tuple[list[libraries.Row], int]:
+    print(libraries.EXPLANATION)
+    print(libraries.HEADER)
+    measured: list[libraries.Row] = []
+    for row in libraries.all_rows(quick, only):
+        if not measured or measured[-1].group != row.group:
+            print(f"-- {row.group}")
+        measured.append(row)
+        print(row, flush=True)
+    return measured, libraries.verdict(measured)
+
+
+def report(measured: Sequence[rows.Row | pattern_rows.Row | libraries.Row]) -> dict[str, object]:
     surroundings = {"python": platform.python_version(), "numpy": np.__version__, "cores": len(os.sched_getaffinity(0))}
     return {**surroundings, "rows": [row.to_dict() for row in measured]}

@@ -6,7 +6,9 @@ PRELUDE = """\
 import collections
 import contextlib
 import functools
+import signal
 import sys
+import threading
 import types
 import warnings
 import weakref
@@ -197,6 +199,78 @@ def parted(x, y=1, *, k=2, **more):
 PART = functools.partial(parted, 2, k=3)
 """
 
+# A function that is rebound in the middle of calls, in every roundabout way.
+_TURNED = """
+
+def turned(x):
+    return x + 1
+
+
+def turn(*_):
+    globals()['turned'] = abs
+
+
+class Names:
+    pass
+
+
+class Sly:
+    def __index__(self):
+        turn()
+        return 0
+
+
+def roundabout():
+    space, names, sly = globals(), Names(), Sly()
+    names.__dict__ = space
+    def by_item(value):
+        space['turned'] = value
+    def by_attribute(value):
+        names.turned = value
+    def by_index(items, value):
+        items.insert(sly, value)
+        return items[sly]
+    return by_item, by_attribute, by_index
+
+
+by_item, by_attribute, by_index = roundabout()
+
+
+class Dying:
+    def __del__(self):
+        turn()
+"""
+
+_SIGNALLED = """
+
+def noted(number, frame):
+    LOG.append((frame.f_code.co_name, frame.f_lineno))
+
+
+def signalled(x):
+    before = signal.signal(signal.SIGUSR1, noted)
+    try:
+        signal.raise_signal(signal.SIGUSR1)
+        return x
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+"""
+
+_THREADED = """
+
+def threaded(function, x):
+    got = []
+    def run():
+        try:
+            got.append(function(x))
+        except Exception as error:
+            got.append(len(str(error)))
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return got[0]
+"""
+
 _SMALL_FUNCTIONS = {
     "cached": "@functools.lru_cache\ndef cached(x):\n    LOG.append(x)\n    return x + 1\n",
     "variadic": "def variadic(*args, scale=1, **more):\n    return sum(args) * scale + len(more)\n",
@@ -223,6 +297,10 @@ PARTS: dict[str, str] = {
     "wrapped": _WRAPPED,
     "hands_on": _COLLECTS,
     "PART": _PART,
+    "turned": _TURNED,
+    "signalled": _SIGNALLED,
+    "threaded": _THREADED,
+    "LARGE": "\n\nLARGE = np.arange(40000.0).reshape(200, 200)\n",
     **{name: "\n\n" + text for name, text in _SMALL_FUNCTIONS.items()},
 }
 
@@ -257,6 +335,8 @@ REBINDINGS: tuple[tuple[str, str], ...] = (
     ("def raising(x): return -x", "def raising"),
     ("only.__kwdefaults__ = {'k': 5}", "def only"),
     ("variadic.__code__ = (lambda *args, scale=1, **more: scale).__code__", "def variadic"),
+    ("turned = abs", "def turned"),
+    ("def turned(x): return x - 1", "def turned"),
     ("PART.keywords['k'] = 5", "PART ="),
     ("PART.keywords['z'] = 5", "PART ="),
     ("PART.__setstate__((parted, (1, 2), {'k': 1}, None))", "PART ="),

@@ -6,7 +6,7 @@ import dataclasses
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -141,11 +141,25 @@ def check(
     mismatches = []
     for engine in engines:
         note(engine)
+        before = dict(backend.stats()) if backend is not None else {}
         actual = run_session(loaded, engine, backend)
         differences = compare(expected, actual)
+        if backend is not None and not differences:
+            differences = out_of_bounds(loaded, before, backend.stats())
         if differences and not _eager_at_other_warmth(loaded, actual, differences):
             mismatches.append(Mismatch(engine, tuple(differences)))
     return expected, mismatches
+
+
+def out_of_bounds(loaded: LoadedProgram, before: Mapping[str, int], after: Mapping[str, int]) -> list[Difference]:
+    """Counters are facts, too: a program has only so many places where it can go another way."""
+    lines = loaded.program.source.count("\n")
+    found = []
+    for name, most in (("side_traces", 2 * lines + 20), ("recordings", 4 * lines + 20)):
+        grown = after.get(name, 0) - before.get(name, 0)
+        if grown > most:
+            found.append(Difference(None, "counters", f".{name}", f"at most {most}", str(grown)))
+    return found
 
 
 def _eager_at_other_warmth(loaded: LoadedProgram, actual: Session, differences: list[Difference]) -> bool:

@@ -100,6 +100,14 @@ SIMPLE: Weighted[str] = Weighted(
         (1, "print(Money(<num>) == <num>, f'{Money(2):x}')"),
         (1, "LOG.append(<listvar>)"),
         (1, "LOG[-1:] = [<num>]"),
+        (2, "globals()['turned'] = <fnvar>"),
+        (1, "globals().update(turned=<fnvar>)"),
+        (1, "by_item(<fnvar> if turned else 0)"),
+        (1, "by_attribute(<fnvar> if turned else 0)"),
+        (1, "by_index(<listvar>, turned and <num>)"),
+        (1, "dying = turned and Dying(); del dying"),
+        (1, "LOG.append(weakref.ref(turned and Sly(), turn)() is None)"),
+        (1, "raising.__code__ = (lambda x: x - 1).__code__"),
     ]
 )
 
