@@ -142,3 +142,17 @@ def test_astype_copies_the_layout_of_views(dtype: str) -> None:
             jitted = ds.jit(store=False)(cast)
             for _ in range(4):
                 assert [(r.strides, r.dtype, r.tobytes()) for r in jitted(x)] == expected
+
+
+def test_long_runs_are_cut_into_segments_that_kernels_can_do() -> None:
+    terms = " + ".join(f"x * {k}.5" for k in range(40))  # 80 operands
+    many = ", ".join(f"x + {k}" for k in range(3)) + ", " + ", ".join(f"(x - y) * {k % 5}" for k in range(50))
+    for source, operations in ((terms, 79), (f"({many})", 103)):
+        function = eval(f"lambda x, y: {source}")
+        check(function, (X, X[::-1].copy()))
+        with ds.config(background=False, step_aside=False):
+            jitted = ds.jit(store=False)(function)
+            for _ in range(3):
+                jitted(X, X)
+        assert operations_in_kernels(jitted) == operations
+        assert all(s["kernels"] for t in jitted.explain().to_dict()["traces"] for s in t["segments"])

@@ -39,8 +39,8 @@ Table& table() {
 rt::LaunchRef launch_ref(const halide_gen::Ref& r) { return {static_cast<uint8_t>(r.kind), r.dtype, r.size, r.scalar, r.index}; }
 
 // Fills in everything but the code. False if NumPy lacks a loop.
-bool prepare(const halide_gen::KernelSpec& spec, Kernel* k) {
-  k->plan = halide_gen::make_plan(spec);
+bool prepare(const halide_gen::KernelSpec& spec, const halide_gen::Plan& plan, Kernel* k) {
+  k->plan = plan;
   for (const halide_gen::Stage& stage : k->plan.stages) {
     rt::LaunchStage s{};
     if (stage.loop_op >= 0) {
@@ -82,7 +82,7 @@ void sweep(Table& t) {
   t.sweep_at = t.kernels.size() + t.max_idle / 2 + 1;
 }
 
-std::shared_ptr<Kernel> make_kernel(const halide_gen::KernelSpec& spec, std::string text, bool keep) {
+std::shared_ptr<Kernel> make_kernel(const halide_gen::KernelSpec& spec, const halide_gen::Plan& plan, std::string text, bool keep) {
   Table& t = table();
   if (t.kernels.size() >= std::min(t.sweep_at, kMaxKernels)) sweep(t);
   if (t.kernels.size() >= kMaxKernels) return nullptr;
@@ -90,14 +90,14 @@ std::shared_ptr<Kernel> make_kernel(const halide_gen::KernelSpec& spec, std::str
   k->text = text;
   k->keep = keep;
   k->symbol = halide_gen::kernel_symbol(text);
-  if (!prepare(spec, k.get())) k->state = Kernel::kFailed;
+  if (!prepare(spec, plan, k.get())) k->state = Kernel::kFailed;
   t.kernels.emplace(table_key(text, keep), Entry{k, t.finds});
   return k;
 }
 
 }  // namespace
 
-std::shared_ptr<Kernel> find_kernel(const halide_gen::KernelSpec& spec, bool keep) {
+std::shared_ptr<Kernel> find_kernel(const halide_gen::KernelSpec& spec, const halide_gen::Plan& plan, bool keep) {
   Table& t = table();
   if (!t.enabled) return nullptr;
   t.finds++;
@@ -108,7 +108,7 @@ std::shared_ptr<Kernel> find_kernel(const halide_gen::KernelSpec& spec, bool kee
     k = found->second.kernel;
     found->second.found = t.finds;
   } else {
-    k = make_kernel(spec, std::move(text), keep);
+    k = make_kernel(spec, plan, std::move(text), keep);
   }
   if (k && k->state.load() == Kernel::kNew) {
     k->state = Kernel::kQueued;

@@ -42,8 +42,9 @@ using LaunchFunction = int (*)(const rt::LaunchKernel*, const rt::Launch*);
 // Set before the first kernel becomes ready.
 LaunchFunction launcher();
 
-// The kernel of a spec: made, and its compilation asked for, on the first call. Null if kernels are switched off.
-std::shared_ptr<Kernel> find_kernel(const halide_gen::KernelSpec& spec, bool keep);
+// The kernel of a spec, and make_plan() of that spec or of one that differs in the layout only: made, and its compilation asked for, on the
+// first call. Null if kernels are switched off.
+std::shared_ptr<Kernel> find_kernel(const halide_gen::KernelSpec& spec, const halide_gen::Plan& plan, bool keep);
 
 size_t count_kernels();  // made and not dropped
 

@@ -90,10 +90,24 @@ void Lowering::learn_array(const Op& o, ValueId i) {
   learned_.push_back(i);
 }
 
+// Has the segment that waits room for one op more? What is held by some slot will leave it.
+bool Lowering::fits(const std::vector<ValueId>& operands) const {
+  size_t inputs = outside_.size();
+  for (ValueId v : operands) inputs += !values_[v].pending && !outside_.contains(v);
+  if (inputs > kMaxSegmentInputs || waiting_.size() >= kMaxSegmentOps) return false;
+  if (waiting_.size() < kMaxSegmentOutputs) return true;
+  const std::unordered_set<ValueId> dead(deferred_.begin(), deferred_.end());
+  const auto held = std::count_if(waiting_.begin(), waiting_.end(), [&](ValueId v) { return !dead.contains(v); });
+  return held < static_cast<ptrdiff_t>(kMaxSegmentOutputs);
+}
+
 bool Lowering::waits(const Op& o, ValueId i) {
   if (o.fn == ArrayFn::none || (o.effects & kWritesMemory) || o.facts < 0 || o.snapshot < 0 || t().facts[o.facts].rank < 1) return false;
   std::vector<ValueId> operands;
   if (!use_kernels || !array_operands(o, &operands) || !supported(o, operands)) return false;
+  if (!fits(operands)) flush(i);
+  for (ValueId v : operands)
+    if (!values_[v].pending) outside_.insert(v);
   Step s = python_step(o, i);
   s.link = o.snapshot;
   p_->array_step.resize(t().ops.size(), -1);
@@ -186,6 +200,7 @@ void Lowering::flush(ValueId because) {
   group.ops.assign(waiting_.begin(), waiting_.end());
   std::vector<ValueId> ops;
   std::swap(ops, waiting_);
+  outside_.clear();
   SegmentSpec spec = spec_of(ops, &group);
   version_++;
   Step s;

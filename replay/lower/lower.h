@@ -5,6 +5,7 @@
 #pragma once
 #include <array>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "replay/machine/program.h"
 #include "replay/typed/typed_trace.h"
@@ -99,6 +100,7 @@ class Lowering {
   bool array_operands(const Op& op, std::vector<ValueId>* operands) const;
   bool input_of(ValueId v, SegmentInput* input) const;
   bool astype_operand(const Op& op, std::vector<ValueId>* operands) const;
+  bool fits(const std::vector<ValueId>& operands) const;
   bool supported(const Op& op, const std::vector<ValueId>& operands) const;
   void learn_array(const Op& op, ValueId i);
   SegmentSpec spec_of(const std::vector<ValueId>& ops, Group* group);
@@ -112,10 +114,11 @@ class Lowering {
   Exit* parent_;
   std::vector<Value> values_;
   typed::TypedTrace typed_;
-  std::vector<int32_t> live_;      // object registers owned at this point
-  std::vector<ValueId> waiting_;   // array ops that wait
-  std::vector<ValueId> learned_;   // values with facts that unknown code may change
-  std::vector<ValueId> deferred_;  // released while array ops wait
+  std::vector<int32_t> live_;            // object registers owned at this point
+  std::vector<ValueId> waiting_;         // array ops that wait
+  std::unordered_set<ValueId> outside_;  // what they use of others
+  std::vector<ValueId> learned_;         // values with facts that unknown code may change
+  std::vector<ValueId> deferred_;        // released while array ops wait
   std::unordered_map<int64_t, int32_t> exit_index_;
   uint64_t version_ = 0;  // counts changes of live_ and waiting_
   struct {

@@ -16,8 +16,6 @@ using halide_gen::OperandType;
 using halide_gen::Treatment;
 using halide_gen::Weak;
 
-constexpr size_t kMaxInputs = 24;  // arrays: two bits each in a variant's key
-constexpr size_t kMaxOps = 400;
 // Cost of an element, measured: a vector addition in the cache is the unit (0.03 ns).
 constexpr int kLoopWeight = 100;  // an elementary function
 constexpr int kMemoryWeight = 4;  // an operand's way through memory
@@ -46,7 +44,7 @@ class Lowering {
   explicit Lowering(const SegmentSpec& spec) : spec_(spec) {}
 
   LoweredSegment run() {
-    if (spec_.inputs.size() > kMaxInputs || spec_.ops.empty() || spec_.ops.size() > kMaxOps) return {};
+    if (spec_.inputs.size() > kMaxSegmentInputs || spec_.ops.empty() || spec_.ops.size() > kMaxSegmentOps) return {};
     for (const SegmentOp& op : spec_.ops) {
       if (!add(op)) return {};
     }

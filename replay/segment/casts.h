@@ -8,6 +8,9 @@
 
 namespace dalsegno::replay {
 
+// What a segment may hold. Inputs: two bits each in a variant's key.
+inline constexpr size_t kMaxSegmentInputs = 24, kMaxSegmentOps = 400, kMaxSegmentOutputs = 32;
+
 // An input of the kernel: an array as it is, or a scalar converted to `dtype`.
 struct KernelSource {
   int input = 0;  // of the SegmentSpec

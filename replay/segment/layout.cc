@@ -1,3 +1,38 @@
+// The layout of a segment: in which order the axes of its results lie in memory, and along which axes its kernel walks.
+//
+// A ufunc's result has no layout of its own. NumPy's iterator sorts the axes by the strides of the operands (nditer_constr.c,
+// npyiter_find_best_axis_ordering) and allocates the result densely in that order: K order, the order in which the operands lie in memory.
+// A program can read it (a.strides, a.ravel("K"), a.flags), and the order in which NumPy sums the result, and so its bits, hang on it. So a
+// kernel's outputs are allocated in the very order NumPy would have found.
+//
+// An example. a is np.ones((2, 3, 4)).transpose(2, 0, 1): shape (4, 2, 3), strides in elements (1, 12, 4). b is np.ones(3), broadcast:
+// strides (0, 0, 1). What is the layout of a + b? The axes start in C order, listed from the innermost: 2, 1, 0. Then insertion sort:
+//
+//   axis 1 against axis 2:  a has 12 against 4, so axis 1 stays outside. b has a 0 there and says nothing.           2, 1, 0
+//   axis 0 against axis 1:  a has 1 against 12, so axis 0 moves inwards, past axis 1. b says nothing.
+//   axis 0 against axis 2:  a has 1 against 4, so it moves past axis 2, too.                                         0, 2, 1
+//
+// The result's strides are 1 for axis 0, 4 for axis 2, 12 for axis 1: a's own. With c = np.ones((4, 2, 3)), strides (6, 3, 1), in the place
+// of b, the operands disagree on axis 0 against axis 1 (1 < 12, but 6 > 3): there C order wins, and the result is C-contiguous. If no
+// operand has a stride in both axes, the search goes on past them. sort_axes() is this sort; c_like() is the test that it would change
+// nothing, which almost always holds.
+//
+// The order need not be that of the op's own operands: eager NumPy computes `t + x` into a large t that dies (temp_elide.c; number.c says
+// for which operators), and the result has t's layout. elided() knows when.
+//
+// Neighbouring axes through which every operand walks evenly become one (coalesce): most segments are one long row.
+//
+// Ops of different shapes are no matter of refusal ("mixed"): split.cc makes a segment a shape. Refused, that is left to NumPy, are
+//   shapes that do not broadcast     NumPy raises
+//   arrays without elements          nothing to gain
+//   negative strides                 the iterator flips these axes, and some inner loops have other bits there (docs: exactness)
+//   strides between elements         no multiple of the item's size
+//   outputs of different orders      a kernel's outputs share one iteration
+//   axes of one element, unless all is in C order
+//                                    ufunc_object.c has fast paths (try_trivial_single_output_loop) for operands that are contiguous in one
+//                                    order, and allocates in that order; the iterator gives such an axis another stride. Which of them runs
+//                                    depends on casts and on the operands' alignment
+//   extents and offsets past 32 bits Halide's buffers
 #include "replay/segment/layout.h"
 
 #include <algorithm>

@@ -27,8 +27,7 @@ using halide_gen::Inner;
 // before another thread would have had the GIL.
 constexpr int64_t kParallelWork = 1 << 20;
 constexpr int64_t kReleaseWork = 1 << 20;
-constexpr int kMaxWholeRank = 4;  // loops of a kernel; more axes cost compile time
-constexpr int kMaxOutputs = 32;
+constexpr int kMaxWholeRank = 4;    // loops of a kernel; more axes cost compile time
 constexpr int64_t kShortRow = 256;  // tiles that are rows shorter than this are mostly overhead
 
 // A kernel specialised for one way of moving through the operands.
@@ -40,8 +39,8 @@ struct Variant {
 class Runner final : public SegmentRunner {
  public:
   Runner(const SegmentSpec& spec, LoweredSegment lowered) : spec_(spec), low_(std::move(lowered)), split_(spec_) {
-    tiled_ = halide_gen::make_plan(kernel_spec(1, 0)).tile != 0;
-    guards_invalid_ = halide_gen::make_plan(kernel_spec(1, 0)).guards_invalid;
+    plan_ = halide_gen::make_plan(kernel_spec(1, 0));
+    tiled_ = plan_.tile != 0;
   }
 
   const SegmentSpec& spec() const override { return spec_; }
@@ -207,7 +206,7 @@ class Runner final : public SegmentRunner {
     for (const Variant& v : variants_) {
       if (v.key == key) return v.kernel.get();
     }
-    const std::shared_ptr<Kernel> kernel = find_kernel(kernel_spec(static_cast<int>(key & 15), key), keep_);
+    const std::shared_ptr<Kernel> kernel = find_kernel(kernel_spec(static_cast<int>(key & 15), key), plan_, keep_);
     if (!kernel) return nullptr;
     variants_.push_back({key, kernel});
     if (flat) flat_kernel_ = kernel.get();
@@ -236,7 +235,7 @@ class Runner final : public SegmentRunner {
   RunResult launch(const Kernel& kernel, PyObject* const* inputs, const ArrayView* views, const Layout& layout, bool pack,
                    PyObject** outputs) {
     ScalarValue scalars[rt::kMaxOperands];
-    rt::LaunchOperand in[rt::kMaxOperands], out[kMaxOutputs];
+    rt::LaunchOperand in[rt::kMaxOperands], out[kMaxSegmentOutputs];
     for (size_t k = 0; k < low_.sources.size(); ++k) {
       const KernelSource& s = low_.sources[k];
       if (s.scalar) {
@@ -314,7 +313,7 @@ class Runner final : public SegmentRunner {
 
   // Flags that eager would say nothing about. After a float-to-integer cast out of range the values are not NumPy's.
   bool accept(int status) const {
-    if (status & rt::kFailed || (guards_invalid_ && status & rt::kInvalid)) return false;
+    if (status & rt::kFailed || (plan_.guards_invalid && status & rt::kInvalid)) return false;
     return numpy::errstate_ignores(status);
   }
 
@@ -327,7 +326,8 @@ class Runner final : public SegmentRunner {
   const SegmentSpec spec_;
   const LoweredSegment low_;
   const bool keep_ = use_kernel_cache;
-  bool tiled_ = false, guards_invalid_ = false;
+  halide_gen::Plan plan_;  // of all kernels: it does not depend on the layout
+  bool tiled_ = false;
   Kernel* flat_kernel_ = nullptr;  // one of variants_
   std::vector<Variant> variants_;
   int flag_streak_ = 0, skip_ = 0;
@@ -335,7 +335,7 @@ class Runner final : public SegmentRunner {
 };
 
 bool small_enough(const LoweredSegment& low) {
-  return low.sources.size() + low.outputs.size() <= rt::kMaxOperands && low.outputs.size() <= kMaxOutputs;
+  return low.sources.size() + low.outputs.size() <= rt::kMaxOperands && low.outputs.size() <= kMaxSegmentOutputs;
 }
 
 }  // namespace
