@@ -203,8 +203,11 @@ PyObject* handled_exception();
 // False where one more Python frame would exceed the recursion limit, or the C stack is nearly used up: replay leaves the call to the
 // interpreter, which raises.
 bool recursion_left();
-// False where the C stack is nearly used up: nothing more may be called.
+// False where half of the C stack is used up, or there is little of it at all: what is called now should run on another one. The other
+// half is for what the function calls, which counts on a stack of the usual size.
 bool stack_left();
+// Runs it on a stack of its own, which it may use as it would a thread's. False if there is no memory for one; then it has not run.
+bool on_new_stack(void (*run)(void*), void* context);
 // While one lives that `applies`, the thread may start one more evaluator without its being counted as use of the C stack. For Python
 // functions that are called by C here and by an instruction in eager: instructions start no evaluators. Nothing is given in the lower half
 // of the stack, so that what is counted stays safe; and nothing on 3.11, which counts frames only.

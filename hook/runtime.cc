@@ -1,9 +1,14 @@
 // The rest: range iterators, the handled exception, and whether this interpreter is one that the hooks were made for.
 #include <opcode.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
+#include <memory>
+#include <utility>
 
 #include "hook/frame_access.h"
 
@@ -121,28 +126,63 @@ PyObject* handled_exception() {
 
 namespace {
 
-struct StackBounds {
-  const char *low, *middle;  // of this thread's C stack, which grows downward: where it ends, but for a reserve; half of it
+// What is left of a C stack, which grows downward, above `low` is for jitted functions that call one another.
+const char* low_of(const void* base, size_t size) {
+  constexpr size_t kReserve = size_t{192} << 10;  // what a call of ours may take
+  return static_cast<const char*>(base) + std::max(size / 2, kReserve);
+}
+
+const char* low_of_thread() {
+  [[maybe_unused]] const volatile int touched =
+      std::uncaught_exceptions();  // makes the C++ runtime's data of this thread: where memory has run out it would end the process
+  pthread_attr_t attributes;
+  void* base = nullptr;
+  size_t size = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    pthread_attr_getstack(&attributes, &base, &size);
+    pthread_attr_destroy(&attributes);
+  }
+  return low_of(base, size);
+}
+
+thread_local const char* t_low = nullptr;  // of the stack this thread is on
+
+const char* stack_low() {
+  if (t_low == nullptr) t_low = low_of_thread();
+  return t_low;
+}
+
+// A stack of our own, with a page below it that must not be touched. Its memory is taken as it is used.
+class Stack {
+ public:
+  static constexpr size_t kSize = size_t{8} << 20, kGuard = size_t{64} << 10;
+  Stack() : base_(mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0)) {
+    if (base_ != MAP_FAILED) mprotect(base_, kGuard, PROT_NONE);
+  }
+  ~Stack() {
+    if (base_ != MAP_FAILED) munmap(base_, kSize);
+  }
+  Stack(const Stack&) = delete;
+  bool made() const { return base_ != MAP_FAILED; }
+  void* base() const { return base_; }
+
+ private:
+  void* base_;
 };
 
-const StackBounds& stack_bounds() {
-  constexpr size_t kReserve = size_t{192} << 10;
-  thread_local const StackBounds bounds = []() -> StackBounds {
-    [[maybe_unused]] const volatile int touched =
-        std::uncaught_exceptions();  // makes the C++ runtime's data of this thread: where memory has run out it would end the process
-    pthread_attr_t attributes;
-    void* base = nullptr;
-    size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-      pthread_attr_getstack(&attributes, &base, &size);
-      pthread_attr_destroy(&attributes);
-    }
-    const char* end = static_cast<const char*>(base);
-    if (end == nullptr || size <= 2 * kReserve) return {nullptr, reinterpret_cast<const char*>(UINTPTR_MAX)};
-    return {end + kReserve, end + size / 2};
-  }();
-  return bounds;
+struct Switch {
+  ucontext_t back, there;
+  void (*run)(void*);
+  void* context;
+};
+
+// makecontext passes ints.
+void run_there(unsigned high, unsigned low) {
+  auto* s = reinterpret_cast<Switch*>(uintptr_t{high} << 32 | low);
+  s->run(s->context);
 }
+
+thread_local std::unique_ptr<Stack> t_spare;  // for the next time: recursion goes up and down
 
 }  // namespace
 
@@ -150,7 +190,23 @@ bool recursion_left() { return recursion_remaining(PyThreadState_Get()) > 1; }
 
 bool stack_left() {
   const char here = 0;
-  return &here > stack_bounds().low;
+  return &here > stack_low();
+}
+
+bool on_new_stack(void (*run)(void*), void* context) {
+  std::unique_ptr<Stack> stack = t_spare ? std::move(t_spare) : std::make_unique<Stack>();
+  Switch s{{}, {}, run, context};
+  if (!stack->made() || getcontext(&s.there) != 0) return false;
+  s.there.uc_stack.ss_sp = stack->base();
+  s.there.uc_stack.ss_size = Stack::kSize;
+  s.there.uc_link = &s.back;
+  const auto at = reinterpret_cast<uintptr_t>(&s);
+  makecontext(&s.there, reinterpret_cast<void (*)()>(run_there), 2, static_cast<unsigned>(at >> 32), static_cast<unsigned>(at));
+  const char* low = std::exchange(t_low, low_of(stack->base(), Stack::kSize));
+  swapcontext(&s.back, &s.there);
+  t_low = low;
+  t_spare = std::move(stack);
+  return true;
 }
 
 // _PyEval_EvalFrameDefault takes PY_EVAL_C_STACK_UNITS, 2 since 3.12 (Python/ceval.c).
@@ -160,7 +216,7 @@ UncountedEvaluator::~UncountedEvaluator() { stop_if_ended(); }
 #else
 UncountedEvaluator::UncountedEvaluator(bool applies) {
   const char here = 0;
-  if (!applies || &here < stack_bounds().middle) return;
+  if (!applies || &here < stack_low()) return;
   given_ = 2;
   PyThreadState_Get()->c_recursion_remaining += given_;
 }

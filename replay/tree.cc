@@ -122,14 +122,13 @@ PyObject* Tree::eager_because(Reason reason, PyObject* const* args, size_t nargs
 }
 
 PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  if (!hook::stack_left()) [[unlikely]]
+    return call_on_new_stack(args, nargsf, kwnames);
   ++counters_.calls;
-  if (!hook::stack_left()) {
-    PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
-    return nullptr;
-  }
   if (function_->func_code != code_) [[unlikely]]
     take_code();
   if (!settings().enabled) return eager_because(Reason::disabled, args, nargsf, kwnames);
+  nested_ += recording_;
   if (hopeless_ || recording_) return eager(args, nargsf, kwnames);
   if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code)))
     return eager_because(Reason::traced_thread, args, nargsf, kwnames);
@@ -141,6 +140,23 @@ PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) 
     return try_replay(args, nargsf, kwnames);
   if (way == Way::kEager) return eager(args, nargsf, kwnames);
   return timed_call(way, args, nargsf, kwnames);
+}
+
+// In eager a Python function that calls another one takes no C stack, here it does.
+PyObject* Tree::call_on_new_stack(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  struct Call {
+    Tree* tree;
+    PyObject* const* args;
+    size_t nargsf;
+    PyObject* kwnames;
+    PyObject* result;
+  } call{this, args, nargsf, kwnames, nullptr};
+  auto run = [](void* context) {
+    auto& c = *static_cast<Call*>(context);
+    c.result = door([&] { return c.tree->call(c.args, c.nargsf, c.kwnames); });
+  };
+  if (!hook::on_new_stack(run, &call)) PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
+  return call.result;
 }
 
 PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
@@ -259,13 +275,22 @@ int Tree::find_loop(const recorder::AnchorKey& key, const recorder::SlotTypes& t
   return count < recorder::kMaxLoopsAtAPlace ? -1 : first;
 }
 
-recorder::Options Tree::recorder_options() const {
+recorder::Options Tree::recorder_options() {
   recorder::Options o;
   o.max_ops = settings().max_ops;
   o.max_depth = settings().max_depth;
   o.first_number = static_cast<int>(programs_->size());
+  o.recursion = [this] { return abandon_recursion(); };
   o.find_loop = [this](const recorder::AnchorKey& key, const recorder::SlotTypes& types) { return find_loop(key, types); };
   return o;
+}
+
+// A recursive function's calls of itself come here, too: one that does less is recorded instead, with nothing of this recording kept.
+bool Tree::abandon_recursion() {
+  constexpr int kMost = 8;
+  if (nested_ == 0 || ++abandoned_ > kMost) return false;
+  recording_ = false;
+  return true;
 }
 
 PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
@@ -286,11 +311,13 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
     return status == hook::WatchStatus::kBusy ? eager(args, nargsf, kwnames) : eager_because(Reason::lost, args, nargsf, kwnames);
   }
   recording_ = true;
+  nested_ = 0;
   ++counters_.recordings;
   const int codes = codes_;
   const double start = thread_time();
   PyObject* result = interpret(args, nargsf, kwnames);
   const double took = thread_time() - start;
+  if (recorder->abandoned()) return result;
   recording_ = false;
   const bool whole = or_lose([&] {
     install(*recorder, nullptr, codes);
@@ -316,10 +343,12 @@ PyObject* Tree::record_exit(Exit* exit, FrameState* state, const std::shared_ptr
     return state->resume();
   }
   recording_ = true;
+  nested_ = 0;
   ++counters_.recordings;
   auto entered = [](void* context, int index, void* frame) { static_cast<recorder::Recorder*>(context)->entered(index, frame); };
   const int codes = codes_;
   PyObject* result = state->resume(entered, &*recorder);
+  if (recorder->abandoned()) return result;
   recording_ = false;
   if (ran == programs_ && !or_lose([&] { install(*recorder, exit, codes); })) drop_halves();
   return check_full_graph(result);
@@ -330,9 +359,11 @@ std::unique_ptr<Program> Tree::lower(std::unique_ptr<LiveTrace> trace, Exit* exi
   use_kernel_cache = options_.store;
   auto program = Program::lower(std::move(trace), exit, programs_.get());
   use_kernel_cache = true;
-  if (!program || useful(program->trace().data) || program->trace().data.reason == Reason::exception) return program;
+  const Trace* t = program ? &program->trace().data : nullptr;
+  const bool recurses = t && t->reason == Reason::too_deep;  // nor where it ends before a recursion
+  if (!t || t->reason == Reason::exception || (useful(*t) && !recurses)) return program;
   for (Exit& e : program->exits())
-    if (program->trace().data.ops[e.op].kind == OpKind::leave) punish_exit(&e, kGivenUp, program->trace().data.reason);
+    if (t->ops[e.op].kind == OpKind::leave) punish_exit(&e, kGivenUp, t->reason);
   return program;
 }
 

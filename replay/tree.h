@@ -67,12 +67,14 @@ class Tree {
   PyObject* replay(PyObject* const* params, Outcome* outcome);
   PyObject* leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
   PyObject* record_exit(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
-  recorder::Options recorder_options() const;
+  recorder::Options recorder_options();
   int find_loop(const recorder::AnchorKey& key, const recorder::SlotTypes& types) const;
   // Takes over what was recorded; the first trace hangs on `exit`. `codes`: codes_ as the recording began.
   void install(recorder::Recorder& recorder, Exit* exit, int codes);
   void drop_halves();
   PyObject* check_full_graph(PyObject* result);
+  bool abandon_recursion();
+  PyObject* call_on_new_stack(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   void look_up();  // in the store
   void load();
   std::unique_ptr<Program> lower(std::unique_ptr<LiveTrace> trace, Exit* exit);
@@ -99,6 +101,8 @@ class Tree {
   Policy policy_;
   bool looked_up_ = false;
   bool recording_ = false;
+  int nested_ = 0;               // calls of the function itself while it was being recorded
+  int abandoned_ = 0;            // recordings
   bool hopeless_ = false;        // the entry is given up: call the function
   bool will_grow_ = false;       // the replay under way left by an exit that may yet get a side trace
   Reason break_ = Reason::none;  // full_graph: why and where the last recording ended

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "store/sha256.h"
 
@@ -115,14 +116,79 @@ template <class Io, class T>
 requires std::is_same_v<std::remove_const_t<T>, int32_t>
 void fields(Io& io, T& n) { io.item(n); }
 
+// Numbers that are often what was to be expected: those that are not follow a mask. The expected ones are known to both sides.
+template <class Io, class N>
+class Fields {
+ public:
+  explicit Fields(Io& io) : io_(io) {}
+  void add(N& n, int32_t expected) {
+    numbers_[count_] = &n;
+    expected_[count_++] = expected;
+  }
+  void done() {
+    uint32_t mask = 0;
+    if constexpr (!Io::kReading) {
+      for (int i = 0; i < count_; i++) mask |= static_cast<uint32_t>(*numbers_[i] != expected_[i]) << i;
+    }
+    io_.item(mask);
+    for (int i = 0; i < count_; i++) {
+      if ((mask >> i) & 1) {
+        near(io_, *numbers_[i], expected_[i]);
+      } else if constexpr (Io::kReading) {
+        *numbers_[i] = expected_[i];
+      }
+    }
+  }
+
+ private:
+  static constexpr int kMost = 12;
+  Io& io_;
+  N* numbers_[kMost] = {};
+  int32_t expected_[kMost] = {};
+  int count_ = 0;
+};
+
+// A number as the difference to one that is probably close.
+template <class Io, class N>
+void near(Io& io, N& n, int32_t expected) {
+  const auto from = static_cast<uint32_t>(expected);
+  int32_t difference = 0;
+  if constexpr (!Io::kReading) difference = static_cast<int32_t>(static_cast<uint32_t>(n) - from);
+  io.item(difference);
+  if constexpr (Io::kReading) n = static_cast<int32_t>(from + static_cast<uint32_t>(difference));
+}
+
+template <class Io, class T>
+void differences(Io& io, T& numbers) {
+  const size_t n = io.count(numbers.size(), 1);
+  if constexpr (Io::kReading) numbers.resize(n);
+  int32_t last = 0;
+  for (auto& number : numbers) near(io, number, std::exchange(last, 0)), last = number;
+}
+
 // Structured bindings name every field: a struct that grows does not compile until its new field is written here (and
-// kTraceVersion raised).
+// kTraceVersion raised). An op is near the one before it.
 template <class Io, class T>
 requires std::is_same_v<std::remove_const_t<T>, Op>
-void fields(Io& io, T& op) {
+void fields(Io& io, T& op, const Op& before) {
+  using Number = std::conditional_t<Io::kReading, int32_t, const int32_t>;
   auto& [kind, fn, effects, imm, object, object2, name, first_input, n_inputs, snapshot, exit_snapshot, facts, line, depth, at] = op;
-  io.item(kind), io.item(fn), io.item(effects), io.item(imm), io.item(object), io.item(object2), io.item(name), io.item(first_input);
-  io.item(n_inputs), io.item(snapshot), io.item(exit_snapshot), io.item(facts), io.item(line), io.item(depth), io.item(at);
+  io.item(kind);
+  Fields<Io, Number> rest(io);
+  rest.add(n_inputs, 1), rest.add(snapshot, -1), rest.add(line, before.line), rest.add(imm, 0), rest.add(object, -1), rest.add(name, -1);
+  rest.add(depth, before.depth), rest.add(facts, -1), rest.add(exit_snapshot, -1), rest.add(object2, -1);
+  rest.add(first_input, static_cast<int32_t>(static_cast<uint32_t>(before.first_input) + static_cast<uint32_t>(before.n_inputs)));
+  rest.add(at, -1);
+  rest.done();
+  io.item(fn), io.item(effects);
+}
+
+template <class Io, class T>
+void all_ops(Io& io, T& ops) {
+  const size_t n = io.count(ops.size(), 4);
+  if constexpr (Io::kReading) ops.resize(n);
+  Op before;
+  for (auto& op : ops) fields(io, op, before), before = op;
 }
 
 template <class Io, class T>
@@ -142,21 +208,34 @@ void fields(Io& io, T& snapshot) {
   all(io, frames, 7);
 }
 
+// A frame is near its base, or else the frame before it.
 template <class Io, class T>
 requires std::is_same_v<std::remove_const_t<T>, FrameDelta>
-void fields(Io& io, T& frame) {
+void fields(Io& io, T& frame, const std::vector<FrameDelta>& frames, int32_t i) {
+  using Number = std::conditional_t<Io::kReading, int32_t, const int32_t>;
   auto& [outer, base, function, code, offset, after, action, n_locals, kept, first, changed, pushed] = frame;
-  io.item(outer), io.item(base), io.item(function), io.item(code), io.item(offset), io.item(after), io.item(action);
-  io.item(n_locals), io.item(kept), io.item(first), io.item(changed), io.item(pushed);
+  const FrameDelta start;
+  const FrameDelta& last = i > 0 ? frames[i - 1] : start;
+  near(io, base, i - 1);
+  const FrameDelta& like = base >= 0 && base < i ? frames[base] : last;
+  near(io, offset, like.offset);
+  Fields<Io, Number> rest(io);
+  rest.add(changed, 0), rest.add(pushed, 0), rest.add(kept, 0), rest.add(outer, like.outer), rest.add(after, 0), rest.add(action, 0);
+  rest.add(function, like.function), rest.add(code, like.code), rest.add(n_locals, like.n_locals);
+  rest.add(first, static_cast<int32_t>(static_cast<uint32_t>(last.first) + 2 * static_cast<uint32_t>(last.changed) +
+                                       static_cast<uint32_t>(last.pushed)));
+  rest.done();
 }
 
 template <class Io, class T>
 requires std::is_same_v<std::remove_const_t<T>, Snapshots>
 void fields(Io& io, T& snapshots) {
   auto& [frames, slots, tops] = snapshots;
-  all(io, frames, 12);
+  const size_t n = io.count(frames.size(), 3);
+  if constexpr (Io::kReading) frames.resize(n);
+  for (size_t i = 0; i < n; i++) fields(io, frames[i], frames, static_cast<int32_t>(i));
   all(io, slots, 1);
-  all(io, tops, 1);
+  differences(io, tops);
 }
 
 template <class Io, class T>
@@ -186,9 +265,9 @@ void layout(Io& io, T& trace) {
          where] = trace;
   io.item(number), io.item(anchor), io.item(parent), io.item(parent_op), io.item(parent_exit);
   fields(io, entry);
-  all(io, ops, 15);
+  all_ops(io, ops);
   io.item(n_params);
-  all(io, inputs, 1);
+  differences(io, inputs);
   fields(io, snapshots);
   all(io, objects, 2);
   all(io, names, 1);

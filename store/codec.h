@@ -10,7 +10,7 @@
 
 namespace dalsegno::store {
 
-inline constexpr int kTraceVersion = 3;  // of the layout; to be raised with every change of the structs in trace.h
+inline constexpr int kTraceVersion = 4;  // of the layout; to be raised with every change of the structs in trace.h
 
 // Names this build's layout and tables (op kinds, array functions, reasons, dtypes), whose numbers the bytes hold. Part of every function
 // key, so that builds with other tables keep traces of their own.

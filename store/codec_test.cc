@@ -69,8 +69,8 @@ TEST(Codec, WorkedExample) {
   ASSERT_EQ(verify(t), "");
   const std::string header = "DSTR" + format_id() + "\n";
   std::string expected("\x00\x00\x01\x01\x00\x00\x02", 7);
-  expected += std::string("\x01\x00\x00\x00\x02\x01\x01\x00\x00\x01\x01\x01\x02\x00\x01", 15);
-  expected += static_cast<char>(OpKind::return_) + std::string("\x00\x00\x00\x01\x01\x01\x00\x02\x01\x01\x01\x02\x00\x01", 14);
+  expected += std::string("\x01\x15\x01\x02\x04\x00\x00", 7);
+  expected += static_cast<char>(OpKind::return_) + std::string("\x00\x00\x00", 3);
   expected += std::string("\x00\x01\x00\x00\x00\x00\x02", 7);
   expected +=
       "\x04self\x0b"

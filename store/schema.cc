@@ -22,16 +22,8 @@ const Table traces{"traces", "CREATE TABLE traces(function TEXT NOT NULL, number
     "parent_op INTEGER, parent_exit INTEGER, params INTEGER NOT NULL, ops INTEGER NOT NULL, guards INTEGER NOT NULL, reason TEXT NOT NULL, "
     "ended_at TEXT NOT NULL, bytes INTEGER NOT NULL, created INTEGER NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, number)) "
     "WITHOUT ROWID", 2, 13, false};
-const Table ops{"ops", "CREATE TABLE ops(function TEXT NOT NULL, trace INTEGER NOT NULL, op INTEGER NOT NULL, kind TEXT NOT NULL, "
-    "array_fn TEXT, inputs TEXT NOT NULL, imm INTEGER NOT NULL, name TEXT, object INTEGER, object2 INTEGER, facts TEXT, snapshot INTEGER, "
-    "exit_snapshot INTEGER, line INTEGER NOT NULL, depth INTEGER NOT NULL, text TEXT NOT NULL, sum BLOB NOT NULL, "
-    "PRIMARY KEY(function, trace, op)) WITHOUT ROWID", 3, 16, false};
-const Table snapshots{"snapshots", "CREATE TABLE snapshots(function TEXT NOT NULL, trace INTEGER NOT NULL, snapshot INTEGER NOT NULL, "
-    "frame INTEGER NOT NULL, function_value INTEGER NOT NULL, code INTEGER NOT NULL, code_offset INTEGER NOT NULL, after INTEGER NOT NULL, "
-    "action INTEGER NOT NULL, locals TEXT NOT NULL, stack TEXT NOT NULL, sum BLOB NOT NULL, "
-    "PRIMARY KEY(function, trace, snapshot, frame)) WITHOUT ROWID", 4, 11, false};
-const Table objects{"objects", "CREATE TABLE objects(function TEXT NOT NULL, trace INTEGER NOT NULL, object INTEGER NOT NULL, "
-    "source TEXT NOT NULL, fingerprint TEXT NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, trace, object)) WITHOUT ROWID", 3, 5, false};
+const Table listings{"listings", "CREATE TABLE listings(function TEXT NOT NULL, number INTEGER NOT NULL, kinds TEXT NOT NULL, "
+    "ops TEXT NOT NULL, objects TEXT NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, number)) WITHOUT ROWID", 2, 5, false};
 const Table segments{"segments", "CREATE TABLE segments(function TEXT NOT NULL, trace INTEGER NOT NULL, segment INTEGER NOT NULL, "
     "text TEXT NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, trace, segment)) WITHOUT ROWID", 3, 4, false};
 
@@ -39,14 +31,31 @@ const Table segments{"segments", "CREATE TABLE segments(function TEXT NOT NULL, 
 
 namespace {
 
-constexpr const char* kViews[] = {
-    "CREATE VIEW guards AS SELECT function, trace, op, kind, text, line, snapshot FROM ops WHERE kind LIKE 'guard\\_%' ESCAPE '\\'",
+// What people read of a trace is one row of JSON (people.cc): a row an op would be ten times the trace itself.
+struct View {
+  const char* name;
+  const char* create;
+};
+constexpr View kViews[] = {
+    {"ops",
+    "CREATE VIEW ops AS SELECT function, trace, op, rtrim(name, '=') AS kind, array_fn, facts, snapshot, exit_snapshot, line, depth, "
+    "iif(name LIKE '%=', 'v' || op || ' = ', '') || rtrim(name, '=') || rest AS text FROM (SELECT l.function AS function, "
+    "l.number AS trace, o.key AS op, json_extract(l.kinds, '$[' || json_extract(o.value, '$[0]') || ']') AS name, "
+    "json_extract(o.value, '$[1]') AS line, json_extract(o.value, '$[2]') AS rest, json_extract(o.value, '$[3]') AS snapshot, "
+    "ifnull(json_extract(o.value, '$[4]'), 0) AS depth, json_extract(o.value, '$[5]') AS exit_snapshot, "
+    "json_extract(o.value, '$[6]') AS array_fn, json_extract(o.value, '$[7]') AS facts FROM listings l, json_each(l.ops) o)"},
+    {"objects",
+    "CREATE VIEW objects AS SELECT l.function AS function, l.number AS trace, o.key AS object, o.value AS source "
+    "FROM listings l, json_each(l.objects) o"},
+    {"guards",
+    "CREATE VIEW guards AS SELECT function, trace, op, kind, text, line, snapshot FROM ops WHERE kind LIKE 'guard\\_%' ESCAPE '\\'"},
+    {"exits",
     "CREATE VIEW exits AS SELECT o.function, o.trace, o.op, 0 AS which, o.snapshot, t.number AS side_trace, o.line, o.text FROM ops o "
     "LEFT JOIN traces t ON t.function = o.function AND t.parent = o.trace AND t.parent_op = o.op AND t.parent_exit = 0 "
     "WHERE o.snapshot IS NOT NULL UNION ALL "
     "SELECT o.function, o.trace, o.op, 1 AS which, o.exit_snapshot, t.number AS side_trace, o.line, o.text FROM ops o "
     "LEFT JOIN traces t ON t.function = o.function AND t.parent = o.trace AND t.parent_op = o.op AND t.parent_exit = 1 "
-    "WHERE o.exit_snapshot IS NOT NULL",
+    "WHERE o.exit_snapshot IS NOT NULL"},
 };
 // clang-format on
 
@@ -60,8 +69,7 @@ std::string insert_sql(const Table& table) {
 std::map<std::string, std::string> expected_schema() {
   std::map<std::string, std::string> schema;
   for (const Table* table : all_tables()) schema[table->name] = table->create;
-  schema["guards"] = kViews[0];
-  schema["exits"] = kViews[1];
+  for (const View& view : kViews) schema[view.name] = view.create;
   return schema;
 }
 
@@ -88,7 +96,7 @@ void hash_number(Sha256& hash, char type, uint64_t number) {
 
 const std::vector<const Table*>& all_tables() {
   using namespace tables;
-  static const std::vector<const Table*> all = {&trace_data, &kernels, &functions, &traces, &ops, &snapshots, &objects, &segments};
+  static const std::vector<const Table*> all = {&trace_data, &kernels, &functions, &traces, &listings, &segments};
   return all;
 }
 
@@ -152,7 +160,7 @@ void create_schema(Database& database) {
   for (const auto& [name, sql] : expected_schema()) {
     if (sql.starts_with("CREATE TABLE")) database.run(sql);
   }
-  for (const char* view : kViews) database.run(view);
+  for (const View& view : kViews) database.run(view.create);
   database.run("PRAGMA application_id=" + std::to_string(kApplicationId));
   database.run("PRAGMA user_version=" + std::to_string(kSchemaVersion));
   transaction.commit();

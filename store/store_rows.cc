@@ -149,7 +149,7 @@ bool Store::save_trace(const std::string& key, const Trace& trace, const std::st
     const Digest sum = trace_sum(key, trace.number, link, data);
     const auto there = read_trace_row(s.database, key, trace.number);
     if (there && there->sound) return there->sum == sum;
-    s.make_room(data.size() + 300 * trace.ops.size());
+    s.make_room(data.size() + 50 * trace.ops.size());
     s.drop_trace(key, int64_t{trace.number});
     Inserter(s.database, tables::trace_data).add({key, int64_t{trace.number}, Blob{link}, Blob{data}});
     upsert_function(s.database, key, name);

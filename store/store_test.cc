@@ -173,7 +173,10 @@ TEST_F(StoreTest, RowsForPeople) {
   EXPECT_EQ(one("SELECT text FROM ops WHERE trace = 0 AND op = 4"), Value(std::string("v4 = binary:multiply v0 v1 * float64[2]")));
   EXPECT_EQ(one("SELECT COUNT(*) FROM guards WHERE trace = 0"), Value(int64_t{2}));
   EXPECT_EQ(one("SELECT side_trace FROM exits WHERE trace = 0 AND op = 3"), Value(int64_t{1}));
-  EXPECT_EQ(one("SELECT stack FROM snapshots WHERE trace = 0 AND snapshot = 1"), Value(std::string("6")));
+  EXPECT_EQ(one("SELECT text FROM ops WHERE trace = 0 AND op = 10"), Value(std::string("guard_true v9")));
+  EXPECT_EQ(one("SELECT array_fn || facts || line || depth || snapshot FROM ops WHERE trace = 0 AND op = 4"),
+            Value(std::string("multiplyfloat64[2]200")));
+  EXPECT_EQ(one("SELECT COUNT(*) FROM ops WHERE trace = 0 AND snapshot IS NULL"), Value(int64_t{6}));
   EXPECT_EQ(one("SELECT source FROM objects WHERE trace = 0 AND object = 2"), Value(std::string("module:numpy")));
   EXPECT_EQ(one("SELECT text FROM segments"), Value(std::string("v4 v6")));
 }

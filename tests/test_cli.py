@@ -157,7 +157,7 @@ def test_store_commands(capsys, fresh_store):
     assert listing[-1].startswith("1 functions, ")
 
     tables = out(capsys, "store", "show")
-    for name in ("functions", "traces", "ops", "snapshots", "kernels", "guards", "exits"):
+    for name in ("functions", "traces", "ops", "objects", "kernels", "guards", "exits"):
         assert any(line.startswith(f"{name} (") for line in tables.splitlines())
     name = listing[1].split()[0]
     shown = out(capsys, "store", "show", name)

@@ -16,7 +16,7 @@ import pytest
 
 from dalsegno import _core
 
-TABLES = {"trace_data", "kernels", "functions", "traces", "ops", "snapshots", "objects", "segments", "guards", "exits"}
+TABLES = {"trace_data", "kernels", "functions", "traces", "listings", "segments", "ops", "objects", "guards", "exits"}
 
 
 @pytest.fixture
@@ -71,14 +71,14 @@ def test_values_of_every_kind(store: Path) -> None:
         ("PRAGMA writable_schema = 1; DELETE FROM sqlite_schema", "one statement"),
         ("ATTACH 'other.db' AS other", "read|attached"),
         ("SELECT load_extension('x')", "load_extension|not authorized"),
-        ("DROP TABLE ops", "read"),
+        ("DROP TABLE listings", "read"),
         ("VACUUM", "read"),
     ],
 )
 def test_queries_only_read(store: Path, sql: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         _core.store_query(sql)
-    assert raw(store, "PRAGMA user_version") == [(2,)]
+    assert raw(store, "PRAGMA user_version") == [(3,)]
     assert not Path("other.db").exists()
 
 

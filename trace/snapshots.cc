@@ -39,7 +39,7 @@ int32_t Snapshots::add_frame(const FrameDelta& head) {
 
 namespace {
 
-constexpr int32_t kMaxSlots = 1 << 20;  // what a frame may take to build
+constexpr int32_t kMaxSlots = 1 << 15;  // what a frame may take to build
 
 struct Shape {
   int64_t depth = 0;   // of the stack

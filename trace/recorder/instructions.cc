@@ -84,6 +84,73 @@ const char* ins_name(Ins ins) {
   return names[static_cast<int>(ins)];
 }
 
+namespace {
+
+// Where code objects keep what belongs to us; -1: not yet asked for, or there is no room.
+Py_ssize_t extra_index() {
+  auto release = [](void* info) { delete static_cast<CodeInfo*>(info); };
+#if PY_VERSION_HEX >= 0x030c0000
+  static const Py_ssize_t index = PyUnstable_Eval_RequestCodeExtraIndex(release);
+#else
+  static const Py_ssize_t index = _PyEval_RequestCodeExtraIndex(release);
+#endif
+  return index;
+}
+
+void* get_extra(PyCodeObject* code) {
+  void* info = nullptr;
+#if PY_VERSION_HEX >= 0x030c0000
+  const int status = PyUnstable_Code_GetExtra(reinterpret_cast<PyObject*>(code), extra_index(), &info);
+#else
+  const int status = _PyCode_GetExtra(reinterpret_cast<PyObject*>(code), extra_index(), &info);
+#endif
+  if (status < 0) PyErr_Clear();
+  return info;
+}
+
+bool set_extra(PyCodeObject* code, void* info) {
+#if PY_VERSION_HEX >= 0x030c0000
+  const int status = PyUnstable_Code_SetExtra(reinterpret_cast<PyObject*>(code), extra_index(), info);
+#else
+  const int status = _PyCode_SetExtra(reinterpret_cast<PyObject*>(code), extra_index(), info);
+#endif
+  if (status < 0) PyErr_Clear();
+  return status == 0;
+}
+
+}  // namespace
+
+std::shared_ptr<const CodeInfo> CodeInfo::of(PyCodeObject* code) {
+  auto* info = extra_index() < 0 ? nullptr : static_cast<CodeInfo*>(get_extra(code));
+  bool kept = info != nullptr;
+  if (!kept) {
+    info = new CodeInfo(code);
+    kept = extra_index() >= 0 && set_extra(code, info);
+  }
+  Py_INCREF(code);
+  return {info, [kept](const CodeInfo* it) {
+            PyCodeObject* owner = it->code;
+            if (!kept) delete it;
+            Py_DECREF(owner);
+          }};
+}
+
+// The line table is read once from front to back: PyCode_Addr2Line would read it from the front for every instruction.
+void CodeInfo::read_lines() {
+  PyObject* ranges = PyObject_CallMethod(reinterpret_cast<PyObject*>(code), "co_lines", nullptr);
+  PyObject* range = nullptr;
+  while (ranges && (range = PyIter_Next(ranges))) {
+    PyObject* line = PyTuple_GET_ITEM(range, 2);
+    const long from = PyLong_AsLong(PyTuple_GET_ITEM(range, 0)) / 2, to = PyLong_AsLong(PyTuple_GET_ITEM(range, 1)) / 2;
+    const int number = line == Py_None ? -1 : static_cast<int>(PyLong_AsLong(line));
+    for (long i = from; i < to && i < static_cast<long>(by_offset_.size()); ++i)
+      if (Instr& instr = instrs_[by_offset_[i]]; instr.at == i) instr.line = number;
+    Py_DECREF(range);
+  }
+  Py_XDECREF(ranges);
+  PyErr_Clear();
+}
+
 CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
   PyObject* bytes = PyCode_GetCode(c);  // original instructions: not specialised, not instrumented
   if (!bytes) {
@@ -118,14 +185,13 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
     }
     instr.arg = static_cast<int>(arg);
     if (int way = g_opcodes.direction[instr.raw]) instr.target = instr.next + way * instr.arg;
-    instr.line = PyCode_Addr2Line(c, instr.at * 2);
     if (before_resume && instr.op == Ins::RESUME) before_resume = false, first_ = instr.start;
     if (before_resume) prefix_.push_back(instr);
     i = instr.next;
     instrs_.push_back(instr);
   }
   Py_DECREF(bytes);
-  Py_INCREF(c);
+  read_lines();
 }
 
 const Instr* CodeInfo::at(int offset) const {

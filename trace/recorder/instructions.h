@@ -31,11 +31,13 @@ struct Instr {
   int line = 0;
 };
 
-// Owns a reference to the code object.
+// Decoded once and kept with the code object, as long as that lives.
 class CodeInfo {
  public:
-  explicit CodeInfo(PyCodeObject* code);
-  ~CodeInfo() { Py_DECREF(code); }
+  // Keeps the code object alive.
+  static std::shared_ptr<const CodeInfo> of(PyCodeObject* code);
+
+  explicit CodeInfo(PyCodeObject* code);  // borrowed
   CodeInfo(const CodeInfo&) = delete;
 
   // The logical instruction that unit `offset` belongs to, or null.
@@ -49,6 +51,7 @@ class CodeInfo {
   PyCodeObject* code;
 
  private:
+  void read_lines();
   std::vector<Instr> instrs_;
   std::vector<int> by_offset_;
   std::vector<Instr> prefix_;

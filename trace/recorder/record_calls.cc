@@ -136,6 +136,13 @@ bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const Argume
   return true;
 }
 
+// A function that calls itself is recorded through a few levels: a trace of all of them would be of this one number of levels.
+bool Recorder::recurses(PyObject* code) const {
+  constexpr int kMostLevels = 3;
+  auto same = [&](const Frame& f) { return reinterpret_cast<PyObject*>(f.code->code) == code; };
+  return std::count_if(frames_.begin(), frames_.end(), same) >= kMostLevels;
+}
+
 // The callees whose frames are recorded through: functions, and what does no more than call one.
 bool Recorder::goes_through(PyObject* live) const {
   if (!live || static_cast<int>(frames_.size()) >= options_.max_depth) return false;
@@ -144,7 +151,7 @@ bool Recorder::goes_through(PyObject* live) const {
   if (PyFunction_Check(live)) {
     auto* function = reinterpret_cast<PyFunctionObject*>(live);
     const int flags = reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags;
-    return !(flags & kNotSimple) && !foreign(function) && function->vectorcall == function_->vectorcall;
+    return !(flags & kNotSimple) && !foreign(function) && function->vectorcall == function_->vectorcall && !recurses(function->func_code);
   }
   PyObject* found = class_call(Py_TYPE(live));
   return found && goes_through(found);
@@ -154,7 +161,7 @@ bool Recorder::call_python(ValueId func, PyFunctionObject* live, const Arguments
   auto* code = reinterpret_cast<PyCodeObject*>(live->func_code);
   auto* object = reinterpret_cast<PyObject*>(live);
   auto& info = codes_[code];
-  if (!info) info = std::make_shared<CodeInfo>(code);
+  if (!info) info = CodeInfo::of(code);
   std::string path = info_[func].object ? info_[func].path : "";
   if (path.empty()) path = path_by_name(object);
   int code_object = object_index(live->func_code, path.empty() ? "" : path + ".code");

@@ -43,7 +43,7 @@ void Recorder::begin_entry() {
   start_trace(AnchorKind::entry);
   auto* code = reinterpret_cast<PyCodeObject*>(function_->func_code);
   Frame frame;
-  frame.code = codes_[code] = std::make_shared<CodeInfo>(code);
+  frame.code = codes_[code] = CodeInfo::of(code);
   frame.live = function_;
   set_paths(frame, function_, "self.code");
   frame.locals.assign(code->co_nlocalsplus, kNull);
@@ -98,7 +98,7 @@ void Recorder::begin_exit(const LiveTrace& parent, int op, int which, PyFunction
     frame.live = functions[i];
     auto* code = reinterpret_cast<PyCodeObject*>(parent.objects[from.code]);  // the function may have got another one since
     auto& info = codes_[code];
-    if (!info) info = std::make_shared<CodeInfo>(code);
+    if (!info) info = CodeInfo::of(code);
     frame.code = info;
     set_paths(frame, functions[i], parent.data.objects[from.code].source);
     frame.function = param(from.function);
@@ -146,6 +146,18 @@ bool Recorder::is_outer(void* id) const {
   return std::any_of(frames_.begin(), frames_.end() - 1, [&](const Frame& f) { return f.id == id; });
 }
 
+// A recursion below what is recorded through runs under our eyes, many times slower than it would. It is given up soon.
+void Recorder::count_recursion(const hook::FrameView& view) {
+  constexpr int kMost = 2000;
+  if (view.code != frame().code->code && view.code != frames_.front().code->code) return;
+  if (++recursion_ <= kMost) return;
+  abandoned_ = options_.recursion();
+  if (!abandoned_) return end_with_leave(Reason::too_deep);
+  stop();
+  trace_.reset();
+  done_.clear();
+}
+
 // Decides what an event says about the instruction before it: done, still going on, a frame entered or left, or raised.
 void Recorder::step(const hook::FrameView& view) {
   Frame& f = frame();
@@ -164,7 +176,8 @@ void Recorder::step(const hook::FrameView& view) {
       enter_frame(view);
       return;
     }
-    if (is_outer(view.id)) end_with_leave(Reason::exception);
+    if (is_outer(view.id)) return end_with_leave(Reason::exception);
+    count_recursion(view);
     return;  // code run by an opaque step, a finaliser, a signal handler
   }
   if (view.id != f.id) return;
@@ -349,6 +362,7 @@ void Recorder::stop() {
 void Recorder::finish() {
   bool open = recording_;
   stop();
+  if (abandoned_) return;
   if (lost_) done_.clear();
   if (!open || lost_ || !pending_) {  // closed already, or nothing was announced
     trace_.reset();

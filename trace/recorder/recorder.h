@@ -37,6 +37,9 @@ struct Options {
   int max_ops = 20000;
   int max_depth = 20;
   int first_number = 0;  // number of the first trace recorded; following ones count on
+  // Asked when a call that is not recorded through runs a function that is being recorded again and again: recursion, of which every
+  // instruction is announced here. True: the recording is abandoned; else it ends before the call.
+  std::function<bool()> recursion = [] { return false; };
   // Number of a loop trace already anchored at a place that takes slots of these types, or -1: there is none, and may be one more.
   std::function<int(const AnchorKey&, const SlotTypes&)> find_loop = [](const AnchorKey&, const SlotTypes&) { return -1; };
 };
@@ -61,7 +64,7 @@ struct ValueInfo {
 // A frame recorded through.
 struct Frame {
   void* id = nullptr;
-  std::shared_ptr<CodeInfo> code;
+  std::shared_ptr<const CodeInfo> code;
   PyFunctionObject* live = nullptr;  // borrowed; valid while the frame runs
   ValueId function = kNull;
   std::string code_path, globals_path, builtins_path;  // sources, "" where there is none
@@ -94,6 +97,7 @@ class Recorder final : public hook::Watcher {
 
   std::vector<std::unique_ptr<LiveTrace>> take() { return std::move(done_); }
   const std::vector<Note>& notes() const { return notes_; }
+  bool abandoned() const { return abandoned_; }
   // The place a snapshot of a trace stands at.
   static AnchorKey anchor_of(const LiveTrace& trace, const Snapshot& at);
   // Does a loop trace take slots of these types? Its guards on the types of its parameters say so.
@@ -129,6 +133,7 @@ class Recorder final : public hook::Watcher {
   int find_loop(const AnchorKey& key) const;
   void start_loop(int header);
   bool is_outer(void* id) const;
+  void count_recursion(const hook::FrameView& view);
   void enter_frame(const hook::FrameView& view);
   void leave_frame();
   void run_prefix();
@@ -231,6 +236,7 @@ class Recorder final : public hook::Watcher {
   bool goes_through(PyObject* live) const;
   bool wants_parts(ValueId callee, PyObject* live) const;  // of the arguments of a star call
   bool spread(ValueId positional, PyObject* live, ValueId named, PyObject* live_named, Arguments* out);
+  bool recurses(PyObject* code) const;
   void call_opaque(ValueId callee, PyObject* live, Arguments arguments);
   // A callee that is called again at replay, and what is known of its arguments.
   struct OpaqueCall {
@@ -288,12 +294,14 @@ class Recorder final : public hook::Watcher {
   std::unordered_map<PyObject*, ValueId> constants_;
   std::unordered_map<PyObject*, int> object_index_;
   std::unordered_map<PyObject*, int> name_index_;  // by interned string
-  std::unordered_map<PyCodeObject*, std::shared_ptr<CodeInfo>> codes_;
+  std::unordered_map<PyCodeObject*, std::shared_ptr<const CodeInfo>> codes_;
   int epoch_ = 0;                       // of what unknown code may change about values
   bool maybe_kept_ = false;             // code that ran may have kept a frame object of ours
   bool written_ = false;                // code that ran has assigned to a variable of a frame of ours
   std::vector<PyObject*> live_locals_;  // of all frames, as the instruction began; only if kLocalsWriteThrough
   bool recording_ = false;
+  int recursion_ = 0;  // instructions announced of frames that are not recorded, of code that is
+  bool abandoned_ = false;
   bool lost_ = false;   // events may have been missed: nothing is kept
   bool abort_ = false;  // a handler met something it cannot record
   Reason abort_reason_ = Reason::none;
