@@ -136,7 +136,9 @@ std::shared_ptr<const CodeInfo> CodeInfo::of(PyCodeObject* code) {
 }
 
 // The line table is read once from front to back: PyCode_Addr2Line would read it from the front for every instruction.
+// Nothing may be collected meanwhile: no finaliser is to run inside an event.
 void CodeInfo::read_lines() {
+  const bool collects = PyGC_Disable();
   PyObject* ranges = PyObject_CallMethod(reinterpret_cast<PyObject*>(code), "co_lines", nullptr);
   PyObject* range = nullptr;
   while (ranges && (range = PyIter_Next(ranges))) {
@@ -149,6 +151,7 @@ void CodeInfo::read_lines() {
   }
   Py_XDECREF(ranges);
   PyErr_Clear();
+  if (collects) PyGC_Enable();
 }
 
 CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
