@@ -1,4 +1,4 @@
-"""Code run by a step switches tools on, writes to variables, clears the tree, assigns __code__; eager's outcome follows."""
+"""Code run by a step switches tools on, writes to variables, clears the tree, assigns code: the outcome is eager's."""
 
 from __future__ import annotations
 

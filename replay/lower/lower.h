@@ -24,11 +24,11 @@ class Lowering {
   static_assert(static_cast<int>(Rep::kCount) == 9);
   // What is known of a value: its form in the typed trace, and what has been found out while emitting.
   struct Value : typed::ValueForm {
-    bool pending = false;                                                      // an array op that waits
-    PyObject* type = nullptr;                                                  // exact type proven so far (while emitting)
-    int32_t facts = -1;                                                        // array facts proven so far (while emitting)
+    bool pending = false;          // an array op that waits
+    PyObject* type = nullptr;      // exact type proven so far (while emitting)
+    int32_t facts = -1;            // array facts proven so far (while emitting)
     RegOfRep converted = kNoRegs;  // registers of the value in other representations
-    ValueId bound = kNull;                                                     // side trace's parameter: the parent's value
+    ValueId bound = kNull;         // side trace's parameter: the parent's value
   };
 
   // -- lower.cc
