@@ -7,7 +7,7 @@ extern "C" {
 
 /* The tools (bit set) that have the event on for all code. */
 unsigned char dalsegno_global_tools(PyThreadState* thread, int event);
-/* Whether one of these tools (bit set) has any event on for all code. */
+/* Whether one of these tools (bit set) has a callback for any event that is on for all code. */
 int dalsegno_any_global_event(PyThreadState* thread, unsigned char tools);
 /* The tools (bit set) that have the event on for this code object. */
 unsigned char dalsegno_local_tools(PyCodeObject* code, int event);

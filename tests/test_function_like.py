@@ -209,7 +209,7 @@ def test_wraps_over_a_jitted_wrapper():
     assert f.__wrapped__ is make and inspect.unwrap(f) is make and f.__name__ == "make" and f.__doc__ == make.__doc__
     assert inspect.signature(f) == inspect.signature(make)
     assert list(inspect.signature(f, follow_wrapped=False).parameters) == ["args", "kwargs"]
-    assert f.stats["replays"] == 2 and "wrapper" in str(f.explain()).split("make", 1)[1]
+    assert f.stats["replays"] == 2 and "return g(*args, **kwargs)" in str(f.explain())
     again = ds.jit(f)  # the wrapper, not what it wraps
     assert [again(1) for _ in range(3)] == [make(1)] * 3 and again.stats["calls"] == 3
     del f.__wrapped__
