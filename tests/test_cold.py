@@ -86,7 +86,11 @@ r = [f(5) for _ in range(6)]
 }
 
 
-@pytest.mark.parametrize("kind", _SEEN)
+# What a recording that an exception ended counts against its place is not kept in the store yet, so each process tries again.
+_TRIED_AGAIN = pytest.param("exceptions caught", marks=pytest.mark.xfail(strict=True, reason="penalties are not kept"))
+
+
+@pytest.mark.parametrize("kind", [kind if kind != "exceptions caught" else _TRIED_AGAIN for kind in _SEEN])
 def test_a_second_process_records_and_compiles_nothing(tmp_path, kind):
     script = tmp_path / "script.py"
     script.write_text(

@@ -45,7 +45,7 @@ def test_bit_identical_on_every_call(sources, index):
 
 @pytest.mark.slow
 def test_demo_in_two_processes(run_python, tmp_path, fresh_store):
-    done = run_python("-m", "dalsegno", "demo", "--quick", "--output", "pictures", timeout=280)
+    done = run_python("-m", "dalsegno", "demo", "--quick", "--output", "pictures", timeout=280, DALSEGNO_STEP_ASIDE="0")
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
     first, second = done.stdout.split("Second process:")
     names = [name for name, _, _ in data.programs(data.load())]
