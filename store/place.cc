@@ -132,7 +132,7 @@ std::string make_directories(const std::string& directory) {
 // What the first bytes of a file say it is.
 enum class Content : uint8_t { kStore, kRemains, kForeign };
 
-constexpr std::string_view kMagic{"SQLite format 3", 16};
+constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 constexpr size_t kHeader = 100;        // SQLite's
 constexpr size_t kSearch = 256 << 10;  // the schema lies in the first pages
 
