@@ -68,7 +68,7 @@ TEST(Birth, ProcessesThatStartTogetherAllUseTheStore) {
 }
 
 TEST(Birth, AFullDiskLeavesNothingThatIsRefused) {
-  for (const rlim_t room : {4096, 8192, 16384, 40960}) {
+  for (const rlim_t room : {4096, 8192, 16384, 20480}) {
     TempDir directory;
     const pid_t child = in_child([&] {
       signal(SIGXFSZ, SIG_IGN);

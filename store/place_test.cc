@@ -156,7 +156,7 @@ TEST(Place, HostileSchemaIsSetAside) {
   TempDir directory;
   const std::string file = directory.file();
   for (const char* sql : {"CREATE TRIGGER t AFTER INSERT ON kernels BEGIN DELETE FROM kernels; END", "CREATE TABLE more(x)",
-                          "DROP TABLE kernels", "DROP TABLE ops; CREATE VIEW ops AS SELECT 1", "CREATE INDEX i ON kernels(created)"}) {
+                          "DROP TABLE kernels", "DROP VIEW ops; CREATE TABLE ops(number)", "CREATE INDEX i ON kernels(created)"}) {
     Store store;
     ASSERT_TRUE(store.open(file));
     ASSERT_TRUE(store.put_kernel("k", "object", ""));

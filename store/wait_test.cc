@@ -185,7 +185,7 @@ TEST_F(Waits, AQueryRollsBackWhatAKilledProcessLeft) {
     sqlite3* mine = nullptr;
     sqlite3_open(file.c_str(), &mine);
     const char* sql =
-        "PRAGMA journal_mode=TRUNCATE; PRAGMA cache_size=1; BEGIN; DELETE FROM ops; "
+        "PRAGMA journal_mode=TRUNCATE; PRAGMA cache_size=1; BEGIN; DELETE FROM listings; "
         "INSERT INTO kernels VALUES('big', '', randomblob(500000), 0, x'', 0);";
     if (sqlite3_exec(mine, sql, nullptr, nullptr, nullptr) != SQLITE_OK) return 1;
     raise(SIGKILL);
