@@ -25,6 +25,7 @@ def executed(tmp_path_factory):
     notebook = nbformat.read(TOUR, as_version=4)
     folder = tmp_path_factory.mktemp("tour")
     patch = pytest.MonkeyPatch()
+    patch.setenv("DALSEGNO_STEP_ASIDE", "0")  # what it prints must not depend on time
     patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]))
     patch.setenv("IPYTHONDIR", str(folder / "ipython"))
     patch.setenv("JUPYTER_RUNTIME_DIR", str(folder / "runtime"))
