@@ -18,8 +18,8 @@ class JitFunction:
     _calls: int
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        self.__dict__.update(_plain=function, _calls=0)  # first: attributes are set through to the function
         functools.update_wrapper(self, function)
-        self.__dict__.update(_plain=function, _calls=0)
 
     def __getattr__(self, name: str) -> Any:
         if "_plain" not in self.__dict__:  # a copy that is not filled yet
