@@ -194,9 +194,4 @@ bool Policy::punish(Place place, int points, Reason reason) {
   return penalty.points >= kGivenUp;
 }
 
-bool Policy::given_up(Place place) const {
-  const auto found = penalties_.find(place);
-  return found != penalties_.end() && found->second.points >= kGivenUp;
-}
-
 }  // namespace dalsegno::replay

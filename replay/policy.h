@@ -112,7 +112,6 @@ class Policy {
 
   // Points for a place. True: it is given up.
   bool punish(Place place, int points, Reason reason);
-  bool given_up(Place place) const;
   const std::map<Place, Penalty>& penalties() const { return penalties_; }
 
   void forget();
