@@ -5,14 +5,19 @@
 extern "C" {
 #endif
 
-/* The tools (bit set) that have the event on for all code. */
+/* Tools are bit sets. An event that is on without a callback is seen by nobody and counts as off: a tool may have been freed
+   with its events on (Hypothesis does so), or their end may have met the end of memory. */
+
+/* The tools that see the event in all code. */
 unsigned char dalsegno_global_tools(PyThreadState* thread, int event);
-/* Whether one of these tools (bit set) has a callback for any event that is on for all code. */
+/* Whether one of these tools sees any event in all code. */
 int dalsegno_any_global_event(PyThreadState* thread, unsigned char tools);
-/* The tools (bit set) that have the event on for this code object. */
-unsigned char dalsegno_local_tools(PyCodeObject* code, int event);
-/* Whether one of these tools (bit set) has any event on for this code object. */
-int dalsegno_any_local_event(PyCodeObject* code, unsigned char tools);
+/* The tools that see the event in this code object. */
+unsigned char dalsegno_local_tools(PyThreadState* thread, PyCodeObject* code, int event);
+/* Whether one of these tools sees any event in this code object. */
+int dalsegno_any_local_event(PyThreadState* thread, PyCodeObject* code, unsigned char tools);
+/* Ends the tool's callback for the event, then the tool itself. Allocates nothing, so that it cannot fail. */
+void dalsegno_free_tool(PyThreadState* thread, int tool, int event);
 
 #ifdef __cplusplus
 }

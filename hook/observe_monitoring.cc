@@ -13,7 +13,6 @@ constexpr unsigned char kUserTools = 0x3f;  // 6 and 7 are sys.setprofile and sy
 
 PyObject* g_callback = nullptr;
 PyObject* g_use_tool_id = nullptr;
-PyObject* g_free_tool_id = nullptr;
 PyObject* g_get_tool = nullptr;
 PyObject* g_register_callback = nullptr;
 PyObject* g_set_local_events = nullptr;
@@ -59,19 +58,18 @@ bool take_tool_id() {
       g_tool = tool;
       return true;
     }
-    done(g_free_tool_id, "i", tool);
+    dalsegno_free_tool(PyThreadState_Get(), tool, kInstruction);
   }
   return false;
 }
 
-void release_tool_id() {
-  done(g_register_callback, "iiO", g_tool, 1 << kInstruction, Py_None);
-  done(g_free_tool_id, "i", g_tool);
+void release_tool_id(PyThreadState* thread) {
+  dalsegno_free_tool(thread, g_tool, kInstruction);
   g_tool = -1;
 }
 
 unsigned char instruction_tools(PyThreadState* thread, PyCodeObject* code) {
-  return dalsegno_local_tools(code, kInstruction) | dalsegno_global_tools(thread, kInstruction);
+  return dalsegno_local_tools(thread, code, kInstruction) | dalsegno_global_tools(thread, kInstruction);
 }
 
 bool fetch(PyObject* monitoring, const char* name, PyObject** to) {
@@ -98,7 +96,10 @@ WatchStatus start_events(PyThreadState* thread) {
 
 // Rule 10: of two tools with INSTRUCTION events on one code object only one gets them.
 bool arm_code(PyCodeObject* code) {
-  if ((instruction_tools(g_watch.thread, code) & kUserTools) != 0) return false;
+  const unsigned char tools = instruction_tools(g_watch.thread, code) & kUserTools;
+  if ((tools & ~tool_bit(g_tool)) != 0) return false;
+  // The event may still be on, and yet not in the code, where memory ended half way through an earlier recording.
+  if (tools != 0 && !done(g_set_local_events, "iOi", g_tool, code, 0)) return false;
   return done(g_set_local_events, "iOi", g_tool, code, 1 << kInstruction);
 }
 
@@ -110,7 +111,7 @@ bool stop_events(PyThreadState* thread) {
     if ((instruction_tools(thread, code) & kUserTools) != tool_bit(g_tool)) complete = false;
     done(g_set_local_events, "iOi", g_tool, code, 0);
   }
-  release_tool_id();
+  release_tool_id(thread);
   return complete;
 }
 
@@ -124,8 +125,7 @@ bool init_observe() {
     return false;
   }
   if (!check_event_number(monitoring)) return false;
-  if (!fetch(monitoring, "use_tool_id", &g_use_tool_id) || !fetch(monitoring, "free_tool_id", &g_free_tool_id) ||
-      !fetch(monitoring, "get_tool", &g_get_tool) || !fetch(monitoring, "register_callback", &g_register_callback) ||
+  if (!fetch(monitoring, "use_tool_id", &g_use_tool_id) || !fetch(monitoring, "get_tool", &g_get_tool) || !fetch(monitoring, "register_callback", &g_register_callback) ||
       !fetch(monitoring, "set_local_events", &g_set_local_events)) {
     return false;
   }
@@ -140,7 +140,7 @@ bool thread_observed(PyThreadState* thread) {
   return dalsegno_any_global_event(thread, kUserTools & ~tool_bit(g_tool)) != 0;
 }
 
-bool code_observed(PyCodeObject* code) { return dalsegno_any_local_event(code, kUserTools & ~tool_bit(g_tool)) != 0; }
+bool code_observed(PyCodeObject* code) { return dalsegno_any_local_event(PyThreadState_Get(), code, kUserTools & ~tool_bit(g_tool)) != 0; }
 
 }  // namespace dalsegno::hook
 #endif

@@ -172,15 +172,6 @@ PyObject* py_watching(PyObject*, PyObject*) { return PyBool_FromLong(watching())
 PyObject* py_thread_observed(PyObject*, PyObject*) { return PyBool_FromLong(thread_observed()); }
 
 PyObject* py_code_observed(PyObject*, PyObject* code) { return PyBool_FromLong(code_observed(reinterpret_cast<PyCodeObject*>(code))); }
-// thread_observed_cost(rounds) -> ns a call
-PyObject* py_thread_observed_cost(PyObject*, PyObject* rounds) {
-  const long count = PyLong_AsLong(rounds);
-  long seen = 0;
-  const auto start = std::chrono::steady_clock::now();
-  for (long i = 0; i < count; ++i) seen += thread_observed();
-  const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
-  return PyFloat_FromDouble(spent.count() / count + (seen < 0));
-}
 // default_evaluator() -> bool: no evaluator is left behind
 PyObject* py_default_evaluator(PyObject*, PyObject*) {
   return PyBool_FromLong(_PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Get()) == _PyEval_EvalFrameDefault);
@@ -387,7 +378,6 @@ PyMethodDef g_methods[] = {
     {"watching", py_watching, METH_NOARGS, nullptr},
     {"thread_observed", py_thread_observed, METH_NOARGS, nullptr},
     {"code_observed", py_code_observed, METH_O, nullptr},
-    {"thread_observed_cost", py_thread_observed_cost, METH_O, nullptr},
     {"default_evaluator", py_default_evaluator, METH_NOARGS, nullptr},
     {"resume", py_resume, METH_VARARGS, nullptr},
     {"resume_and_clear", py_resume_and_clear, METH_VARARGS, nullptr},

@@ -75,6 +75,8 @@ def f(n, flag, text):
         return y + total
     return total, out[-1], len(text), made, half, inner(1), sorted(out)[0][0]
 '''
+if sys.version_info >= (3, 12):  # where a function cannot be made, CPython lets go of its code object twice
+    SOURCE = SOURCE.replace("def inner(y):\\n        return y + total", "inner = abs")
 count = 0
 def fresh(jitted=True, **options):
     global count

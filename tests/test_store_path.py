@@ -71,12 +71,12 @@ def test_damaged_text_in_a_message(tmp_path: Path) -> None:
         connection = sqlite3.connect(path)
         connection.execute("PRAGMA writable_schema=ON")
         connection.execute(
-            "UPDATE sqlite_schema SET sql = CAST(x'435245415445205441424c45206f707328782920ff' AS TEXT) WHERE name = 'ops'"
+            "UPDATE sqlite_schema SET name = CAST(x'747261636573ff' AS TEXT), sql = 'damaged' WHERE name = 'traces'"
         )
         connection.commit()
         connection.close()
         ds.config.store = str(path)
-        assert ds.store.query("SELECT COUNT(*) FROM ops") == [(0,)]  # of the new file in its place
+        assert ds.store.query("SELECT COUNT(*) FROM traces") == [(0,)]  # of the new file in its place
         assert "malformed" in ds.store.why()
         assert "\\xff" in ds.store.why()
     finally:
