@@ -207,7 +207,9 @@ def exit_text(exit_: Mapping[str, Any]) -> str:
         text += f", goes on in trace {exit_['side']}"
     if exit_["closed"]:
         text += ", no side trace will be recorded"
-        text += f": {exit_['reason']}" if exit_.get("reason") else ""
+    elif exit_.get("patience", 1) > 1:
+        text += f", a side trace is tried {exit_['patience']} times less often"
+    text += f": {exit_['reason']}" if exit_.get("reason") else ""
     return text
 
 

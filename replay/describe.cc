@@ -89,7 +89,8 @@ py::list describe_exits(const Program& program, const Policy& policy) {
     d["line"] = e.op >= 0 ? program.trace().data.ops[e.op].line : 0;
     d["count"] = e.count;
     d["side"] = e.side ? py::object(py::int_(e.side->trace().data.number)) : py::object(py::none());
-    d["closed"] = e.closed;
+    d["closed"] = e.patience == 0;
+    d["patience"] = e.patience;
     const auto penalty = policy.penalties().find({program.trace().data.number, e.op, e.which});
     d["reason"] = penalty == policy.penalties().end() ? "" : reason_text(penalty->second.reason);
     exits.append(d);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <optional>
 
 #include "numpy/api.h"
 
@@ -114,7 +115,7 @@ void Lane::judge(bool provisional) {
   if (turn_ < 2) eager = recording_;
   const bool wins = replay > kLoses * eager;
   streak_ = judged_ && wins == eager_wins && !provisional ? std::min(streak_ + 1, kMostStreak) : 0;
-  eager_wins = wins, judged_ = true;
+  eager_wins = wins, judged_ = true, provisional_ = provisional;
   const double pairs = std::max(turn_ / 2, 1);
   turn_ = 0;
   wait(pairs * (std::abs(replay - eager) + kClock), std::min(replay, eager), provisional);
@@ -124,6 +125,12 @@ void Lane::wait(double cost, double each, bool provisional) {
   double calls = kShare * cost / std::max(each, 1.0) * static_cast<double>(int64_t{1} << streak_);
   if (provisional) calls = std::min(calls, kProvisional / std::max(each, 1.0));
   left = std::clamp(static_cast<int64_t>(std::min(calls, 1e9)), kFewest, kMost);
+}
+
+void Lane::remember(bool eager_won, double replay_ns, double eager_ns) {
+  replay = replay_ns, eager = eager_ns, eager_wins = eager_won, judged_ = true;
+  const double fast = std::min(replay, eager);
+  wait(pairs_needed(fast) * (std::abs(replay - eager) + kClock), fast, false);
 }
 
 void Lane::reset() {
@@ -161,6 +168,8 @@ void Policy::forget() {
   lanes_.clear();
   lane_ = aside_ = nullptr;
   penalties_.clear();
+  entry_given_up_ = false;
+  entry_wait_ = 0;
   unsettled_ = 0;
   ++generation_;
 }
@@ -180,18 +189,68 @@ bool Policy::Timing::ended(bool settled, bool provisional) {
   const double nanoseconds = thread_time() - start_;
   if (policy_.generation_ != generation_) return false;
   policy_.lane_ = lane_;
-  if (settled || policy_.unsettled_ >= kUnsettled) return lane_->timed(way_, nanoseconds, provisional);
-  ++policy_.unsettled_;
-  return lane_->timed_early(way_, nanoseconds, provisional);
+  const bool was_lasting = lane_->lasting(), eager_won = lane_->eager_wins;
+  const bool early = !settled && policy_.unsettled_ < kUnsettled;
+  policy_.unsettled_ += early;
+  const bool judged = early ? lane_->timed_early(way_, nanoseconds, provisional) : lane_->timed(way_, nanoseconds, provisional);
+  policy_.news_ |= lane_->lasting() && (!was_lasting || lane_->eager_wins != eager_won);
+  return judged;
 }
 
 // ---- places ------------------------------------------------------------------------------------------------------------------
 
-bool Policy::punish(Place place, int points, Reason reason) {
+namespace {
+
+constexpr bool is_kept(Reason reason) { return reason != Reason::too_many_traces && reason != Reason::lost; }
+constexpr int kMostRaised = 6;
+
+uint32_t after_exceptions(int times) { return uint32_t{1} << 2 * std::clamp(times, 0, kMostRaised); }
+
+}  // namespace
+
+void Policy::punish(Place place, int points, Reason reason) {
   Penalty& penalty = penalties_[place];
-  penalty.points += points;
+  const int most = reason == Reason::exception ? kMostRaised * kRaised : kGivenUp;  // there what follows may yet be recorded
+  penalty.points = std::max(penalty.points, std::min(penalty.points + points, most));
   penalty.reason = reason;
-  return penalty.points >= kGivenUp;
+  news_ |= is_kept(reason);
+  if (place != Place{}) return;
+  entry_given_up_ = penalty.points >= kGivenUp;
+  if (reason == Reason::exception) entry_wait_ = after_exceptions(penalty.points / kRaised - 1) - 1;
+}
+
+void Policy::pardon(Place place) {
+  if (penalties_.erase(place) != 0) news_ = true;
+}
+
+uint32_t Policy::patience(Place exit) const {
+  const auto found = penalties_.find(exit);
+  if (found == penalties_.end()) return 1;
+  const Penalty& penalty = found->second;
+  if (penalty.points >= kGivenUp) return 0;
+  return penalty.reason == Reason::exception ? after_exceptions(penalty.points / kRaised) : 1;
+}
+
+// ---- between processes -------------------------------------------------------------------------------------------------------
+
+store::Experience Policy::experience() const {
+  store::Experience all;
+  for (const auto& [place, penalty] : penalties_)
+    if (is_kept(penalty.reason)) all.penalties.push_back({place.trace, place.op, place.which, penalty.points, reason_name(penalty.reason)});
+  for (const auto& [sizes, lane] : lanes_)
+    if (lane.lasting()) all.verdicts.push_back({sizes, lane.eager_wins, lane.replay, lane.eager});
+  return all;
+}
+
+void Policy::remember(const store::Experience& experience) {
+  for (const store::KeptPenalty& kept : experience.penalties) {
+    const std::optional<Reason> reason = reason_named(kept.reason);
+    if (reason && is_kept(*reason)) punish({kept.trace, kept.op, kept.which}, kept.points, *reason);
+  }
+  for (const store::KeptVerdict& kept : experience.verdicts)
+    if (lanes_.size() < kLanes && kept.replay_ns > 0 && kept.eager_ns > 0)
+      find_lane(static_cast<uint32_t>(kept.sizes))->remember(kept.eager_wins, kept.replay_ns, kept.eager_ns);
+  news_ = false;
 }
 
 }  // namespace dalsegno::replay

@@ -13,7 +13,9 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <utility>
 
+#include "store/experience.h"
 #include "trace/reasons.h"
 
 namespace dalsegno::replay {
@@ -44,6 +46,9 @@ class Lane {
   void recorded(double nanoseconds) { recording_ = nanoseconds; }
   // The tree has grown: what was measured is not so any more.
   void reset();
+  // An earlier process has judged.
+  void remember(bool eager_won, double replay_ns, double eager_ns);
+  bool lasting() const { return judged_ && !provisional_; }
 
   uint32_t sizes;
   bool eager_wins = false;
@@ -60,7 +65,7 @@ class Lane {
 
   int turn_ = 0;    // timed calls of this measurement
   int streak_ = 0;  // verdicts of the same kind before this one
-  bool judged_ = false;
+  bool judged_ = false, provisional_ = false;
   double recording_ = kUnknown;
 };
 
@@ -75,6 +80,7 @@ struct Penalty {
   Reason reason = Reason::none;
 };
 constexpr int kGivenUp = 100;
+constexpr int kRaised = 15;  // a recording that an exception ended before anything useful: the next call need not raise it
 
 class Policy {
  public:
@@ -110,11 +116,21 @@ class Policy {
   void recorded(PyObject* const* args, Py_ssize_t count, double nanoseconds);
   void grown();  // the tree has another trace
 
-  // Points for a place. True: it is given up.
-  bool punish(Place place, int points, Reason reason);
+  void punish(Place place, int points, Reason reason);
+  void pardon(Place place);  // something useful was recorded there
   const std::map<Place, Penalty>& penalties() const { return penalties_; }
+  // What an exit's count must reach to be recorded, in hot_exits: 4 times as much for each exception that ended a recording; 0: never.
+  uint32_t patience(Place exit) const;
+  bool entry_given_up() const { return entry_given_up_; }
+  // Whether the call that asks is to be recorded.
+  bool entry_due() { return entry_wait_ == 0 || (--entry_wait_, false); }
 
   void forget();
+
+  // ---- between processes. What settings and the moment decided is not kept.
+  store::Experience experience() const;
+  void remember(const store::Experience& experience);
+  bool take_news() { return std::exchange(news_, false); }  // whether experience() has changed since this was last asked
 
  private:
   static constexpr size_t kLanes = 6;  // arguments of further sizes share the last one
@@ -128,6 +144,9 @@ class Policy {
   int unsettled_ = 0;
   uint64_t generation_ = 0;  // of lanes_
   std::map<Place, Penalty> penalties_;
+  bool entry_given_up_ = false;
+  uint32_t entry_wait_ = 0;  // calls
+  bool news_ = false;
 };
 
 }  // namespace dalsegno::replay

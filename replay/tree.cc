@@ -16,7 +16,6 @@ Counters g_retired;
 
 // Points (policy.h).
 constexpr int kFruitless = 34;  // a recording without a useful op
-constexpr int kRaised = 15;     // one that an exception ended before anything useful: the next call need not raise it
 constexpr int kRetired = 13;    // the tree was dropped because a folded global changed
 
 constexpr int kGenerator = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
@@ -72,9 +71,7 @@ const Counters& retired_counters() { return g_retired; }
 
 Tree::Tree(PyFunctionObject* function, TreeOptions options) : function_(function), options_(options) {
   g_trees.push_back(this);
-  if (reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags & kGenerator) {
-    punish_entry(kGivenUp, Reason::generator);
-  }
+  give_up_generators();
 }
 
 Tree::~Tree() {
@@ -89,7 +86,11 @@ void Tree::clear() {
   looked_up_ = false;                                          // the store keeps its own
   saved_ = 0;
   policy_.forget();
-  hopeless_ = reinterpret_cast<PyCodeObject*>(function_->func_code)->co_flags & kGenerator;
+  give_up_generators();
+}
+
+void Tree::give_up_generators() {
+  if (reinterpret_cast<PyCodeObject*>(function_->func_code)->co_flags & kGenerator) punish_entry(kGivenUp, Reason::generator);
 }
 
 // Somebody has assigned to __code__, of the jitted function or of the plain one: what is known is about the former code.
@@ -129,10 +130,13 @@ PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) 
     take_code();
   if (!settings().enabled) return eager_because(Reason::disabled, args, nargsf, kwnames);
   nested_ += recording_;
-  if (hopeless_ || recording_) return eager(args, nargsf, kwnames);
+  if (policy_.entry_given_up() || recording_) return eager(args, nargsf, kwnames);
   if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code)))
     return eager_because(Reason::traced_thread, args, nargsf, kwnames);
-  if (!looked_up_) look_up();
+  if (!looked_up_) {
+    look_up();
+    if (policy_.entry_given_up()) return eager(args, nargsf, kwnames);
+  }
   if (programs_->empty() || !programs_->front()) return record_entry(args, nargsf, kwnames);
   if (!settings().step_aside) return try_replay(args, nargsf, kwnames);
   const Way way = policy_.next(args, PyVectorcall_NARGS(nargsf));
@@ -165,9 +169,12 @@ PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObje
   const uint64_t recordings = counters_.recordings;
   PyObject* result = way == Way::kTimeReplay ? try_replay(args, nargsf, kwnames) : eager(args, nargsf, kwnames);
   const bool settled = !will_grow_ && counters_.recordings == recordings;
-  if (timing.ended(settled, kernels_under_way()) && policy_.eager_wins()) {
+  if (timing.ended(settled, kernels_under_way())) {
     ErrorKeeper keep;
-    add_note({Reason::step_aside, "", recorder::text_of(function_->func_qualname)});
+    or_lose([this] {
+      if (policy_.eager_wins()) add_note({Reason::step_aside, "", recorder::text_of(function_->func_qualname)});
+      keep_experience();
+    });
   }
   return result;
 }
@@ -189,7 +196,7 @@ PyObject* Tree::try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnam
   if (outcome == Outcome::kTooDeep) return eager(args, nargsf, kwnames);
   if (outcome != Outcome::kRefused) return result;
   retire();  // a folded global changed: what was recorded is about another program
-  return hopeless_ ? eager(args, nargsf, kwnames) : record_entry(args, nargsf, kwnames);
+  return policy_.entry_given_up() ? eager(args, nargsf, kwnames) : record_entry(args, nargsf, kwnames);
 }
 
 void Tree::retire() {
@@ -199,14 +206,16 @@ void Tree::retire() {
 }
 
 void Tree::punish_entry(int points, Reason reason) {
-  if (hopeless_ || !policy_.punish({}, points, reason)) return;
-  hopeless_ = true;
-  add_note({reason, "", recorder::text_of(function_->func_qualname)});
+  if (policy_.entry_given_up()) return;
+  policy_.punish({}, points, reason);
+  if (policy_.entry_given_up()) add_note({reason, "", recorder::text_of(function_->func_qualname)});
 }
 
 void Tree::punish_exit(Exit* exit, int points, Reason reason) {
-  exit->closed = policy_.punish({exit->owner->trace().data.number, exit->op, exit->which}, points, reason);
-  if (!exit->closed) exit->count = 0;
+  const Place place{exit->owner->trace().data.number, exit->op, exit->which};
+  policy_.punish(place, points, reason);
+  exit->patience = policy_.patience(place);
+  exit->count = 0;
 }
 
 namespace {
@@ -250,14 +259,14 @@ PyObject* Tree::replay(PyObject* const* params, Outcome* outcome) {
 // `ran`: the programs the exit belongs to. The tree may have been cleared since: then nothing is to grow there any more.
 PyObject* Tree::leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) {
   ++counters_.exits;
-  bool grow = ran == programs_ && !state->raised && !exit->closed && !exit->side && settings().record && !recording_ &&
-              exit->count >= static_cast<uint64_t>(settings().hot_exit) && exit->owner;
+  bool grow = ran == programs_ && !state->raised && exit->patience != 0 && !exit->side && settings().record && !recording_ &&
+              exit->count >= static_cast<uint64_t>(settings().hot_exit) * exit->patience && exit->owner;
   if (grow && static_cast<int>(programs_->size()) >= settings().max_traces) {
     punish_exit(exit, kGivenUp, Reason::too_many_traces);
     add_note({Reason::too_many_traces, "", recorder::text_of(function_->func_qualname)});
     grow = false;
   }
-  will_grow_ |= ran == programs_ && !state->raised && !exit->closed && settings().record;
+  will_grow_ |= ran == programs_ && !state->raised && exit->patience == 1 && settings().record;
   return grow ? record_exit(exit, state, ran) : state->resume();
 }
 
@@ -294,7 +303,7 @@ bool Tree::abandon_recursion() {
 }
 
 PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  if (!settings().record) return eager(args, nargsf, kwnames);
+  if (!settings().record || !policy_.entry_due()) return eager(args, nargsf, kwnames);
   std::optional<recorder::Recorder> recorder;
   hook::WatchStatus status = hook::WatchStatus::kLost;
   or_lose([&] {
@@ -360,6 +369,8 @@ std::unique_ptr<Program> Tree::lower(std::unique_ptr<LiveTrace> trace, Exit* exi
   auto program = Program::lower(std::move(trace), exit, programs_.get());
   use_kernel_cache = true;
   const Trace* t = program ? &program->trace().data : nullptr;
+  if (t && !policy_.penalties().empty())
+    for (Exit& e : program->exits()) e.patience = policy_.patience({t->number, e.op, e.which});
   const bool recurses = t && t->reason == Reason::too_deep;  // nor where it ends before a recursion
   if (!t || t->reason == Reason::exception || (useful(*t) && !recurses)) return program;
   for (Exit& e : program->exits())
@@ -388,7 +399,9 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
     else
       punish_entry(raised ? kRaised : kFruitless, break_);
     // A side trace that only leaves is kept: it tells other processes not to try again.
-    if (!exit || raised || traces.empty()) return;
+    if (!exit || raised || traces.empty()) return keep_experience();
+  } else {
+    policy_.pardon(exit ? Place{exit->owner->trace().data.number, exit->op, exit->which} : Place{});
   }
   programs_->reserve(programs_->size() + traces.size());  // an exit must not point to a program that then finds no room
   for (auto& trace : traces) {
@@ -406,11 +419,12 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
     if (side && program && work) ++counters_.side_traces;
     if (program)  // so that the next process finds its kernels even if this one makes no second call
       for (const auto& runner : program->segments()) runner->prepare();
-    if (side) (program ? exit->side = program.get() : nullptr), exit->closed = !program;
+    if (side) program ? void(exit->side = program.get()) : punish_exit(exit, kGivenUp, Reason::lost);
     exit = nullptr;
     programs_->push_back(std::move(program));
   }
   save();
+  keep_experience();
 }
 
 // There was no memory to take over all of a recording: traces that jump to missing ones would leave on every turn.

@@ -83,10 +83,12 @@ class Tree {
   void forget_stored();  // drops the tree in the store
   void add_note(const recorder::Note& note);
   void retire();
-  // Gives points to a place (policy.h); an exit that is given up is closed.
+  void keep_experience();  // in the store, if there is news
+  // Gives points to a place (policy.h).
   void punish_entry(int points, Reason reason);
   void punish_exit(Exit* exit, int points, Reason reason);
   void take_code();
+  void give_up_generators();
 
   PyFunctionObject* function_;
   PyObject* code_ = nullptr;  // the code that everything below is about; null before the first call
@@ -103,7 +105,6 @@ class Tree {
   bool recording_ = false;
   int nested_ = 0;               // calls of the function itself while it was being recorded
   int abandoned_ = 0;            // recordings
-  bool hopeless_ = false;        // the entry is given up: call the function
   bool will_grow_ = false;       // the replay under way left by an exit that may yet get a side trace
   Reason break_ = Reason::none;  // full_graph: why and where the last recording ended
   std::string break_where_;

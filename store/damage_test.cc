@@ -156,12 +156,12 @@ TEST(Damage, VerifyFindsEveryTable) {
   const Sample sample;
   Store store;
   ASSERT_TRUE(store.open(sample.file, sample.options));
-  ASSERT_TRUE(store.save_segments("f", 0, {"text"}));
+  ASSERT_TRUE(store.save_experience("f", {{{0, 7, 1, 100, "opcode"}}, {}}));
   const uint64_t rows = store.verify().rows;
   raw_sql(
       sample.file,
       "UPDATE functions SET name = 'x'; UPDATE traces SET ops = 0 WHERE number = 0; UPDATE listings SET ops = '[]' WHERE number = 1; "
-      "UPDATE segments SET text = 'x'; UPDATE kernels SET created = 0 WHERE key = 'other'; UPDATE trace_data SET data = x'00' WHERE number "
+      "UPDATE penalties SET reason = 'x'; UPDATE kernels SET created = 0 WHERE key = 'other'; UPDATE trace_data SET data = x'00' WHERE number "
       "= 1");
   const VerifyResult result = store.verify();
   EXPECT_TRUE(result.complete);

@@ -15,6 +15,13 @@ const Table trace_data{"trace_data", "CREATE TABLE trace_data(function TEXT NOT 
 const Table kernels{"kernels", "CREATE TABLE kernels(key TEXT PRIMARY KEY NOT NULL, description TEXT NOT NULL, object BLOB NOT NULL, "
     "created INTEGER NOT NULL, sum BLOB NOT NULL, last_used INTEGER NOT NULL)", 1, 4, true};
 
+// ---- what paid and what did not: read only if the sum is right, and no result depends on it
+const Table penalties{"penalties", "CREATE TABLE penalties(function TEXT NOT NULL, trace INTEGER NOT NULL, op INTEGER NOT NULL, "
+    "which INTEGER NOT NULL, points INTEGER NOT NULL, reason TEXT NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, trace, op, which)) "
+    "WITHOUT ROWID", 4, 6, false};
+const Table verdicts{"verdicts", "CREATE TABLE verdicts(function TEXT NOT NULL, sizes INTEGER NOT NULL, eager_wins INTEGER NOT NULL, "
+    "replay_ns REAL NOT NULL, eager_ns REAL NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, sizes)) WITHOUT ROWID", 2, 5, false};
+
 // ---- for people: never read back, except by verify()
 const Table functions{"functions", "CREATE TABLE functions(key TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, created INTEGER NOT NULL, "
     "sum BLOB NOT NULL, last_used INTEGER NOT NULL) WITHOUT ROWID", 1, 3, true};
@@ -24,8 +31,6 @@ const Table traces{"traces", "CREATE TABLE traces(function TEXT NOT NULL, number
     "WITHOUT ROWID", 2, 13, false};
 const Table listings{"listings", "CREATE TABLE listings(function TEXT NOT NULL, number INTEGER NOT NULL, kinds TEXT NOT NULL, "
     "ops TEXT NOT NULL, objects TEXT NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, number)) WITHOUT ROWID", 2, 5, false};
-const Table segments{"segments", "CREATE TABLE segments(function TEXT NOT NULL, trace INTEGER NOT NULL, segment INTEGER NOT NULL, "
-    "text TEXT NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, trace, segment)) WITHOUT ROWID", 3, 4, false};
 
 }  // namespace tables
 
@@ -96,7 +101,7 @@ void hash_number(Sha256& hash, char type, uint64_t number) {
 
 const std::vector<const Table*>& all_tables() {
   using namespace tables;
-  static const std::vector<const Table*> all = {&trace_data, &kernels, &functions, &traces, &listings, &segments};
+  static const std::vector<const Table*> all = {&trace_data, &kernels, &functions, &traces, &penalties, &verdicts, &listings};
   return all;
 }
 

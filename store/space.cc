@@ -15,7 +15,7 @@ struct PerTrace {
   const char* table;
   const char* number;
 };
-constexpr PerTrace kPerTrace[] = {{"trace_data", "number"}, {"traces", "number"}, {"listings", "number"}, {"segments", "trace"}};
+constexpr PerTrace kPerTrace[] = {{"trace_data", "number"}, {"traces", "number"}, {"listings", "number"}, {"penalties", "trace"}};
 
 struct Item {
   bool kernel;
@@ -26,8 +26,8 @@ struct Item {
 std::vector<Item> by_age(Database& database) {
   Statement statement(
       database,
-      "SELECT 0, d.function, MAX(COALESCE(f.last_used, 0)) AS used FROM trace_data d LEFT JOIN functions f ON f.key = d.function "
-      "GROUP BY d.function UNION ALL SELECT 1, key, last_used AS used FROM kernels ORDER BY used");
+      "SELECT 0, d.function, MAX(COALESCE(f.last_used, 0)) AS used FROM (SELECT function FROM trace_data UNION SELECT key FROM functions) d "
+      "LEFT JOIN functions f ON f.key = d.function GROUP BY d.function UNION ALL SELECT 1, key, last_used AS used FROM kernels ORDER BY used");
   std::vector<Item> items;
   while (statement.step()) {
     const Value key = statement.column(1);
@@ -86,6 +86,7 @@ void Store::Impl::drop_trace(const std::string& key, const Value& number) {
 
 void Store::Impl::drop_function(const std::string& key) {
   for (const PerTrace& t : kPerTrace) Statement(database, std::string("DELETE FROM ") + t.table + " WHERE function = ?").with(key).run();
+  Statement(database, "DELETE FROM verdicts WHERE function = ?").with(key).run();
   Statement(database, "DELETE FROM functions WHERE key = ?").with(key).run();
 }
 

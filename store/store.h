@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "store/experience.h"
 #include "store/sqlite.h"
 #include "trace/trace.h"
 
@@ -69,8 +70,9 @@ class Store {
   std::vector<Trace> load_traces(const std::string& function_key);
   // Deletes a function's whole tree: it was recorded about something that is not so any more.
   bool drop_function(const std::string& function_key);
-  // What a trace's segments compute, as text for people.
-  bool save_segments(const std::string& function_key, int32_t trace_number, const std::vector<std::string>& segments);
+  // What has been learned about a function so far replaces what was known. `name` as above.
+  bool save_experience(const std::string& function_key, const Experience& experience, const std::string& name = "");
+  Experience load_experience(const std::string& function_key);
 
   bool put_kernel(const std::string& key, const std::string& object, const std::string& description);
   std::optional<std::string> get_kernel(const std::string& key);

@@ -7,7 +7,8 @@
 namespace dalsegno::store {
 namespace {
 
-constexpr size_t kMaxSum = 64;  // bytes of a sum or a link: 32, if it is sound
+constexpr int kMaxExperience = 4096;  // rows of a function
+constexpr size_t kMaxSum = 64;         // bytes of a sum or a link: 32, if it is sound
 
 struct TraceRow {
   Value stored_number;  // as it stands there, to delete the row by
@@ -130,6 +131,27 @@ void upsert_function(Database& database, const std::string& key, const std::stri
   if (database.changes() == 0) Inserter(database, tables::functions).add({key, name, now()}, now());
 }
 
+void forget_experience(Database& database, const std::string& key) {
+  for (const Table* table : {&tables::penalties, &tables::verdicts})
+    Statement(database, std::string("DELETE FROM ") + table->name + " WHERE function = ?").with(key).run();
+}
+
+// The rows of a function whose sum is right, which they can only be with the types we write; `damaged` if there are others.
+template <class Take>
+void each_sound_row(Database& database, const Table& table, const std::string& columns, const std::string& key, bool* damaged, Take take) {
+  Statement statement(database, "SELECT " + columns + ", " + bounded("sum", kMaxSum) + " FROM " + table.name + " WHERE function = ? LIMIT ?");
+  statement.with(key, int64_t{kMaxExperience});
+  while (statement.step()) {
+    std::vector<Value> row = {key};
+    for (int i = 1; i < table.covered; i++) row.push_back(statement.column(i - 1));
+    const std::string* sum = statement.blob(table.covered - 1);
+    if (sum != nullptr && *sum == bytes(row_sum(table, row)))
+      take(row);
+    else
+      *damaged = true;
+  }
+}
+
 }  // namespace
 
 bool Store::save_trace(const std::string& key, const Trace& trace, const std::string& name, const Trace* parent) {
@@ -190,16 +212,49 @@ std::vector<Trace> Store::load_traces(const std::string& key) {
   return std::move(found.traces);
 }
 
-bool Store::save_segments(const std::string& key, int32_t trace_number, const std::vector<std::string>& segments) {
+bool Store::save_experience(const std::string& key, const Experience& experience, const std::string& name) {
   Impl& s = *impl_;
   return s.patiently(false, [&] {
+    if (key.size() > kMaxKey || experience.penalties.size() + experience.verdicts.size() > kMaxExperience)
+      throw Fault(SQLITE_TOOBIG, "what is known about the function is too much");
     Transaction transaction(s.database);
-    if (!read_trace_row(s.database, key, trace_number)) return false;
-    Inserter inserter(s.database, tables::segments);
-    for (size_t i = 0; i < segments.size(); i++) inserter.add({key, int64_t{trace_number}, static_cast<int64_t>(i), segments[i]});
+    s.make_room(100 * (experience.penalties.size() + experience.verdicts.size()));
+    forget_experience(s.database, key);
+    Inserter penalties(s.database, tables::penalties), verdicts(s.database, tables::verdicts);
+    for (const KeptPenalty& p : experience.penalties)
+      penalties.add({key, int64_t{p.trace}, int64_t{p.op}, int64_t{p.which}, int64_t{p.points}, p.reason});
+    for (const KeptVerdict& v : experience.verdicts) verdicts.add({key, v.sizes, int64_t{v.eager_wins}, v.replay_ns, v.eager_ns});
+    upsert_function(s.database, key, name);
     transaction.commit();
     return true;
   });
+}
+
+Experience Store::load_experience(const std::string& key) {
+  Impl& s = *impl_;
+  Experience found;
+  bool damaged = false;
+  found = s.guarded(Experience(), [&] {
+    Experience experience;
+    each_sound_row(s.reader, tables::penalties, "trace, op, which, points, substr(reason, 1, 64)", key, &damaged, [&](const std::vector<Value>& row) {
+      const auto number = [&](size_t column) { return static_cast<int32_t>(std::get<int64_t>(row[column])); };
+      experience.penalties.push_back({number(1), number(2), number(3), number(4), std::get<std::string>(row[5])});
+    });
+    each_sound_row(s.reader, tables::verdicts, "sizes, eager_wins, replay_ns, eager_ns", key, &damaged, [&](const std::vector<Value>& row) {
+      experience.verdicts.push_back(
+          {std::get<int64_t>(row[1]), std::get<int64_t>(row[2]) != 0, std::get<double>(row[3]), std::get<double>(row[4])});
+    });
+    return experience;
+  });
+  if (damaged) {
+    s.counters.damaged++;
+    s.sometime([&] {
+      Transaction transaction(s.database);
+      forget_experience(s.database, key);
+      transaction.commit();
+    });
+  }
+  return found;
 }
 
 bool Store::put_kernel(const std::string& key, const std::string& object, const std::string& description) {

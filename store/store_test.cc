@@ -167,7 +167,6 @@ TEST_F(StoreTest, RowsForPeople) {
   const Trace root = root_trace();
   ASSERT_TRUE(store.save_trace("f", root, "module.job"));
   ASSERT_TRUE(store.save_trace("f", side_trace(root, 1), "module.job", &root));
-  ASSERT_TRUE(store.save_segments("f", 0, {"v4 v6"}));
   auto one = [&](const char* sql) { return store.query(sql).rows.at(0).at(0); };
   EXPECT_EQ(one("SELECT name FROM functions"), Value(std::string("module.job")));
   EXPECT_EQ(one("SELECT text FROM ops WHERE trace = 0 AND op = 4"), Value(std::string("v4 = binary:multiply v0 v1 * float64[2]")));
@@ -178,7 +177,29 @@ TEST_F(StoreTest, RowsForPeople) {
             Value(std::string("multiplyfloat64[2]200")));
   EXPECT_EQ(one("SELECT COUNT(*) FROM ops WHERE trace = 0 AND snapshot IS NULL"), Value(int64_t{6}));
   EXPECT_EQ(one("SELECT source FROM objects WHERE trace = 0 AND object = 2"), Value(std::string("module:numpy")));
-  EXPECT_EQ(one("SELECT text FROM segments"), Value(std::string("v4 v6")));
+}
+
+TEST_F(StoreTest, ExperienceIsReplacedAndDroppedWithItsFunction) {
+  const Experience first{{{-1, -1, 0, 15, "exception"}, {0, 7, 1, 100, "opcode"}}, {{42, true, 10.5, 3.25}, {0, false, 1, 2}}};
+  Experience in_order = first;  // of the keys
+  std::swap(in_order.verdicts[0], in_order.verdicts[1]);
+  ASSERT_TRUE(store.save_experience("f", first, "module.job"));
+  EXPECT_EQ(store.load_experience("f"), in_order);
+  EXPECT_EQ(store.load_experience("g"), Experience());
+  EXPECT_EQ(store.query("SELECT points FROM penalties WHERE reason = 'opcode'").rows.at(0).at(0), Value(int64_t{100}));
+  ASSERT_TRUE(store.save_experience("f", {{{0, 7, 1, 30, "exception"}}, {}}));
+  EXPECT_EQ(store.load_experience("f"), (Experience{{{0, 7, 1, 30, "exception"}}, {}}));
+  ASSERT_TRUE(store.drop_function("f"));
+  EXPECT_EQ(store.load_experience("f"), Experience());
+}
+
+TEST_F(StoreTest, DamagedExperienceIsForgotten) {
+  ASSERT_TRUE(store.save_experience("f", {{{0, 7, 1, 100, "opcode"}}, {{42, true, 10.5, 3.25}}}));
+  store.close();
+  raw_sql(file, "UPDATE penalties SET points = 0; UPDATE verdicts SET eager_ns = 'x'");
+  ASSERT_TRUE(store.open(file));
+  EXPECT_EQ(store.load_experience("f"), Experience());
+  EXPECT_EQ(store.query("SELECT COUNT(*) FROM penalties").rows.at(0).at(0), Value(int64_t{0}));
 }
 
 TEST_F(StoreTest, Threads) {

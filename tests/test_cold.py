@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -86,11 +88,7 @@ r = [f(5) for _ in range(6)]
 }
 
 
-# What a recording that an exception ended counts against its place is not kept in the store yet, so each process tries again.
-_TRIED_AGAIN = pytest.param("exceptions caught", marks=pytest.mark.xfail(strict=True, reason="penalties are not kept"))
-
-
-@pytest.mark.parametrize("kind", [kind if kind != "exceptions caught" else _TRIED_AGAIN for kind in _SEEN])
+@pytest.mark.parametrize("kind", _SEEN)
 def test_a_second_process_records_and_compiles_nothing(tmp_path, kind):
     script = tmp_path / "script.py"
     script.write_text(
@@ -293,3 +291,34 @@ report(f, g, status=status, same=more == [(np.exp(X) - X * 3).tolist()] * 3)
     assert told["same"]
     told = run_python(script, store=tmp_path / "store.sqlite")
     assert [stats["recordings"] for stats in told["stats"]] == [0, 0]
+
+
+def test_a_second_process_knows_what_paid(tmp_path):
+    """Verdicts and penalties are kept: what lost against eager, or could not be recorded, is not tried again."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"""{_HEAD}
+def loses(text):
+    return text.upper().lower().title().swapcase().strip().split()
+def raises(d):
+    return d["missing"]
+loses, raises = ds.jit(loses), ds.jit(raises)
+for _ in range(3000):
+    loses("a b")
+for _ in range(3):
+    try:
+        raises({{}})
+    except KeyError:
+        pass
+report(loses, raises)
+"""
+    )
+    store = tmp_path / "store.sqlite"
+    run_python(script, store=store, DALSEGNO_STEP_ASIDE="1")
+    with contextlib.closing(sqlite3.connect(store)) as connection:
+        verdicts = connection.execute("SELECT eager_wins, replay_ns, eager_ns FROM verdicts").fetchall()
+        penalties = connection.execute("SELECT trace, points, reason FROM penalties").fetchall()
+    assert len(verdicts) == 1 and all(ns > 0 for ns in verdicts[0][1:])
+    assert penalties == [(-1, 30, "exception")]
+    again = run_python(script, store=store, DALSEGNO_STEP_ASIDE="1")["stats"]
+    assert [s["recordings"] for s in again] == [0, 0]

@@ -135,7 +135,7 @@ def test_a_first_call_that_raises_at_once_does_not_give_the_function_up():
     assert grown["replays"] == 1 and grown["exits"] == 0
 
 
-def test_explain_says_why_an_exit_is_given_up():
+def test_explain_says_why_an_exit_has_to_wait():
     def always(x):
         if x > 5:
             raise ValueError(x)
@@ -147,9 +147,10 @@ def test_explain_says_why_an_exit_is_given_up():
         for _ in range(40):
             with pytest.raises(ValueError, match="7"):
                 jitted(7)
-    closed = [e for t in jitted.explain().to_dict()["traces"] for e in t["exits"] if e["closed"]]
-    assert len(closed) == 1 and closed[0]["reason"]
-    assert "no side trace will be recorded:" in str(jitted.explain())
+    waiting = [e for t in jitted.explain().to_dict()["traces"] for e in t["exits"] if e["patience"] > 1]
+    assert len(waiting) == 1 and waiting[0]["reason"] and not waiting[0]["closed"]
+    assert "times less often: an exception was raised" in str(jitted.explain())
+    assert jitted.stats["recordings"] <= 4
 
 
 def test_a_cleared_function_starts_afresh():

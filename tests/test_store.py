@@ -16,7 +16,7 @@ import pytest
 
 from dalsegno import _core
 
-TABLES = {"trace_data", "kernels", "functions", "traces", "listings", "segments", "ops", "objects", "guards", "exits"}
+TABLES = {"trace_data", "kernels", "functions", "traces", "listings", "penalties", "verdicts", "ops", "objects", "guards", "exits"}
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_values_of_every_kind(store: Path) -> None:
 def test_queries_only_read(store: Path, sql: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         _core.store_query(sql)
-    assert raw(store, "PRAGMA user_version") == [(3,)]
+    assert raw(store, "PRAGMA user_version") == [(4,)]
     assert not Path("other.db").exists()
 
 

@@ -29,6 +29,11 @@ const Row& row(Reason reason) {
 }  // namespace
 
 const char* reason_name(Reason reason) { return row(reason).name; }
+std::optional<Reason> reason_named(std::string_view name) {
+  for (size_t i = 0; i < kRows.size(); ++i)
+    if (kRows[i].name == name) return static_cast<Reason>(i);
+  return std::nullopt;
+}
 const char* reason_text(Reason reason) { return row(reason).text; }
 const char* reason_remedy(Reason reason) { return row(reason).remedy; }
 

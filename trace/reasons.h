@@ -1,6 +1,8 @@
 // The one table of reasons: why a recording ended or was not made, why a trace was left. X(name, text, remedy)
 #pragma once
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #define DALSEGNO_REASONS(X)                                                                                                 \
   X(none, "", "")                                                                                                           \
@@ -33,6 +35,7 @@ enum class Reason : uint8_t {
       kCount
 };
 const char* reason_name(Reason reason);
+std::optional<Reason> reason_named(std::string_view name);
 const char* reason_text(Reason reason);
 const char* reason_remedy(Reason reason);
 }  // namespace dalsegno

@@ -23,7 +23,7 @@ struct Exit {
   int32_t which = 0;        // 0: op.snapshot, 1: op.exit_snapshot
   uint64_t count = 0;       // times taken without a side trace
   Program* side = nullptr;  // side trace attached, or null
-  bool closed = false;      // no side trace will be recorded here (blacklisted)
+  uint32_t patience = 1;    // so many times hot_exit passes before a side trace is recorded; 0: none will be (policy.h)
 };
 
 // Per frame that is kept: which variables its frame object knows better; what images' object_wins point to.

@@ -57,6 +57,7 @@ void Tree::look_up() {
 void Tree::load() {
   key_ = function_key(reinterpret_cast<PyObject*>(function_));
   if (key_.empty()) return;
+  policy_.remember(process_store().load_experience(key_));
   auto traces = process_store().load_traces(key_);
   for (Trace& trace : traces) {
     bool root = trace.number == 0;
@@ -102,6 +103,11 @@ void Tree::save() {
     if (trace.parent >= 0) parent = std::make_shared<Trace>((*programs_)[trace.parent]->trace().data);
     write_later([key = key_, trace, parent, name = title(function_)] { process_store().save_trace(key, trace, name, parent.get()); });
   }
+}
+
+void Tree::keep_experience() {
+  if (!policy_.take_news() || !options_.store || key_.empty() || store_in_use("off")) return;
+  write_later([key = key_, learned = policy_.experience(), name = title(function_)] { process_store().save_experience(key, learned, name); });
 }
 
 void Tree::forget_stored() {
