@@ -2,6 +2,7 @@
 #include <opcode.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@
 #include <utility>
 
 #include "hook/frame_access.h"
+
+extern "C" void* __libc_stack_end;  // glibc: where the main thread's stack begins
 
 namespace dalsegno::hook {
 namespace {
@@ -135,6 +138,11 @@ const char* low_of(const void* base, size_t size) {
 const char* low_of_thread() {
   [[maybe_unused]] const volatile int touched =
       std::uncaught_exceptions();  // makes the C++ runtime's data of this thread: where memory has run out it would end the process
+  // The main thread's stack grows up to its limit; glibc would read the whole map of the process to say where it begins.
+  rlimit limit{};
+  const auto end = reinterpret_cast<uintptr_t>(__libc_stack_end), here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < end && here <= end && end - here < limit.rlim_cur)
+    return low_of(reinterpret_cast<const void*>(end - limit.rlim_cur), limit.rlim_cur);
   pthread_attr_t attributes;
   void* base = nullptr;
   size_t size = 0;

@@ -83,7 +83,7 @@ Tree::~Tree() {
 void Tree::clear() {
   const std::shared_ptr<Programs> gone =
       std::exchange(programs_, std::make_shared<Programs>());  // finalisers run last, and may do anything
-  looked_up_ = false;                                          // the store keeps its own
+  stored_ = Stored::kUnknown;                                  // the store keeps its own
   saved_ = 0;
   policy_.forget();
   give_up_generators();
@@ -133,9 +133,12 @@ PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) 
   if (policy_.entry_given_up() || recording_) return eager(args, nargsf, kwnames);
   if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code)))
     return eager_because(Reason::traced_thread, args, nargsf, kwnames);
-  if (!looked_up_) {
+  if (stored_ != Stored::kLoaded) [[unlikely]] {
     look_up();
     if (policy_.entry_given_up()) return eager(args, nargsf, kwnames);
+    if (settings().step_aside && policy_.next(args, PyVectorcall_NARGS(nargsf)) == Way::kEager)  // earlier processes know: no trace is needed
+      return eager_because(Reason::step_aside, args, nargsf, kwnames);
+    load();
   }
   if (programs_->empty() || !programs_->front()) return record_entry(args, nargsf, kwnames);
   if (!settings().step_aside) return try_replay(args, nargsf, kwnames);

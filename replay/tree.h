@@ -75,9 +75,10 @@ class Tree {
   PyObject* check_full_graph(PyObject* result);
   bool abandon_recursion();
   PyObject* call_on_new_stack(PyObject* const* args, size_t nargsf, PyObject* kwnames);
-  void look_up();  // in the store
-  void load();
+  void look_up();  // in the store: what paid
+  void load();     // and its traces
   std::unique_ptr<Program> lower(std::unique_ptr<LiveTrace> trace, Exit* exit);
+  void attach_stored();
   bool attach(std::unique_ptr<LiveTrace> trace);
   void save();           // what is new
   void forget_stored();  // drops the tree in the store
@@ -101,7 +102,7 @@ class Tree {
   std::string key_;     // in the store; "" = not computed or not kept
   size_t saved_ = 0;    // programs before this one are in the store, or cannot be
   Policy policy_;
-  bool looked_up_ = false;
+  enum class Stored : uint8_t { kUnknown, kLookedUp, kLoaded } stored_ = Stored::kUnknown;  // what has been taken from the store
   bool recording_ = false;
   int nested_ = 0;               // calls of the function itself while it was being recorded
   int abandoned_ = 0;            // recordings

@@ -50,16 +50,22 @@ std::string title(PyFunctionObject* f) {
 }  // namespace
 
 void Tree::look_up() {
-  looked_up_ = true;
-  if (options_.store && !or_lose([this] { load(); })) programs_ = std::make_shared<Programs>();
+  if (stored_ != Stored::kUnknown) return;
+  stored_ = Stored::kLookedUp;
+  if (!options_.store) return;
+  or_lose([this] {
+    key_ = function_key(reinterpret_cast<PyObject*>(function_));
+    if (!key_.empty()) policy_.remember(process_store().load_experience(key_));
+  });
 }
 
 void Tree::load() {
-  key_ = function_key(reinterpret_cast<PyObject*>(function_));
-  if (key_.empty()) return;
-  policy_.remember(process_store().load_experience(key_));
-  auto traces = process_store().load_traces(key_);
-  for (Trace& trace : traces) {
+  stored_ = Stored::kLoaded;
+  if (!key_.empty() && !or_lose([this] { attach_stored(); })) programs_ = std::make_shared<Programs>();
+}
+
+void Tree::attach_stored() {
+  for (Trace& trace : process_store().load_traces(key_)) {
     bool root = trace.number == 0;
     bool ok = attach(revive(std::move(trace), function_));
     if (root && !ok) {  // recorded about another program
