@@ -220,6 +220,18 @@ class UncountedEvaluator {
  private:
   int given_ = 0;
 };
+// Where an instruction calls a Python function, the arguments on the caller's stack become the variables of the new frame: what a variable
+// held dies when it is bound anew. A C callable only borrows them, unless it takes them.
+// Whether `args` are arguments of a call of `callable` by the current frame's instruction, which drops what it finds there afterwards.
+bool caller_gives_up(PyObject* callable, PyObject* const* args, Py_ssize_t count);
+// Takes them, where that holds and somebody else has references by now.
+void take_arguments(PyObject* const* args, Py_ssize_t count);
+// Arguments of a vectorcall, those by keyword among them.
+inline Py_ssize_t count_of(size_t nargsf, PyObject* kwnames) {
+  return PyVectorcall_NARGS(nargsf) + (kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0);
+}
+// Calls the function, which takes the arguments once it has a frame. One with *args or **kwargs borrows them.
+PyObject* call_taking(PyFunctionObject* function, PyObject* const* args, size_t nargsf, PyObject* kwnames);
 // In a child process: forgets a recording that another thread of the parent was making. True if there was one.
 bool forget_watch_after_fork();
 // Called once when the extension module is loaded. False with an exception set if this interpreter is not supported.

@@ -226,7 +226,7 @@ PyObject* make_jit(PyObject* function, TreeOptions options) {
   self->vectorcall = call;
   self->function = Py_NewRef(function);
   PyObject* made = door([&] {
-    self->tree = new Tree(reinterpret_cast<PyFunctionObject*>(function), options);
+    self->tree = new Tree(reinterpret_cast<PyObject*>(self), reinterpret_cast<PyFunctionObject*>(function), options);
     return reinterpret_cast<PyObject*>(self);
   });
   if (!made) Py_DECREF(self);

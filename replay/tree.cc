@@ -69,7 +69,8 @@ Settings& settings() {
 const std::vector<Tree*>& trees() { return g_trees; }
 const Counters& retired_counters() { return g_retired; }
 
-Tree::Tree(PyFunctionObject* function, TreeOptions options) : function_(function), options_(options) {
+Tree::Tree(PyObject* callable, PyFunctionObject* function, TreeOptions options)
+    : callable_(callable), function_(function), options_(options) {
   g_trees.push_back(this);
   give_up_generators();
 }
@@ -186,14 +187,17 @@ PyObject* Tree::try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnam
   auto* code = reinterpret_cast<PyCodeObject*>(function_->func_code);
   PyObject* result;
   Outcome outcome = Outcome::kReturned;
+  const Arguments given{args, hook::count_of(nargsf, kwnames)};
+  const auto given_up = hook::caller_gives_up(callable_, args, given.count) ? std::span(&given, 1) : std::span<const Arguments>();
   bool direct = !kwnames && PyVectorcall_NARGS(nargsf) == code->co_argcount && !code->co_kwonlyargcount &&
                 !(code->co_flags & (CO_VARARGS | CO_VARKEYWORDS));
   if (direct) {
-    result = replay(args, &outcome);
+    result = replay(args, given_up, &outcome);
   } else {
     std::vector<PyObject*> params;
     if (!bind_parameters(function_, args, nargsf, kwnames, &params)) return eager(args, nargsf, kwnames);
-    result = replay(params.data(), &outcome);
+    const Arguments both[] = {given, {params.data(), static_cast<Py_ssize_t>(params.size())}};
+    result = replay(params.data(), given_up.empty() ? given_up : both, &outcome);
     for (PyObject* p : params) Py_DECREF(p);
   }
   if (outcome == Outcome::kTooDeep) return eager(args, nargsf, kwnames);
@@ -237,13 +241,13 @@ Work g_counted;  // by replays that have ended
 }  // namespace
 
 // Outcome kRefused or kTooDeep: nothing has run, and no exception is set.
-PyObject* Tree::replay(PyObject* const* params, Outcome* outcome) {
+PyObject* Tree::replay(PyObject* const* params, std::span<const Arguments> take, Outcome* outcome) {
   std::shared_ptr<Programs> keep = programs_;  // a step may clear the tree
   const Work before = Work::done(), counted = g_counted;
   PyObject* result = nullptr;
   Exit* exit = nullptr;
   FrameState state;
-  *outcome = run(*keep->front(), params, &result, &exit, &state);
+  *outcome = run(*keep->front(), params, &result, &exit, &state, take);
   if (*outcome == Outcome::kRefused || *outcome == Outcome::kTooDeep) return nullptr;
   ++counters_.replays;
   const Work after = Work::done();

@@ -26,9 +26,17 @@ struct Counters {
            kernel_launches = 0, kernels_compiled = 0, kernels_loaded = 0, traces_loaded = 0, store_errors = 0;
 };
 
+// Whether one of these is held by nobody but the caller, and somebody might see when it dies.
+inline bool may_die(PyObject* const* args, Py_ssize_t count) {
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (Py_REFCNT(args[i]) == 1 && !PyFloat_CheckExact(args[i]) && !PyLong_CheckExact(args[i]) && !PyUnicode_CheckExact(args[i])) return true;
+  return false;
+}
+
 class Tree {
  public:
-  Tree(PyFunctionObject* function, TreeOptions options);  // function is borrowed: the JitFunction owns it
+  // Both are borrowed: `callable`, the JitFunction, owns the function and the tree.
+  Tree(PyObject* callable, PyFunctionObject* function, TreeOptions options);
   ~Tree();
   Tree(const Tree&) = delete;
 
@@ -57,6 +65,9 @@ class Tree {
   PyObject* choose(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     const hook::UncountedEvaluator uncounted;
+    const Py_ssize_t count = hook::count_of(nargsf, kwnames);
+    if (may_die(args, count) && hook::caller_gives_up(callable_, args, count))
+      return hook::call_taking(function_, args, nargsf, kwnames);
     return function_->vectorcall(reinterpret_cast<PyObject*>(function_), args, nargsf, kwnames);
   }
   PyObject* eager(PyObject* const* args, size_t nargsf, PyObject* kwnames);  // the same, counted
@@ -64,7 +75,7 @@ class Tree {
   PyObject* try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* timed_call(Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames);
-  PyObject* replay(PyObject* const* params, Outcome* outcome);
+  PyObject* replay(PyObject* const* params, std::span<const Arguments> take, Outcome* outcome);
   PyObject* leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
   PyObject* record_exit(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
   recorder::Options recorder_options();
@@ -91,6 +102,7 @@ class Tree {
   void take_code();
   void give_up_generators();
 
+  PyObject* callable_;
   PyFunctionObject* function_;
   PyObject* code_ = nullptr;  // the code that everything below is about; null before the first call
   int codes_ = 0;             // times it has changed

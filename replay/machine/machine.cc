@@ -56,7 +56,7 @@ void Machine::reserve(int32_t n) {
   r = file->data();
 }
 
-Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** exit, FrameState* state) {
+Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** exit, FrameState* state, std::span<const Arguments> take) {
   auto& program = static_cast<ProgramImpl&>(root);
   const volatile unsigned char* breaker = hook::eval_breaker();
   const bool waits = *breaker != 0;
@@ -77,6 +77,7 @@ Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** ex
   m.reserve(program.n_regs);
   start_program(m, program);
   for (size_t i = 0; i < program.param_regs.size(); ++i) m.r[program.param_regs[i]].o = Py_NewRef(params[i]);
+  for (const Arguments& a : take) hook::take_arguments(a.first, a.count);
   const hook::ThreadGuard guard;
   try {
     for (const Step* s = program.steps.data(); s;) s = s->fn(s, m.r, m);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "hook/hook.h"
@@ -74,9 +75,16 @@ class Program {
   virtual int traverse(visitproc visit, void* arg) const = 0;
 };
 
+struct Arguments {
+  PyObject* const* first;
+  Py_ssize_t count;
+};
+
 // Runs `root` (an entry trace) on `params` (borrowed; one object per parameter slot of the function, after argument binding).
+// `take`: arrays whose references are given up (hook::take_arguments), unless nothing runs.
 // Follows jumps and side traces. Re-entrant: a step may call into other programs or this one.
-Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** exit, FrameState* state);
+Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** exit, FrameState* state,
+            std::span<const Arguments> take = {});
 
 MachineCounters machine_counters();
 
