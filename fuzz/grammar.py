@@ -263,6 +263,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "wrapped(*numbers(2))"),
         (2, "PART(<num>)"),
         (4, "turned(<num>)"),
+        (1, "consuming(turned and Dying(), <num>)"),
         (1, "signalled(<num>)"),
         (1, "threaded(<fnvar>, <num>)"),
         (1, "threaded(wrapped, <num>)"),

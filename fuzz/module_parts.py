@@ -239,6 +239,11 @@ by_item, by_attribute, by_index = roundabout()
 class Dying:
     def __del__(self):
         turn()
+
+
+def consuming(x, y):
+    x = y
+    return turned(x)
 """
 
 _SIGNALLED = """

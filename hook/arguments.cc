@@ -45,7 +45,7 @@ bool caller_gives_up(PyObject* callable, PyObject* const* args, Py_ssize_t count
   const PyCodeObject* code = code_of(frame);
   const auto* stack = first + code->co_nlocalsplus;
   if (args < stack + 1 || args + count > stack + code->co_stacksize) return false;
-  // Below the arguments lies the callable; something in between may have put an argument of its own there.
+    // Below the arguments lies the callable; something in between may have put an argument of its own there.
 #if PY_VERSION_HEX >= 0x030d0000
   return args[-1] == callable || (args[-1] == nullptr && args >= stack + 2 && args[-2] == callable);
 #else
@@ -61,8 +61,7 @@ PyObject* call_taking(PyFunctionObject* function, PyObject* const* args, size_t 
   auto* callable = reinterpret_cast<PyObject*>(function);
   if (!binds_plainly(function)) return function->vectorcall(callable, args, nargsf, kwnames);
   PyThreadState* thread = PyThreadState_Get();
-  Taking taking{thread, function, args, count_of(nargsf, kwnames),
-                _PyInterpreterState_GetEvalFrameFunc(thread->interp), g_taking, true};
+  Taking taking{thread, function, args, count_of(nargsf, kwnames), _PyInterpreterState_GetEvalFrameFunc(thread->interp), g_taking, true};
   g_taking = &taking;
   _PyInterpreterState_SetEvalFrameFunc(thread->interp, evaluate_taking);
   PyObject* result = function->vectorcall(callable, args, nargsf, kwnames);

@@ -43,7 +43,8 @@ unsigned char dalsegno_local_tools(PyThreadState* thread, PyCodeObject* code, in
 }
 
 int dalsegno_any_local_event(PyThreadState* thread, PyCodeObject* code, unsigned char tools) {
-  return code->_co_monitoring != NULL && seen_by_any(thread, code->_co_monitoring->local_monitors.tools, _PY_MONITORING_LOCAL_EVENTS, tools);
+  return code->_co_monitoring != NULL &&
+         seen_by_any(thread, code->_co_monitoring->local_monitors.tools, _PY_MONITORING_LOCAL_EVENTS, tools);
 }
 
 void dalsegno_free_tool(PyThreadState* thread, int tool, int event) {

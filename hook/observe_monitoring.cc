@@ -125,8 +125,8 @@ bool init_observe() {
     return false;
   }
   if (!check_event_number(monitoring)) return false;
-  if (!fetch(monitoring, "use_tool_id", &g_use_tool_id) || !fetch(monitoring, "get_tool", &g_get_tool) || !fetch(monitoring, "register_callback", &g_register_callback) ||
-      !fetch(monitoring, "set_local_events", &g_set_local_events)) {
+  if (!fetch(monitoring, "use_tool_id", &g_use_tool_id) || !fetch(monitoring, "get_tool", &g_get_tool) ||
+      !fetch(monitoring, "register_callback", &g_register_callback) || !fetch(monitoring, "set_local_events", &g_set_local_events)) {
     return false;
   }
   g_callback = PyCFunction_New(&g_definition, nullptr);

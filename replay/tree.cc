@@ -137,7 +137,8 @@ PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) 
   if (stored_ != Stored::kLoaded) [[unlikely]] {
     look_up();
     if (policy_.entry_given_up()) return eager(args, nargsf, kwnames);
-    if (settings().step_aside && policy_.next(args, PyVectorcall_NARGS(nargsf)) == Way::kEager)  // earlier processes know: no trace is needed
+    if (settings().step_aside &&
+        policy_.next(args, PyVectorcall_NARGS(nargsf)) == Way::kEager)  // earlier processes know: no trace is needed
       return eager_because(Reason::step_aside, args, nargsf, kwnames);
     load();
   }

@@ -29,7 +29,8 @@ struct Counters {
 // Whether one of these is held by nobody but the caller, and somebody might see when it dies.
 inline bool may_die(PyObject* const* args, Py_ssize_t count) {
   for (Py_ssize_t i = 0; i < count; ++i)
-    if (Py_REFCNT(args[i]) == 1 && !PyFloat_CheckExact(args[i]) && !PyLong_CheckExact(args[i]) && !PyUnicode_CheckExact(args[i])) return true;
+    if (Py_REFCNT(args[i]) == 1 && !PyFloat_CheckExact(args[i]) && !PyLong_CheckExact(args[i]) && !PyUnicode_CheckExact(args[i]))
+      return true;
   return false;
 }
 
@@ -66,8 +67,7 @@ class Tree {
   PyObject* interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     const hook::UncountedEvaluator uncounted;
     const Py_ssize_t count = hook::count_of(nargsf, kwnames);
-    if (may_die(args, count) && hook::caller_gives_up(callable_, args, count))
-      return hook::call_taking(function_, args, nargsf, kwnames);
+    if (may_die(args, count) && hook::caller_gives_up(callable_, args, count)) return hook::call_taking(function_, args, nargsf, kwnames);
     return function_->vectorcall(reinterpret_cast<PyObject*>(function_), args, nargsf, kwnames);
   }
   PyObject* eager(PyObject* const* args, size_t nargsf, PyObject* kwnames);  // the same, counted

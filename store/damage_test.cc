@@ -158,11 +158,11 @@ TEST(Damage, VerifyFindsEveryTable) {
   ASSERT_TRUE(store.open(sample.file, sample.options));
   ASSERT_TRUE(store.save_experience("f", {{{0, 7, 1, 100, "opcode"}}, {}}));
   const uint64_t rows = store.verify().rows;
-  raw_sql(
-      sample.file,
-      "UPDATE functions SET name = 'x'; UPDATE traces SET ops = 0 WHERE number = 0; UPDATE listings SET ops = '[]' WHERE number = 1; "
-      "UPDATE penalties SET reason = 'x'; UPDATE kernels SET created = 0 WHERE key = 'other'; UPDATE trace_data SET data = x'00' WHERE number "
-      "= 1");
+  raw_sql(sample.file,
+          "UPDATE functions SET name = 'x'; UPDATE traces SET ops = 0 WHERE number = 0; UPDATE listings SET ops = '[]' WHERE number = 1; "
+          "UPDATE penalties SET reason = 'x'; UPDATE kernels SET created = 0 WHERE key = 'other'; UPDATE trace_data SET data = x'00' WHERE "
+          "number "
+          "= 1");
   const VerifyResult result = store.verify();
   EXPECT_TRUE(result.complete);
   EXPECT_EQ(result.rows, rows);

@@ -24,10 +24,11 @@ struct Item {
 
 // What can be dropped, longest unused first.
 std::vector<Item> by_age(Database& database) {
-  Statement statement(
-      database,
-      "SELECT 0, d.function, MAX(COALESCE(f.last_used, 0)) AS used FROM (SELECT function FROM trace_data UNION SELECT key FROM functions) d "
-      "LEFT JOIN functions f ON f.key = d.function GROUP BY d.function UNION ALL SELECT 1, key, last_used AS used FROM kernels ORDER BY used");
+  Statement statement(database,
+                      "SELECT 0, d.function, MAX(COALESCE(f.last_used, 0)) AS used FROM (SELECT function FROM trace_data UNION SELECT key "
+                      "FROM functions) d "
+                      "LEFT JOIN functions f ON f.key = d.function GROUP BY d.function UNION ALL SELECT 1, key, last_used AS used FROM "
+                      "kernels ORDER BY used");
   std::vector<Item> items;
   while (statement.step()) {
     const Value key = statement.column(1);

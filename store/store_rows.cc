@@ -8,7 +8,7 @@ namespace dalsegno::store {
 namespace {
 
 constexpr int kMaxExperience = 4096;  // rows of a function
-constexpr size_t kMaxSum = 64;         // bytes of a sum or a link: 32, if it is sound
+constexpr size_t kMaxSum = 64;        // bytes of a sum or a link: 32, if it is sound
 
 struct TraceRow {
   Value stored_number;  // as it stands there, to delete the row by
@@ -139,7 +139,8 @@ void forget_experience(Database& database, const std::string& key) {
 // The rows of a function whose sum is right, which they can only be with the types we write; `damaged` if there are others.
 template <class Take>
 void each_sound_row(Database& database, const Table& table, const std::string& columns, const std::string& key, bool* damaged, Take take) {
-  Statement statement(database, "SELECT " + columns + ", " + bounded("sum", kMaxSum) + " FROM " + table.name + " WHERE function = ? LIMIT ?");
+  Statement statement(database,
+                      "SELECT " + columns + ", " + bounded("sum", kMaxSum) + " FROM " + table.name + " WHERE function = ? LIMIT ?");
   statement.with(key, int64_t{kMaxExperience});
   while (statement.step()) {
     std::vector<Value> row = {key};
@@ -236,10 +237,11 @@ Experience Store::load_experience(const std::string& key) {
   bool damaged = false;
   found = s.guarded(Experience(), [&] {
     Experience experience;
-    each_sound_row(s.reader, tables::penalties, "trace, op, which, points, substr(reason, 1, 64)", key, &damaged, [&](const std::vector<Value>& row) {
-      const auto number = [&](size_t column) { return static_cast<int32_t>(std::get<int64_t>(row[column])); };
-      experience.penalties.push_back({number(1), number(2), number(3), number(4), std::get<std::string>(row[5])});
-    });
+    each_sound_row(s.reader, tables::penalties, "trace, op, which, points, substr(reason, 1, 64)", key, &damaged,
+                   [&](const std::vector<Value>& row) {
+                     const auto number = [&](size_t column) { return static_cast<int32_t>(std::get<int64_t>(row[column])); };
+                     experience.penalties.push_back({number(1), number(2), number(3), number(4), std::get<std::string>(row[5])});
+                   });
     each_sound_row(s.reader, tables::verdicts, "sizes, eager_wins, replay_ns, eager_ns", key, &damaged, [&](const std::vector<Value>& row) {
       experience.verdicts.push_back(
           {std::get<int64_t>(row[1]), std::get<int64_t>(row[2]) != 0, std::get<double>(row[3]), std::get<double>(row[4])});

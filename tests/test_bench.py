@@ -13,6 +13,8 @@ from dalsegno.bench import pattern_rows, patterns
 from dalsegno.bench.harness import Comparison, compare, duration, same
 from dalsegno.bench.pattern_rows import verdict
 
+pytestmark = pytest.mark.once
+
 
 def spin(seconds):
     end = time.perf_counter() + seconds

@@ -11,6 +11,8 @@ import dalsegno as ds
 from dalsegno.bench import libraries
 from dalsegno.bench.bits import differences
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize("path", [path for _, path, _ in libraries.ROWS])
 def test_a_function_of_a_library(path: str) -> None:

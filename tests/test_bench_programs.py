@@ -11,6 +11,8 @@ from dalsegno.bench import bits, rows, summary
 from dalsegno.bench.programs import PROGRAMS, selected
 from tests.support import run_python
 
+pytestmark = pytest.mark.once
+
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_results_warnings_and_arguments_are_those_of_eager(program):

@@ -10,6 +10,8 @@ from dalsegno.demo import data, finance, terrain
 from dalsegno.demo.main import counted, second_line
 from tests.front import same
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(scope="module")
 def sources():

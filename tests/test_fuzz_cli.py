@@ -6,6 +6,8 @@ import pytest
 
 from dalsegno.fuzz import run_cli
 
+pytestmark = pytest.mark.once
+
 
 def backend(name: str) -> list[str]:
     return ["--backend", f"tests.fuzz_backends:{name}"]

@@ -3,12 +3,15 @@
 import ast
 import collections
 
+import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
 from dalsegno.fuzz.engines import Engine
 from dalsegno.fuzz.generate import programs
 from dalsegno.fuzz.program import InvalidProgram, Program, load
 from dalsegno.fuzz.runner import Flaky, TooSlow, check
+
+pytestmark = pytest.mark.once
 
 
 def generated(number: int, with_seed: int) -> list[Program]:

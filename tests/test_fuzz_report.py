@@ -13,6 +13,8 @@ from dalsegno.fuzz.program import Program
 from dalsegno.fuzz.reduce import reduce_program
 from dalsegno.fuzz.report import as_test, find_mismatches, still_fails
 
+pytestmark = pytest.mark.once
+
 NEGATIVE_ZERO = "tests.fuzz_backends:DropsNegativeZero"
 
 LONG = """

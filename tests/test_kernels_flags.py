@@ -10,6 +10,8 @@ import numpy as np
 from dalsegno._core import segments
 from tests import kernel_kit as kit
 
+pytestmark = pytest.mark.once
+
 ONES = np.ones(40)
 ZEROS = np.zeros(40)
 HUGE = np.full(40, 1e300)

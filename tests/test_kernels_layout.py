@@ -10,6 +10,8 @@ import numpy as np
 from dalsegno._core import segments
 from tests import kernel_kit as kit
 
+pytestmark = pytest.mark.once
+
 CHAIN = [("multiply", [~0, ~1]), ("add", [0, ~0]), ("maximum", [1, ~1])]
 LOOPS = [("exp", [~0]), ("multiply", [0, ~1]), ("sin", [1])]
 

@@ -10,6 +10,8 @@ import numpy as np
 from dalsegno._core import segments
 from tests import kernel_kit as kit
 
+pytestmark = pytest.mark.once
+
 
 @pytest.fixture(autouse=True)
 def synchronous():

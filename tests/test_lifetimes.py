@@ -72,7 +72,8 @@ def leaves_on_the_way(x, log):
 @pytest.mark.parametrize(
     "function",
     [
-        dies_when_bound_anew, dies_when_deleted, dies_with_the_last_name, lives_in_a_list, raises_afterwards, leaves_on_the_way,
+        dies_when_bound_anew, dies_when_deleted, dies_with_the_last_name,
+        lives_in_a_list, raises_afterwards, leaves_on_the_way,
     ],
 )  # fmt: skip
 def test_an_argument_dies_when_it_does_in_eager(function, step_aside):

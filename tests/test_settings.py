@@ -9,6 +9,8 @@ import numpy as np
 from tests.conftest import ROOT
 from tests.front import assert_one_clear_line
 
+pytestmark = pytest.mark.once
+
 
 def poly(x, k=3):
     return 2 * x + k

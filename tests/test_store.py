@@ -16,7 +16,19 @@ import pytest
 
 from dalsegno import _core
 
-TABLES = {"trace_data", "kernels", "functions", "traces", "listings", "penalties", "verdicts", "ops", "objects", "guards", "exits"}
+TABLES = {
+    "trace_data",
+    "kernels",
+    "functions",
+    "traces",
+    "listings",
+    "penalties",
+    "verdicts",
+    "ops",
+    "objects",
+    "guards",
+    "exits",
+}
 
 
 @pytest.fixture

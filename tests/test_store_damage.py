@@ -14,6 +14,8 @@ import pytest
 
 from tests.support import run_python
 
+pytestmark = pytest.mark.once
+
 _PROGRAM = """
 import numpy as np
 

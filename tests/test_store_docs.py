@@ -12,6 +12,8 @@ import pytest
 
 import dalsegno as ds
 
+pytestmark = pytest.mark.once
+
 TEXT = (Path(__file__).resolve().parent.parent / "docs" / "store.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"([^\n]+:)\n\n```sql\n(.*?)```", TEXT, flags=re.DOTALL) + re.findall(
     r"([^\n]+\.)\n\n```sql\n(.*?)```", TEXT, flags=re.DOTALL

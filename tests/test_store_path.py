@@ -14,6 +14,8 @@ import pytest
 import dalsegno as ds
 from tests.support import ROOT, run_python
 
+pytestmark = pytest.mark.once
+
 _PROGRAM = """
 import json, os
 import dalsegno as ds

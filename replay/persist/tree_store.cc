@@ -113,7 +113,8 @@ void Tree::save() {
 
 void Tree::keep_experience() {
   if (!policy_.take_news() || !options_.store || key_.empty() || store_in_use("off")) return;
-  write_later([key = key_, learned = policy_.experience(), name = title(function_)] { process_store().save_experience(key, learned, name); });
+  write_later(
+      [key = key_, learned = policy_.experience(), name = title(function_)] { process_store().save_experience(key, learned, name); });
 }
 
 void Tree::forget_stored() {

@@ -246,7 +246,9 @@ TEST(Verify, FindsContradictions) {
     damage.apply(typed);
     const std::string fault = verify(typed);
     EXPECT_NE(fault, "") << damage.what;
-    if (std::string(damage.what) != kDamages[0].what) { EXPECT_NE(fault.find(damage.what), std::string::npos) << fault; }
+    if (std::string(damage.what) != kDamages[0].what) {
+      EXPECT_NE(fault.find(damage.what), std::string::npos) << fault;
+    }
   }
 }
 
