@@ -202,7 +202,7 @@ bool Policy::Timing::ended(bool settled, bool provisional) {
 namespace {
 
 constexpr bool is_kept(Reason reason) { return reason != Reason::too_many_traces && reason != Reason::lost; }
-constexpr int kMostRaised = 6;
+constexpr int kMostRaised = 11;
 
 uint32_t after_exceptions(int times) { return uint32_t{1} << 2 * std::clamp(times, 0, kMostRaised); }
 

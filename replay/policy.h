@@ -80,7 +80,7 @@ struct Penalty {
   Reason reason = Reason::none;
 };
 constexpr int kGivenUp = 100;
-constexpr int kRaised = 15;  // a recording that an exception ended before anything useful: the next call need not raise it
+constexpr int kRaised = 9;  // a recording that an exception ended before anything useful: the next call need not raise it
 
 class Policy {
  public:

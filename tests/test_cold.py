@@ -319,6 +319,6 @@ report(loses, raises)
         verdicts = connection.execute("SELECT eager_wins, replay_ns, eager_ns FROM verdicts").fetchall()
         penalties = connection.execute("SELECT trace, points, reason FROM penalties").fetchall()
     assert len(verdicts) == 1 and all(ns > 0 for ns in verdicts[0][1:])
-    assert penalties == [(-1, 30, "exception")]
+    assert penalties == [(-1, 18, "exception")]
     again = run_python(script, store=store, DALSEGNO_STEP_ASIDE="1")["stats"]
     assert [s["recordings"] for s in again] == [0, 0]

@@ -137,7 +137,7 @@ def test_neither_memory_nor_references(way):
         gc.collect()
         after = [sys.getrefcount(o) for o in watched]
     assert grown["replays"] == rounds * len(numbers)
-    assert grown["recordings"] == 0
+    assert grown["recordings"] <= (4 if "exceptions" in way else 0)  # such an exit is tried again ever more seldom
     if way in ("exits and failed guards", "failed type guards"):
         assert grown["exits"] >= rounds
         assert grown["guard_failures"] >= rounds

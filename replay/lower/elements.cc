@@ -1,5 +1,6 @@
 // Items and elements: of arrays unboxed, of lists and tuples by an unboxed index, and those that iterators give.
 #include "replay/lower/lower.h"
+#include "replay/machine/scalars.h"
 
 namespace dalsegno::replay {
 
