@@ -192,6 +192,23 @@ TEST(Damage, HostileRowsWithRightSums) {
   }
 }
 
+TEST(Damage, RowsOfOtherTypesWithRightSums) {
+  const Sample sample;
+  Store store;
+  ASSERT_TRUE(store.open(sample.file, sample.options));
+  ASSERT_TRUE(store.save_experience("f", {{}, {{42, true, 10.5, 3.25}}}));
+  {
+    Database database;
+    database.open(sample.file, SQLITE_OPEN_READWRITE);
+    const std::string text = "x";
+    Inserter(database, tables::penalties).add({std::string("f"), int64_t{0}, int64_t{7}, int64_t{1}, text, text});
+    Inserter(database, tables::verdicts).add({std::string("f"), text, int64_t{1}, 1.5, 2.5});
+  }
+  EXPECT_EQ(store.load_experience("f"), (Experience{{}, {{42, true, 10.5, 3.25}}}));
+  EXPECT_EQ(store.query("SELECT COUNT(*) FROM penalties").rows.at(0).at(0), Value(int64_t{0}));
+  EXPECT_EQ(store.errors(), 0u);
+}
+
 // ---- faults of the machine, injected -------------------------------------------------------------------------------------------
 
 int countdown = -1, fault_code = SQLITE_OK, calls = 0;

@@ -136,7 +136,7 @@ void forget_experience(Database& database, const std::string& key) {
     Statement(database, std::string("DELETE FROM ") + table->name + " WHERE function = ?").with(key).run();
 }
 
-// The rows of a function whose sum is right, which they can only be with the types we write; `damaged` if there are others.
+// The rows of a function whose sum is right; `damaged` if there are others, or `take` finds values of other types (std::get).
 template <class Take>
 void each_sound_row(Database& database, const Table& table, const std::string& columns, const std::string& key, bool* damaged, Take take) {
   Statement statement(database,
@@ -146,10 +146,14 @@ void each_sound_row(Database& database, const Table& table, const std::string& c
     std::vector<Value> row = {key};
     for (int i = 1; i < table.covered; i++) row.push_back(statement.column(i - 1));
     const std::string* sum = statement.blob(table.covered - 1);
-    if (sum != nullptr && *sum == bytes(row_sum(table, row)))
-      take(row);
-    else
+    try {
+      if (sum == nullptr || *sum != bytes(row_sum(table, row)))
+        *damaged = true;
+      else
+        take(row);
+    } catch (const std::bad_variant_access&) {
       *damaged = true;
+    }
   }
 }
 
@@ -233,9 +237,8 @@ bool Store::save_experience(const std::string& key, const Experience& experience
 
 Experience Store::load_experience(const std::string& key) {
   Impl& s = *impl_;
-  Experience found;
   bool damaged = false;
-  found = s.guarded(Experience(), [&] {
+  Experience found = s.guarded(Experience(), [&] {
     Experience experience;
     each_sound_row(s.reader, tables::penalties, "trace, op, which, points, substr(reason, 1, 64)", key, &damaged,
                    [&](const std::vector<Value>& row) {
