@@ -1,16 +1,19 @@
 """build.py [--tests] [--sanitize]: builds the tree, incrementally, for the Python that runs this.
 
 The extension modules go into dalsegno/, the rest into build/py3XX; with --sanitize, the C++ tests alone, under
-sanitizers, into build/asan.
+sanitizers, into build/asan. What knows nothing of Python is built once: where the main version has a build folder,
+other versions take it from there.
 """
 
 import argparse
+import fcntl
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+MAIN = ROOT / "build" / "py311"
 
 
 def configure(build: Path, arguments: list[str]) -> None:
@@ -24,6 +27,14 @@ def configure(build: Path, arguments: list[str]) -> None:
         ["cmake", "--fresh", "--log-level=WARNING", *arguments], check=True, cwd=ROOT, stdout=subprocess.DEVNULL
     )
     stamp.write_text(configured_for)
+
+
+def ninja(build: Path, *targets: str) -> int:
+    """Builds; one at a time in a folder, as other versions' builds may be at work in the main version's."""
+    jobs = str(len(os.sched_getaffinity(0)))
+    with open(build / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return subprocess.run(["ninja", "-C", str(build), "-j", jobs, "--quiet", *targets], cwd=ROOT).returncode
 
 
 def main() -> None:
@@ -40,9 +51,10 @@ def main() -> None:
     else:
         build = ROOT / "build" / f"py{sys.version_info[0]}{sys.version_info[1]}"
         tests = f"-DDALSEGNO_TESTS={'ON' if options.tests else 'OFF'}"
-        configure(build, ["-G", "Ninja", "-S", ".", "-B", str(build), "-DDALSEGNO_DEV=ON", tests, python])
-    jobs = str(len(os.sched_getaffinity(0)))
-    raise SystemExit(subprocess.run(["ninja", "-C", str(build), "-j", jobs, "--quiet"], cwd=ROOT).returncode)
+        shared = build != MAIN and (MAIN / "build.ninja").exists() and ninja(MAIN, "plain") == 0
+        plain = f"-DDALSEGNO_PLAIN_FROM={MAIN if shared else ''}"
+        configure(build, ["-G", "Ninja", "-S", ".", "-B", str(build), "-DDALSEGNO_DEV=ON", tests, plain, python])
+    raise SystemExit(ninja(build))
 
 
 if __name__ == "__main__":

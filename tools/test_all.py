@@ -21,7 +21,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 OTHER_VERSIONS = ["3.12", "3.13"]
 STAGE_LIMIT = 1800.0  # seconds
-SIDE_BY_SIDE = 3
 
 
 @dataclass
@@ -55,6 +54,8 @@ class Runner:
             "DALSEGNO_STORE": str(self.scratch / name.replace(" ", "-") / "store.db"),
             "PYTHONPATH": str(ROOT),
             "PYTHONUNBUFFERED": "1",
+            "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
+            "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
         }
         process = subprocess.Popen(
             command,
@@ -103,12 +104,12 @@ class Runner:
 
 def main() -> None:
     start = time.monotonic()
-    groups: list[Callable[[Runner], None]] = [test_main_version]
-    groups += [functools.partial(test_version, version) for version in OTHER_VERSIONS]
-    groups.append(test_sanitized)
+    plain = threading.Event()  # what knows nothing of Python has been built, or will not be
+    groups: list[Callable[[Runner], None]] = [functools.partial(test_main_version, plain)]
+    groups += [functools.partial(test_version, version, plain) for version in OTHER_VERSIONS]
     with tempfile.TemporaryDirectory(prefix="dalsegno-test-") as scratch:
         runner = Runner(Path(scratch))
-        with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        with ThreadPoolExecutor(len(groups)) as pool:
             try:
                 for group in [pool.submit(group, runner) for group in groups]:
                     group.result()
@@ -120,20 +121,21 @@ def main() -> None:
     sys.exit(0 if ok else 1)
 
 
-def test_main_version(runner: Runner) -> None:
+def test_main_version(plain: threading.Event, runner: Runner) -> None:
+    """The main version, everything that asks nothing of CPython (the C++ layers: under sanitizers), and lint."""
     python = sys.executable
-    if runner.run("build 3.11", python, "tools/build.py", "--tests"):
-        runner.run("tests 3.11 and C++", python, "-m", "pytest", "tests", "build/py311/gtest")
+    try:
+        built = runner.run("build 3.11", python, "tools/build.py")
+    finally:
+        plain.set()
+    if runner.run("build under sanitizers", python, "tools/build.py", "--sanitize") and built:
+        runner.run("tests 3.11 and C++", python, "-m", "pytest", "tests", "build/asan/gtest")
+    if built:
         runner.run("lint", python, "tools/lint.py")
     runner.run("pip install", python, "tools/check_install.py")
 
 
-def test_sanitized(runner: Runner) -> None:
-    if runner.run("build under sanitizers", sys.executable, "tools/build.py", "--sanitize"):
-        runner.run("C++ under sanitizers", "tools/run_sanitized.sh")
-
-
-def test_version(version: str, runner: Runner) -> None:
+def test_version(version: str, plain: threading.Event, runner: Runner) -> None:
     """Environment, build and Python tests of another CPython version, if it is on this machine."""
     found = subprocess.run(["tools/find_python.sh", version], cwd=ROOT, capture_output=True, text=True)
     if found.returncode:
@@ -141,9 +143,12 @@ def test_version(version: str, runner: Runner) -> None:
         return
     folder = ".venv/py" + version.replace(".", "")
     python = str(ROOT / folder / "bin" / "python")
-    if runner.run(
+    if not runner.run(
         f"environment {version}", found.stdout.strip(), "tools/setup_venv.py", folder, "build", "test"
-    ) and runner.run(f"build {version}", python, "tools/build.py"):
+    ):
+        return
+    plain.wait()
+    if runner.run(f"build {version}", python, "tools/build.py"):
         runner.run(f"tests {version}", python, "-m", "pytest", "-m", "not once", "tests")
 
 
