@@ -49,6 +49,13 @@ class Generator {
   int pick(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
   bool chance(int percent) { return pick(1, 100) <= percent; }
   ValueId value() { return values_[pick(0, static_cast<int>(values_.size()) - 1)]; }
+  // One that nothing names from now on.
+  ValueId released() {
+    const auto at = values_.begin() + pick(1, static_cast<int>(values_.size()) - 1);
+    const ValueId v = *at;
+    values_.erase(at);
+    return v;
+  }
   ValueId slot() { return chance(20) ? kNull : value(); }
 
   std::string text() {
@@ -129,7 +136,9 @@ class Generator {
     if (kind == OpKind::guard_function) i = object();
     if (kind == OpKind::tuple_item) i = 0;
     std::vector<ValueId> inputs;
-    for (; n > 0; n--) inputs.push_back(value());
+    const bool releases = kind == OpKind::release;
+    for (; n > 0 && (!releases || values_.size() > 1); n--) inputs.push_back(releases ? released() : value());
+    if (releases) last_ = -1;
     if (kind == OpKind::tuple_item) inputs[0] = 0;  // a parameter: of unknown length
     const bool goes_on = last_ >= 0 && chance(60);
     const Snapshot before = goes_on ? changed(b_.trace.snapshot(last_)) : snapshot();

@@ -165,6 +165,25 @@ TEST(Verify, UnexpectedItemOnlyOnItsExit) {
   EXPECT_NE(verify(bad), "");
 }
 
+// small_trace() releases v7, v8 and v9 in op 11.
+TEST(Verify, WhatWasReleasedIsGone) {
+  const Trace whole = testing::small_trace();
+  ASSERT_EQ(whole.ops[11].kind, OpKind::release);
+  Trace t = whole;
+  t.inputs[t.ops[11].first_input + 1] = t.inputs[t.ops[11].first_input];
+  EXPECT_NE(verify(t).find("released twice"), std::string::npos) << verify(t);
+  t = whole;
+  t.inputs[t.ops[11].first_input] = t.inputs[t.ops[12].first_input];  // what is returned next
+  EXPECT_NE(verify(t).find("used after its release"), std::string::npos) << verify(t);
+  t = whole;
+  t.inputs[t.ops[11].first_input] = 0;  // a local in every snapshot
+  EXPECT_EQ(verify(t), "");
+  std::swap(t.ops[10], t.ops[11]);  // guard_true after the release
+  EXPECT_NE(verify(t).find("used after its release"), std::string::npos) << verify(t);
+  t.inputs[t.ops[11].first_input] = 1;
+  EXPECT_NE(verify(t).find("names a value that was released"), std::string::npos) << verify(t);
+}
+
 std::string links(const Trace& trace, const std::vector<Trace>& traces) {
   EXPECT_EQ(verify(trace), "");
   return verify_links(trace, traces);

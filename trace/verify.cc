@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "trace/lifetimes.h"
 #include "trace/op_rules.h"
 #include "trace/trace.h"
 
@@ -335,7 +336,10 @@ std::string verify_parents(const Trace& trace, const std::vector<Trace>& traces)
 
 }  // namespace
 
-std::string verify(const Trace& trace) { return Verifier(trace).run(); }
+std::string verify(const Trace& trace) {
+  std::string fault = Verifier(trace).run();
+  return fault.empty() ? verify_lifetimes(trace) : fault;
+}
 
 std::string verify_links(const Trace& trace, const std::vector<Trace>& traces) {
   if (trace.ops.back().kind == OpKind::jump) {
