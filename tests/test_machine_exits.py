@@ -322,7 +322,7 @@ def busy_trace() -> TraceBuilder:
     pair = b.op("build_tuple", thing, y, effects=NONE)
     b.release(f)
     b.op("guard_is", flag, object=None, effects=NONE, snapshot=b.snap([x, None, flag, thing], [y, pair, pair], 9))
-    z = b.binary(ADD, y, x, start)
+    z = b.binary(ADD, y, x, b.snap([x, None, flag, thing], [y, pair], 9))
     b.release(x, thing)
     b.ret(b.op("build_list", pair, z, effects=NONE))
     return b
