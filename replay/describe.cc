@@ -2,6 +2,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include "replay/kernels/table.h"
+
 namespace py = pybind11;
 
 namespace dalsegno::replay {

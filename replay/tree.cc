@@ -5,6 +5,7 @@
 
 #include "replay/door.h"
 #include "replay/kernels/config.h"
+#include "replay/kernels/table.h"
 #include "replay/settings.h"
 #include "trace/recorder/text.h"
 

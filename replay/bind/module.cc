@@ -10,6 +10,7 @@
 #include "replay/forks.h"
 #include "replay/jit.h"
 #include "replay/kernels/config.h"
+#include "replay/kernels/table.h"
 #include "replay/persist/store.h"
 #include "replay/settings.h"
 #include "trace/recorder/recorder.h"

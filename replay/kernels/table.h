@@ -13,7 +13,7 @@
 #include "halide_gen/plan/plan.h"
 #include "halide_gen/runtime/launch.h"
 #include "replay/kernels/config.h"
-#include "replay/segment/runner.h"
+#include "replay/segment/spec.h"
 
 namespace dalsegno::replay {
 
@@ -49,6 +49,13 @@ std::shared_ptr<Kernel> find_kernel(const halide_gen::KernelSpec& spec, const ha
 size_t count_kernels();  // made and not dropped
 
 int launch_threads();
+
+// Process-wide.
+void wait_for_compilers();  // until background compilation has finished (GIL released while waiting)
 void count_launch();
+struct KernelCounters {
+  uint64_t launches, compiled, loaded;
+};
+KernelCounters kernel_counters();
 
 }  // namespace dalsegno::replay

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "halide_gen/plan/kernel.h"
-#include "replay/segment/runner.h"
+#include "replay/segment/spec.h"
 
 namespace dalsegno::replay {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "replay/segment/runner.h"
+#include "replay/segment/spec.h"
 
 namespace dalsegno::replay {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <Python.h>
 
-#include "replay/segment/runner.h"
+#include "replay/segment/spec.h"
 
 namespace dalsegno::replay {
 

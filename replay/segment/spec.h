@@ -1,0 +1,38 @@
+// What a segment computes, as plain data: array ops of one trace that one kernel may do together. Made by lowering.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "trace/array_fn.h"
+
+namespace dalsegno::replay {
+
+enum class InputKind : uint8_t {
+  kArray,      // exact, aligned, native ndarray of `dtype` and `rank` >= 1 (guarded before; extents and strides are looked at on launch)
+  kWeakInt,    // exact Python int (NEP 50: weak): converted to the op's dtype; out of range -> kMismatch
+  kWeakFloat,  // exact Python float (weak)
+  kWeakBool,   // exact Python bool
+  kScalar,     // NumPy scalar of `dtype` (strong)
+};
+struct SegmentInput {
+  InputKind kind = InputKind::kArray;
+  DType dtype = DType::kFloat64;  // kArray, kScalar
+  int rank = 0;                   // kArray
+  bool operator==(const SegmentInput&) const = default;
+};
+struct SegmentOp {
+  ArrayFn fn = ArrayFn::none;
+  std::vector<int> operands;       // i >= 0: result of ops[i]; i < 0: inputs[~i]
+  DType result = DType::kFloat64;  // dtype eager gave; NEP 50 decides the dtype the loop computes in
+  int rank = 1;
+  bool output = false;  // must exist in memory after the segment
+  int elidable = 0;     // operands that NumPy may compute the op into if they are large temporaries: bit 0 the first, bit 1 the second
+  bool operator==(const SegmentOp&) const = default;
+};
+struct SegmentSpec {
+  std::vector<SegmentInput> inputs;
+  std::vector<SegmentOp> ops;  // in the order eager runs them
+  bool operator==(const SegmentSpec&) const = default;
+};
+
+}  // namespace dalsegno::replay
