@@ -1,6 +1,7 @@
 #include "store/sqlite.h"
 
 #include <atomic>
+#include <utility>
 
 namespace dalsegno::store {
 namespace {
@@ -56,6 +57,8 @@ void Database::open(const std::string& path, int flags) {
 }
 
 void Database::close() {
+  for (auto& [sql, statement] : kept_) sqlite3_finalize(statement);
+  kept_.clear();
   if (handle_ != nullptr) sqlite3_close_v2(handle_);
   handle_ = nullptr;
 }
@@ -69,13 +72,28 @@ int64_t Database::number(const std::string& sql) {
   return *n;
 }
 
-Statement::Statement(Database& database, std::string_view sql) : database_(database) {
+Statement::Statement(Database& database, std::string_view sql, Use use) : database_(database) {
+  if (use == kOften) {
+    const auto kept = database.kept_.try_emplace(std::string(sql), nullptr).first;
+    place_ = &kept->second;
+    handle_ = std::exchange(*place_, nullptr);
+    if (handle_ != nullptr) return;
+  }
   const char* tail = nullptr;
   const int code =
       attempt("prepare", [&] { return sqlite3_prepare_v2(database.handle(), sql.data(), static_cast<int>(sql.size()), &handle_, &tail); });
   check(database.handle(), code, "prepare");
   const std::string_view rest = sql.substr(static_cast<size_t>(tail - sql.data()));
   tail_ = rest.find_first_not_of(" \t\r\n;") != std::string_view::npos;
+}
+
+Statement::~Statement() {
+  if (place_ == nullptr || handle_ == nullptr || *place_ != nullptr) {
+    sqlite3_finalize(handle_);
+    return;
+  }
+  reset();
+  *place_ = handle_;
 }
 
 Statement& Statement::bind(int parameter, const Value& value) {

@@ -7,6 +7,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -44,7 +45,7 @@ class Database {
   void open(const std::string& path, int flags);
   void close();
   // Forgets the connection without touching it: in the child of a fork it is the parent's.
-  void abandon() { handle_ = nullptr; }
+  void abandon() { handle_ = nullptr, kept_.clear(); }
   bool is_open() const { return handle_ != nullptr; }
   void patience(int ms) { sqlite3_busy_timeout(handle_, ms); }  // with other processes' locks, from now on
   int commit_ms = 0;                                            // the same of Transaction::commit(), with those who read
@@ -55,13 +56,17 @@ class Database {
   sqlite3* handle() const { return handle_; }
 
  private:
+  friend class Statement;
   sqlite3* handle_ = nullptr;
+  std::unordered_map<std::string, sqlite3_stmt*> kept_;  // prepared, not in use; null: one that is
 };
 
 class Statement {
  public:
-  Statement(Database& database, std::string_view sql);
-  ~Statement() { sqlite3_finalize(handle_); }
+  // kOften: it is prepared once a connection, which keeps it from one use to the next. For a few texts that never change.
+  enum Use : bool { kOnce, kOften };
+  Statement(Database& database, std::string_view sql, Use use = kOnce);
+  ~Statement();
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
@@ -91,6 +96,7 @@ class Statement {
  private:
   Database& database_;
   sqlite3_stmt* handle_ = nullptr;
+  sqlite3_stmt** place_ = nullptr;  // among the database's, where it goes back to
   bool tail_ = false;
   Value value_;
 };

@@ -51,7 +51,7 @@ const std::string& select_traces() {
 }
 
 std::vector<TraceRow> read_trace_rows(Database& database, const std::string& key) {
-  Statement statement(database, select_traces() + " ORDER BY number LIMIT ?");
+  Statement statement(database, select_traces() + " ORDER BY number LIMIT ?", Statement::kOften);
   statement.with(key, int64_t{kMaxTraces});
   std::vector<TraceRow> rows;
   size_t total = 0;
@@ -140,7 +140,8 @@ void forget_experience(Database& database, const std::string& key) {
 template <class Take>
 void each_sound_row(Database& database, const Table& table, const std::string& columns, const std::string& key, bool* damaged, Take take) {
   Statement statement(database,
-                      "SELECT " + columns + ", " + bounded("sum", kMaxSum) + " FROM " + table.name + " WHERE function = ? LIMIT ?");
+                      "SELECT " + columns + ", " + bounded("sum", kMaxSum) + " FROM " + table.name + " WHERE function = ? LIMIT ?",
+                      Statement::kOften);
   statement.with(key, int64_t{kMaxExperience});
   while (statement.step()) {
     std::vector<Value> row = {key};

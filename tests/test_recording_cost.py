@@ -53,6 +53,45 @@ def test_many_temporaries_give_eagers_result() -> None:
     check(temporaries(400), (1.0, 2.0), (3, 4), (1.5, 2))
 
 
+ALLOCATED = """
+import ctypes, json, sys
+import numpy as np
+import dalsegno as ds
+
+class Heap(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "arena a b blocks mapped c d used e f".split()]
+
+heap = ctypes.CDLL(None).mallinfo2
+heap.restype = Heap
+
+def program(n):
+    lines = [f"    x{i} = x{i - 1} * 0.5" for i in range(1, n)]
+    names = {}
+    exec("\\n".join(["def f(x0):", *lines, f"    return x{n - 1}"]), names)
+    return ds.jit(names["f"])
+
+def allocated(n):
+    f = program(n)
+    before = heap()
+    f(np.arange(8.0))
+    ds.wait()
+    after = heap()
+    return after.used + after.mapped - before.used - before.mapped
+
+kernels = sys.argv[1] == "kernels"
+with ds.config(kernels=kernels, background=False):
+    allocated(5)
+    print(json.dumps([allocated(300), allocated(2400)]))
+"""
+
+
+@pytest.mark.parametrize("kernels", ["kernels", "steps"])
+def test_memory_of_many_array_temporaries_grows_linearly(kernels: str, tmp_path: Path) -> None:
+    few, many = run_python(ALLOCATED, kernels, store=tmp_path / "s.db")
+    assert 300 * 100 < few
+    assert many < 2 * 8 * few
+
+
 def rec(n: int) -> int:
     return 0 if n == 0 else rec(n - 1) + 1
 

@@ -96,9 +96,7 @@ bool Lowering::fits(const std::vector<ValueId>& operands) const {
   for (ValueId v : operands) inputs += !values_[v].pending && !outside_.contains(v);
   if (inputs > kMaxSegmentInputs || waiting_.size() >= kMaxSegmentOps) return false;
   if (waiting_.size() < kMaxSegmentOutputs) return true;
-  const std::unordered_set<ValueId> dead(deferred_.begin(), deferred_.end());
-  const auto held = std::count_if(waiting_.begin(), waiting_.end(), [&](ValueId v) { return !dead.contains(v); });
-  return held < static_cast<ptrdiff_t>(kMaxSegmentOutputs);
+  return waiting_.size() - dead_waiting_ < kMaxSegmentOutputs;
 }
 
 bool Lowering::waits(const Op& o, ValueId i) {
@@ -173,25 +171,16 @@ SegmentSpec Lowering::spec_of(const std::vector<ValueId>& ops, Group* group) {
   return spec;
 }
 
-// When the ops run one by one, a value that is no output dies after the last op that uses it or names it in its snapshot; so does what
-// was released while they waited.
+// When the ops run one by one, what was released while they waited dies after the last op before its release, unless it is an output.
+// From there on no snapshot names it.
 void Lowering::find_dead(Group* group, const std::vector<ValueId>& released) const {
   group->dead_after.resize(group->ops.size());
-  std::vector<std::unordered_set<ValueId>> needed;  // by each op: what it uses, and what its snapshot names
-  for (ValueId v : group->ops) {
-    const std::vector<ValueId> slots = slots_of(t().snapshot(op(v).snapshot));
-    needed.emplace_back(slots.begin(), slots.end()).insert(in(op(v)), in(op(v)) + op(v).n_inputs);
-  }
-  std::vector<ValueId> dying(group->ops.begin(), group->ops.end());
-  for (ValueId v : released)
-    if (loc(v).owned && std::find(dying.begin(), dying.end(), v) == dying.end()) dying.push_back(v);
-  for (ValueId v : dying) {
+  for (ValueId v : released) {
     const int32_t reg = loc(v).obj;
-    if (reg < 0 || std::find(group->outputs.begin(), group->outputs.end(), reg) != group->outputs.end()) continue;
-    size_t last = group->ops.size();
-    for (size_t k = 0; k < group->ops.size(); ++k)
-      if (group->ops[k] == v || needed[k].contains(v)) last = k;
-    if (last < group->ops.size()) group->dead_after[last].push_back(reg);
+    if (!loc(v).owned || reg < 0) continue;
+    if (std::find(group->outputs.begin(), group->outputs.end(), reg) != group->outputs.end()) continue;
+    const auto behind = std::lower_bound(group->ops.begin(), group->ops.end(), values_[v].released);
+    if (behind != group->ops.begin()) group->dead_after[behind - group->ops.begin() - 1].push_back(reg);
   }
 }
 
@@ -214,13 +203,13 @@ void Lowering::flush(ValueId because) {
   for (size_t k = 0; k < ops.size(); ++k) {
     ValueId v = ops[k];
     values_[v].pending = false;
-    bool dead = std::find(deferred_.begin(), deferred_.end(), v) != deferred_.end();
-    if (dead && (k + 1 < ops.size() || !group.outputs.empty())) continue;
+    if (values_[v].released != kNull && (k + 1 < ops.size() || !group.outputs.empty())) continue;
     spec.ops[k].output = true;
     group.outputs.push_back(loc(v).obj);
     defined(v);
   }
   std::swap(released, deferred_);
+  dead_waiting_ = 0;
   find_dead(&group, released);
   if (auto runner = SegmentRunner::make(spec)) {
     group.runner = static_cast<int32_t>(p_->runners.size());

@@ -107,7 +107,7 @@ void Lowering::place_param(ValueId v) {
     loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, true, value.since};
     if (t().anchor == AnchorKind::entry) p_->param_regs.push_back(loc(v).obj);
   }
-  if (loc(v).owned && loc(v).obj >= 0) live_.push_back(loc(v).obj);
+  if (loc(v).owned && loc(v).obj >= 0) p_->live_log.begins(loc(v).obj);
 }
 
 void Lowering::place_constant(ValueId v) {

@@ -25,6 +25,7 @@ class Lowering {
   // What is known of a value: its form in the typed trace, and what has been found out while emitting.
   struct Value : typed::ValueForm {
     bool pending = false;          // an array op that waits
+    ValueId released = kNull;      // the op that releases it while array ops wait
     PyObject* type = nullptr;      // exact type proven so far (while emitting)
     int32_t facts = -1;            // array facts proven so far (while emitting)
     RegOfRep converted = kNoRegs;  // registers of the value in other representations
@@ -114,13 +115,13 @@ class Lowering {
   Exit* parent_;
   std::vector<Value> values_;
   typed::TypedTrace typed_;
-  std::vector<int32_t> live_;            // object registers owned at this point
   std::vector<ValueId> waiting_;         // array ops that wait
   std::unordered_set<ValueId> outside_;  // what they use of others
   std::vector<ValueId> learned_;         // values with facts that unknown code may change
   std::vector<ValueId> deferred_;        // released while array ops wait
+  size_t dead_waiting_ = 0;              // array ops that wait and are among them
   std::unordered_map<int64_t, int32_t> exit_index_;
-  uint64_t version_ = 0;  // counts changes of live_ and waiting_
+  uint64_t version_ = 0;  // counts changes of the live log and waiting_
   struct {
     ValueId op = -1;
     int32_t which = 0;

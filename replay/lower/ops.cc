@@ -36,7 +36,7 @@ int32_t Lowering::plan(ValueId i, int32_t which) {
   made.exit = exit_record(i, which);
   made.op = i;
   made.snapshot = snapshot;
-  made.live = live_;
+  made.live_at = p_->live_log.now();
   made.pending = waiting_;
   made.at = static_cast<int32_t>(p_->steps.size());
   p_->plans.push_back(std::move(made));
@@ -60,7 +60,7 @@ Step Lowering::base(const Op& o, ValueId i) {
 void Lowering::defined(ValueId v) {
   const Loc& l = loc(v);
   if (!l.owned || l.obj < 0) return;
-  live_.push_back(l.obj);
+  p_->live_log.begins(l.obj);
   version_++;
 }
 
@@ -337,10 +337,7 @@ void Lowering::release(const std::vector<ValueId>& values, ValueId as) {
   std::vector<int32_t> regs;
   for (ValueId v : values) {
     const Loc& l = loc(v);
-    auto it = l.owned ? std::find(live_.begin(), live_.end(), l.obj) : live_.end();
-    if (it == live_.end()) continue;
-    live_.erase(it);
-    regs.push_back(l.obj);
+    if (l.owned && p_->live_log.ends(l.obj)) regs.push_back(l.obj);
   }
   if (regs.empty()) return;
   version_++;
@@ -360,6 +357,10 @@ void Lowering::emit_release(const Op& o, ValueId i) {
   std::vector<ValueId> values(in(o), in(o) + o.n_inputs);
   if (waiting_.empty()) return release(values, i);
   deferred_.insert(deferred_.end(), values.begin(), values.end());
+  for (ValueId v : values) {
+    values_[v].released = i;
+    dead_waiting_ += values_[v].pending;
+  }
 }
 
 void Lowering::emit_leave_frame(const Op&, ValueId) {
@@ -373,8 +374,9 @@ void Lowering::emit_return(const Op& o, ValueId i) {
   Step s = base(o, i);
   s.fn = step_return;
   s.imm = in(o)[0];
-  s.n = static_cast<int32_t>(live_.size());
-  s.list = list(live_).data();
+  const std::vector<int32_t>& live = list(p_->live_log.at(p_->live_log.now()));
+  s.n = static_cast<int32_t>(live.size());
+  s.list = live.data();
   push(s);
 }
 

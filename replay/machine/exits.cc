@@ -187,7 +187,7 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool rais
 
 enum class Why : uint8_t { kGuard, kDisturbed, kRaised };
 
-const Step* to_interpreter(Machine& m, const ExitPlan& plan, Why why, PyObject* raised = nullptr) {
+const Step* to_interpreter(Machine& m, ExitPlan& plan, Why why, PyObject* raised = nullptr) {
   Exit& exit = m.program->exit_records[plan.exit];
   counters.exits++;
   if (why == Why::kGuard) exit.count++;  // else a side trace would not be taken either
@@ -196,18 +196,18 @@ const Step* to_interpreter(Machine& m, const ExitPlan& plan, Why why, PyObject* 
   *m.exit = &exit;
   m.outcome = Outcome::kLeft;
   // Values that no frame holds die here; while they do, an exception of ours must not be seen.
-  drop(plan.live, m.r);
+  drop(m.program->live_of(plan), m.r);
   return nullptr;
 }
 
 // What is live at the exit but not handed over to the side trace.
-void prepare_side(const ProgramImpl& p, ExitPlan& plan, const Program* side) {
+void prepare_side(ProgramImpl& p, ExitPlan& plan, const Program* side) {
   std::vector<ValueId> values = slots_of(p.data().snapshot(plan.snapshot));
   std::vector<int32_t> kept;
   for (ValueId v : values)
     if (v != kNull && p.locs[v].obj >= 0) kept.push_back(p.locs[v].obj);
   plan.drop.clear();
-  std::vector<int32_t> owned = plan.live;
+  std::vector<int32_t> owned = p.live_of(plan);
   for (int32_t op : plan.pending) owned.push_back(p.locs[op].obj);
   for (int32_t reg : owned)
     if (std::find(kept.begin(), kept.end(), reg) == kept.end()) plan.drop.push_back(reg);
@@ -231,7 +231,7 @@ const Step* leave_by(Machine& m, ExitPlan& plan, Why why) {
   count_steps(static_cast<uint64_t>(plan.at));
   if (!plan.pending.empty()) {
     const Step* next;
-    if (!run_one_by_one(m, plan.pending, plan.live, &next, nullptr)) return next;
+    if (!run_one_by_one(m, plan.pending, m.program->live_of(plan), &next, nullptr)) return next;
   }
   Exit& exit = m.program->exit_records[plan.exit];
   auto* side = static_cast<ProgramImpl*>(exit.side);
@@ -242,7 +242,7 @@ const Step* leave_by(Machine& m, ExitPlan& plan, Why why) {
   done.exit = plan.exit;
   done.op = plan.op;
   done.snapshot = plan.snapshot;
-  done.live = plan.live;
+  done.live = m.program->live_of(plan);
   for (int32_t op : plan.pending) done.live.push_back(m.program->locs[op].obj);
   return to_interpreter(m, done, why);
 }

@@ -75,7 +75,7 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   if (group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
     return s + 1;
   const Step* next;
-  if (!run_one_by_one(m, group.ops, p.plans[s->exit].live, &next, &group.dead_after)) return next;
+  if (!run_one_by_one(m, group.ops, p.live_of(p.plans[s->exit]), &next, &group.dead_after)) return next;
   if (group.after < 0) return s + 1;
   if (!undisturbed(m)) return leave_disturbed(m, group.after);
   if (!p.world_holds()) return leave(m, group.after);

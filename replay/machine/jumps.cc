@@ -175,9 +175,8 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
   Planner planner(from, *plan.target, plan);
   plan.impossible = !planner.plan(from.data().snapshot(op.snapshot));
   if (plan.impossible) return;
-  const ExitPlan& here = from.plans[from.steps.back().exit];
   // What is carried is picked with a new reference, so all that does not stay is dropped.
-  for (int32_t reg : here.live)
+  for (int32_t reg : from.live_of(from.plans[from.steps.back().exit]))
     if (std::find(planner.stays_.begin(), planner.stays_.end(), reg) == planner.stays_.end()) plan.drop.push_back(reg);
   for (Move& move : plan.moves) {
     move.takes = move.to.obj >= 0 && takes_along(plan, move.from.obj);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "replay/machine/live_log.h"
 #include "replay/machine/machine.h"
 #include "replay/machine/step.h"
 #include "replay/typed/typed_trace.h"
@@ -35,6 +36,7 @@ struct ExitPlan {
   int32_t op = -1;
   int32_t snapshot = -1;
   int32_t at = 0;                // number of steps done by then
+  int32_t live_at = -1;          // the point in the live log that `live` is to be taken from, or -1: it has been (live_of)
   std::vector<int32_t> live;     // object registers that own a reference (or are null)
   std::vector<int32_t> pending;  // array ops that wait here: done first, one after the other
   // for the side trace attached, made when it is first taken
@@ -46,7 +48,6 @@ struct ExitPlan {
 // Array ops that are done together.
 struct Group {
   std::vector<int32_t> ops;
-  std::vector<int32_t> plans;                    // per op: where it leaves if it raises
   std::vector<std::vector<int32_t>> dead_after;  // per op: registers of this group that die after it when ops run one by one
   std::vector<int32_t> inputs;                   // object registers
   std::vector<ArrayFacts> facts;                 // of array inputs; rank -1 for others
@@ -107,6 +108,13 @@ class ProgramImpl final : public Program {
 
   bool worlds_hold();
 
+  // Of a plan of this program. Written out when it is first asked for: few exits are ever taken.
+  const std::vector<int32_t>& live_of(ExitPlan& plan) {
+    if (plan.live_at >= 0) plan.live = live_log.at(plan.live_at);
+    plan.live_at = -1;
+    return plan.live;
+  }
+
   // A snapshot built from its deltas: kept where it is asked for, as it will be again, or else, where much is kept already, in `room`.
   const Snapshot& snapshot(int32_t i, Snapshot& room);
 
@@ -123,6 +131,7 @@ class ProgramImpl final : public Program {
   std::vector<bool> exit_overflow;  // per exit: an int did not fit, so a side trace keeps ints boxed
   std::vector<bool> exit_refused;   // per exit: a typed op refused its operands, so a side trace begins with objects
   std::vector<ExitPlan> plans;
+  LiveLog live_log;
   std::vector<Group> groups;
   std::vector<std::unique_ptr<SegmentRunner>> runners;
   std::vector<JumpPlan> jumps;

@@ -3,6 +3,7 @@
 #include <link.h>
 
 #include <cstring>
+#include <memory>
 
 #include "replay/kernels/config.h"
 #include "replay/persist/persist.h"
@@ -10,6 +11,7 @@
 #include "store/codec.h"
 #include "store/schema.h"
 #include "store/sha256.h"
+#include "trace/recorder/code_extra.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -122,11 +124,16 @@ const std::string& environment() {
 }  // namespace
 
 std::string code_hash(PyCodeObject* code) {
+  static const recorder::CodeExtra<std::string> hashes;
+  if (const std::string* known = hashes.get(code)) return *known;
   const KeepError keep;
   Parts parts;
   const bool ok = add_code(code, &parts);
   PyErr_Clear();
-  return ok ? parts.hash() : "";
+  if (!ok) return "";
+  auto hash = std::make_unique<std::string>(parts.hash());
+  if (hashes.keep(code, hash.get())) return *hash.release();
+  return *hash;
 }
 
 std::string function_key(PyObject* object, const std::string& options) {

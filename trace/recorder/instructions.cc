@@ -6,6 +6,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "trace/recorder/code_extra.h"
+
 namespace dalsegno::recorder {
 namespace {
 
@@ -84,48 +86,13 @@ const char* ins_name(Ins ins) {
   return names[static_cast<int>(ins)];
 }
 
-namespace {
-
-// Where code objects keep what belongs to us; -1: not yet asked for, or there is no room.
-Py_ssize_t extra_index() {
-  auto release = [](void* info) { delete static_cast<CodeInfo*>(info); };
-#if PY_VERSION_HEX >= 0x030c0000
-  static const Py_ssize_t index = PyUnstable_Eval_RequestCodeExtraIndex(release);
-#else
-  static const Py_ssize_t index = _PyEval_RequestCodeExtraIndex(release);
-#endif
-  return index;
-}
-
-void* get_extra(PyCodeObject* code) {
-  void* info = nullptr;
-#if PY_VERSION_HEX >= 0x030c0000
-  const int status = PyUnstable_Code_GetExtra(reinterpret_cast<PyObject*>(code), extra_index(), &info);
-#else
-  const int status = _PyCode_GetExtra(reinterpret_cast<PyObject*>(code), extra_index(), &info);
-#endif
-  if (status < 0) PyErr_Clear();
-  return info;
-}
-
-bool set_extra(PyCodeObject* code, void* info) {
-#if PY_VERSION_HEX >= 0x030c0000
-  const int status = PyUnstable_Code_SetExtra(reinterpret_cast<PyObject*>(code), extra_index(), info);
-#else
-  const int status = _PyCode_SetExtra(reinterpret_cast<PyObject*>(code), extra_index(), info);
-#endif
-  if (status < 0) PyErr_Clear();
-  return status == 0;
-}
-
-}  // namespace
-
 std::shared_ptr<const CodeInfo> CodeInfo::of(PyCodeObject* code) {
-  auto* info = extra_index() < 0 ? nullptr : static_cast<CodeInfo*>(get_extra(code));
+  static const CodeExtra<CodeInfo> kept_infos;
+  CodeInfo* info = kept_infos.get(code);
   bool kept = info != nullptr;
   if (!kept) {
     info = new CodeInfo(code);
-    kept = extra_index() >= 0 && set_extra(code, info);
+    kept = kept_infos.keep(code, info);
   }
   Py_INCREF(code);
   return {info, [kept](const CodeInfo* it) {
@@ -135,23 +102,57 @@ std::shared_ptr<const CodeInfo> CodeInfo::of(PyCodeObject* code) {
           }};
 }
 
-// The line table is read once from front to back: PyCode_Addr2Line would read it from the front for every instruction.
-// Nothing may be collected meanwhile: no finaliser is to run inside an event.
-void CodeInfo::read_lines() {
-  const bool collects = PyGC_Disable();
-  PyObject* ranges = PyObject_CallMethod(reinterpret_cast<PyObject*>(code), "co_lines", nullptr);
-  PyObject* range = nullptr;
-  while (ranges && (range = PyIter_Next(ranges))) {
-    PyObject* line = PyTuple_GET_ITEM(range, 2);
-    const long from = PyLong_AsLong(PyTuple_GET_ITEM(range, 0)) / 2, to = PyLong_AsLong(PyTuple_GET_ITEM(range, 1)) / 2;
-    const int number = line == Py_None ? -1 : static_cast<int>(PyLong_AsLong(line));
-    for (long i = from; i < to && i < static_cast<long>(by_offset_.size()); ++i)
-      if (Instr& instr = instrs_[by_offset_[i]]; instr.at == i) instr.line = number;
-    Py_DECREF(range);
+namespace {
+
+// A code object's table of locations, from front to back (CPython's Objects/locations.md). PyCode_Addr2Line would read it from the front
+// for every instruction, and co_lines() makes a tuple a line.
+class Locations {
+ public:
+  explicit Locations(PyCodeObject* code)
+      : at_(reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(code->co_linetable))),
+        end_(at_ + PyBytes_GET_SIZE(code->co_linetable)),
+        line_(code->co_firstlineno) {}
+
+  // The next code units that have a location, and their line; -1: none. False: the table has ended.
+  bool next(int* units, int* line) {
+    if (at_ == end_) return false;
+    const unsigned first = *at_++;
+    const unsigned form = (first >> 3) & 15;
+    *units = static_cast<int>(first & 7) + 1;
+    if (form == kLong || form == kNoColumns) line_ += signed_number();
+    if (form >= kOneLine && form < kNoColumns) line_ += static_cast<int>(form - kOneLine);
+    *line = form == kNone ? -1 : line_;
+    while (at_ != end_ && !(*at_ & 0x80)) ++at_;  // the rest is columns
+    return true;
   }
-  Py_XDECREF(ranges);
-  PyErr_Clear();
-  if (collects) PyGC_Enable();
+
+ private:
+  static constexpr unsigned kOneLine = 10, kNoColumns = 13, kLong = 14, kNone = 15;
+
+  int signed_number() {
+    unsigned number = 0;
+    for (int shift = 0; at_ != end_ && shift < 32; shift += 6) {
+      const unsigned byte = *at_++;
+      number |= (byte & 63) << shift;
+      if (!(byte & 64)) break;
+    }
+    return number & 1 ? -static_cast<int>(number >> 1) : static_cast<int>(number >> 1);
+  }
+
+  const unsigned char* at_;
+  const unsigned char* end_;
+  int line_;
+};
+
+}  // namespace
+
+void CodeInfo::read_lines() {
+  Locations locations(code);
+  int units, line;
+  for (size_t i = 0; i < by_offset_.size() && locations.next(&units, &line);) {
+    for (; units > 0 && i < by_offset_.size(); --units, ++i)
+      if (Instr& instr = instrs_[by_offset_[i]]; instr.at == static_cast<int>(i)) instr.line = line;
+  }
 }
 
 CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
