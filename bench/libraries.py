@@ -17,6 +17,7 @@ import numpy as np
 
 from .bits import differences
 from .harness import compare, duration
+from .rows import first_call, warm_up
 
 LEAST_RATIO = 0.95
 MOST_FIRST = 3.0  # times an eager call, or
@@ -140,30 +141,11 @@ def _measure(name: str, group: str, function: Callable[..., Any], arguments: tup
     function(*arguments)  # imports on first use
     identical = not differences(function, arguments)
     jitted: Any = ds.jit(store=False)(function)
-    first = _first_call(function, jitted, arguments)
-    for _ in range(2):
-        deadline = time.perf_counter() + (0.1 if quick else 0.4)
-        for turn in range(4096):
-            if turn >= 8 and time.perf_counter() > deadline:
-                break
-            jitted(*arguments)
-        ds.wait()
+    first = first_call(function, jitted, arguments, 0.2 if quick else 0.6, time.perf_counter)
+    warm_up(jitted, arguments, 0.2 if quick else 0.8)
     ops = sum(len(trace["ops"]) for trace in jitted.explain().to_dict()["traces"])
     timing = compare(function, jitted, arguments, rounds=3 if quick else 7, budget=0.3 if quick else 1.5)
     return Row(name, group, min(timing.eager), min(timing.replay), first, ops, identical)
-
-
-def _first_call(function: Callable[..., Any], jitted: Any, arguments: tuple[Any, ...]) -> float:
-    """The least of a few."""
-    least = float("inf")
-    for _ in range(5):
-        jitted.clear()
-        function(*arguments)
-        start = time.perf_counter()
-        jitted(*arguments)
-        least = min(least, time.perf_counter() - start)
-        ds.wait()
-    return least
 
 
 def verdict(rows: list[Row]) -> int:

@@ -114,7 +114,7 @@ def measure(program: Program, quick: bool, processes: int, clock: Clock = time.p
     function, arguments = program.function, program.arguments(quick)
     wrong = [str(d) for d in differences(function, arguments)]
     jitted = decorated(function, ds.jit(store=False))
-    first = _first_call(function, jitted, arguments, quick, clock)
+    first = first_call(function, jitted, arguments, 0.2 if quick else 0.6, clock)
     note = _steady(jitted, arguments)
     timing = compare(function, jitted, arguments, rounds=3 if quick else 5, budget=0.3 if quick else 1.0, clock=clock)
     row = Row(program.name, program.group, min(timing.eager), min(timing.replay), first, different=wrong, note=note)
@@ -126,12 +126,12 @@ def measure(program: Program, quick: bool, processes: int, clock: Clock = time.p
     return row
 
 
-def _first_call(
-    function: Callable[..., Any], jitted: Any, arguments: tuple[Any, ...], quick: bool, clock: Clock
+def first_call(
+    function: Callable[..., Any], jitted: Any, arguments: tuple[Any, ...], seconds: float, clock: Clock
 ) -> float:
-    """The least of a few."""
+    """The least of a few, for about so many seconds."""
     least = float("inf")
-    deadline = time.perf_counter() + (0.2 if quick else 0.6)
+    deadline = time.perf_counter() + seconds
     for turn in range(8):
         if turn >= 2 and time.perf_counter() > deadline:
             break
@@ -144,15 +144,20 @@ def _first_call(
     return least
 
 
-def _steady(jitted: Any, arguments: tuple[Any, ...]) -> str:
-    """Calls until traces, kernels and verdicts are there; says what a further call consists of."""
+def warm_up(jitted: Any, arguments: tuple[Any, ...], seconds: float) -> None:
+    """Calls for so long, or longer: until traces, kernels and verdicts are there."""
     for _ in range(2):
-        deadline = time.perf_counter() + _WARM_UP / 2
+        deadline = time.perf_counter() + seconds / 2
         for turn in range(4096):
             if turn >= 8 and time.perf_counter() > deadline:
                 break
             jitted(*arguments)
         ds.wait()
+
+
+def _steady(jitted: Any, arguments: tuple[Any, ...]) -> str:
+    """Warms up; says what a further call consists of."""
+    warm_up(jitted, arguments, _WARM_UP)
     before, whole = jitted.stats, ds.stats()
     jitted(*arguments)
     call, process = jitted.stats - before, ds.stats() - whole

@@ -135,21 +135,19 @@ PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) 
   if (policy_.entry_given_up() || recording_) return eager(args, nargsf, kwnames);
   if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code)))
     return eager_because(Reason::traced_thread, args, nargsf, kwnames);
-  if (stored_ != Stored::kLoaded) [[unlikely]] {
+  if (stored_ == Stored::kUnknown) [[unlikely]] {
     look_up();
     if (policy_.entry_given_up()) return eager(args, nargsf, kwnames);
-    if (settings().step_aside &&
-        policy_.next(args, PyVectorcall_NARGS(nargsf)) == Way::kEager)  // earlier processes know: no trace is needed
-      return eager_because(Reason::step_aside, args, nargsf, kwnames);
-    load();
   }
+  const Way way = settings().step_aside ? policy_.next(args, PyVectorcall_NARGS(nargsf)) : Way::kReplay;
+  if (way == Way::kEager) {
+    if (stored_ == Stored::kLoaded) return eager(args, nargsf, kwnames);
+    return eager_because(Reason::step_aside, args, nargsf, kwnames);  // earlier processes know: no trace is needed
+  }
+  if (stored_ != Stored::kLoaded) [[unlikely]]
+    load();
   if (programs_->empty() || !programs_->front()) return record_entry(args, nargsf, kwnames);
-  if (!settings().step_aside) return try_replay(args, nargsf, kwnames);
-  const Way way = policy_.next(args, PyVectorcall_NARGS(nargsf));
-  if (way == Way::kReplay) [[likely]]
-    return try_replay(args, nargsf, kwnames);
-  if (way == Way::kEager) return eager(args, nargsf, kwnames);
-  return timed_call(way, args, nargsf, kwnames);
+  return way == Way::kReplay ? try_replay(args, nargsf, kwnames) : timed_call(way, args, nargsf, kwnames);
 }
 
 // In eager a Python function that calls another one takes no C stack, here it does.

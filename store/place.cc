@@ -179,6 +179,7 @@ std::string distrust_content(Place* place) {
     bytes.resize(static_cast<size_t>(n));
     const Content content = content_of(bytes, exists(place->path + "-journal"));
     place->damaged = content == Content::kRemains;
+    place->wal = content == Content::kStore && bytes.size() >= kHeader && bytes[18] == 2;
     if (content != Content::kForeign) return "";
   }
   return place->named ? "" : place->path + " is not a store of ours; it is left alone";

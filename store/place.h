@@ -15,6 +15,7 @@ struct Place {
   std::string why;       // why it is refused
   bool named = false;    // dalsegno/store.sqlite3: ours by its name, even where the header is damaged
   bool damaged = false;  // the file was a store of ours and is none any more: to be set aside
+  bool wal = false;      // SQLite is to keep a write-ahead log, which ours has not
   dev_t device = 0;      // which file it is, so that one that was put in its place is noticed
   ino_t inode = 0;
 };

@@ -89,7 +89,7 @@ class Locked : public ::testing::Test {
     set_fault_hook(nullptr);
     unlock();
   }
-  // `opens`: attempts and connections of its own.
+  // `opens`: attempts to connect, then the connection that writes, and others of its own.
   template <class Work>
   void expect_patience(int opens, Work work) {
     Store patient;
@@ -130,14 +130,14 @@ TEST_F(Locked, IsAMiss) {
 
 // A user's call is not patient, what background threads do and what people ask is: the file is let go at a fifth try.
 TEST_F(Locked, SavingIsPatient) {
-  expect_patience(5, [](Store& patient) { return patient.put_kernel("l", "object", ""); });
+  expect_patience(6, [](Store& patient) { return patient.put_kernel("l", "object", ""); });
   EXPECT_EQ(store.get_kernel("l"), "object");
 }
 TEST_F(Locked, FetchingKernelsIsPatient) {
-  expect_patience(5, [](Store& patient) { return patient.get_kernel("k") == "object"; });
+  expect_patience(6, [](Store& patient) { return patient.get_kernel("k") == "object"; });
 }
 TEST_F(Locked, AQueryIsPatient) {
-  expect_patience(6, [](Store& patient) { return patient.query("SELECT * FROM kernels").rows.size() == 1; });
+  expect_patience(7, [](Store& patient) { return patient.query("SELECT * FROM kernels").rows.size() == 1; });
 }
 
 // Patience is spent once, not for every save that waits in line; a save that gets in restores it.
@@ -158,6 +158,43 @@ TEST_F(Locked, AStuckFileCostsPatienceOnce) {
   }
   unlock();
   EXPECT_TRUE(saver.put_kernel("l", "object", ""));
+}
+
+// What writes opens the file later than what reads: another one may lie there by then, and is looked at first.
+TEST(Processes, AnotherFileInItsPlaceIsNotWrittenTo) {
+  TempDir directory;
+  const std::string file = directory.file();
+  {
+    Store store;
+    ASSERT_TRUE(store.open(file));
+  }
+  Store store;
+  ASSERT_TRUE(store.open(file));
+  EXPECT_TRUE(store.load_traces("f").empty());
+  ASSERT_EQ(rename(file.c_str(), directory.file("elsewhere").c_str()), 0);
+  raw_sql(file, "CREATE TABLE diary(day TEXT); INSERT INTO diary VALUES('monday')");
+  const std::string before = read_bytes(file);
+  EXPECT_FALSE(store.put_kernel("k", "object", ""));
+  EXPECT_FALSE(store.put_kernel("k", "object", ""));
+  EXPECT_EQ(read_bytes(file), before);
+  EXPECT_NE(store.why(), "");
+}
+
+// SQLite would go on keeping a log beside the file (see docs/store.md).
+TEST(Processes, AWriteAheadLogOfSomebodysIsEnded) {
+  TempDir directory;
+  const std::string file = directory.file();
+  {
+    Store store;
+    ASSERT_TRUE(store.open(file));
+    ASSERT_TRUE(store.put_kernel("k", "object", ""));
+  }
+  raw_sql(file, "PRAGMA journal_mode=WAL; CREATE TABLE diary(day TEXT); DROP TABLE diary");
+  ASSERT_EQ(read_bytes(file)[18], 2);
+  Store store;
+  ASSERT_TRUE(store.open(file)) << store.why();
+  EXPECT_EQ(read_bytes(file)[18], 1);
+  EXPECT_EQ(store.get_kernel("k"), "object");
 }
 
 TEST(Processes, ForkedChildGoesOn) {

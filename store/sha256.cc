@@ -4,10 +4,15 @@
 #include <bit>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
 namespace dalsegno::store {
 namespace {
 
-constexpr std::array<uint32_t, 64> kRound = {
+alignas(16) constexpr std::array<uint32_t, 64> kRound = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01, 0x243185be,
     0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa,
     0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85,
@@ -21,9 +26,9 @@ void store(uint8_t* p, uint32_t word) {
   for (int i = 0; i < 4; i++) p[i] = static_cast<uint8_t>(word >> (24 - 8 * i));
 }
 
-}  // namespace
+using State = std::array<uint32_t, 8>;
 
-void Sha256::block(const uint8_t* data) {
+void block_portably(State* state, const uint8_t* data) {
   uint32_t w[64];
   for (int i = 0; i < 16; i++) w[i] = load(data + 4 * i);
   for (int i = 16; i < 64; i++) {
@@ -31,15 +36,66 @@ void Sha256::block(const uint8_t* data) {
     const uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
     w[i] = w[i - 16] + s0 + w[i - 7] + s1;
   }
-  auto [a, b, c, d, e, f, g, h] = state_;
+  auto [a, b, c, d, e, f, g, h] = *state;
   for (int i = 0; i < 64; i++) {
     const uint32_t t1 = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) + kRound[i] + w[i];
     const uint32_t t2 = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
     h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
   }
   const std::array<uint32_t, 8> add = {a, b, c, d, e, f, g, h};
-  for (int i = 0; i < 8; i++) state_[i] += add[i];
+  for (int i = 0; i < 8; i++) (*state)[i] += add[i];
 }
+
+#if defined(__x86_64__)
+
+bool has_sha_instructions() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool sse4 = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_SSE4_1) != 0;
+  return sse4 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_SHA) != 0;
+}
+
+// The instructions want the state as ABEF and CDGH, do two rounds each, and compute four words of the schedule from the sixteen before.
+__attribute__((target("sha,sse4.1"))) void block_by_instructions(State* state, const uint8_t* data) {
+  const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  auto* words = reinterpret_cast<__m128i*>(state->data());
+  const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128(words), 0xb1), efgh = _mm_shuffle_epi32(_mm_loadu_si128(words + 1), 0x1b);
+  __m128i abef = _mm_alignr_epi8(badc, efgh, 8), cdgh = _mm_blend_epi16(efgh, badc, 0xf0);
+  const __m128i abef_before = abef, cdgh_before = cdgh;
+  __m128i w[4];
+  for (int i = 0; i < 16; i++) {
+    __m128i& now = w[i % 4];
+    if (i < 4) {
+      now = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(data) + i), swap);
+    } else {
+      const __m128i three = w[(i + 3) % 4], seven = _mm_alignr_epi8(three, w[(i + 2) % 4], 4);
+      now = _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(now, w[(i + 1) % 4]), seven), three);
+    }
+    const __m128i sum = _mm_add_epi32(now, _mm_load_si128(reinterpret_cast<const __m128i*>(kRound.data()) + i));
+    cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+    abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+  }
+  const __m128i feba = _mm_shuffle_epi32(_mm_add_epi32(abef, abef_before), 0x1b);
+  const __m128i dchg = _mm_shuffle_epi32(_mm_add_epi32(cdgh, cdgh_before), 0xb1);
+  _mm_storeu_si128(words, _mm_blend_epi16(feba, dchg, 0xf0));
+  _mm_storeu_si128(words + 1, _mm_alignr_epi8(dchg, feba, 8));
+}
+
+const bool g_by_instructions = has_sha_instructions();
+
+#else
+
+constexpr bool g_by_instructions = false;
+void block_by_instructions(State*, const uint8_t*) {}
+
+#endif
+
+bool g_portably = false;
+
+}  // namespace
+
+void sha256_portably(bool wanted) { g_portably = wanted; }
+
+void Sha256::block(const uint8_t* data) { (g_by_instructions && !g_portably ? block_by_instructions : block_portably)(&state_, data); }
 
 void Sha256::update(const void* data, size_t size) {
   const auto* p = static_cast<const uint8_t*>(data);
@@ -62,9 +118,8 @@ void Sha256::update(const void* data, size_t size) {
 
 Digest Sha256::finish() {
   const uint64_t bits = total_ * 8;
-  const uint8_t one = 0x80, zero = 0;
-  update(&one, 1);
-  while (n_pending_ != 56) update(&zero, 1);
+  constexpr uint8_t kPadding[64] = {0x80};
+  update(kPadding, n_pending_ < 56 ? 56 - n_pending_ : 120 - n_pending_);
   uint8_t length[8];
   store(length, static_cast<uint32_t>(bits >> 32));
   store(length + 4, static_cast<uint32_t>(bits));

@@ -6,7 +6,7 @@
 namespace dalsegno::store {
 namespace {
 
-TEST(Sha256, TestVectors) {
+void test_vectors() {
   EXPECT_EQ(hex(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(hex(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(hex(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
@@ -14,6 +14,28 @@ TEST(Sha256, TestVectors) {
   EXPECT_EQ(hex(sha256("abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu")),
             "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1");
   EXPECT_EQ(hex(sha256(std::string(1000000, 'a'))), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Sha256, TestVectors) { test_vectors(); }
+
+struct Portably {
+  Portably() { sha256_portably(true); }
+  ~Portably() { sha256_portably(false); }
+};
+
+TEST(Sha256, TestVectorsWithoutTheProcessorsInstructions) {
+  const Portably portably;
+  test_vectors();
+}
+
+TEST(Sha256, BothWaysGiveTheSame) {
+  std::string message;
+  for (int i = 0; i < 4096; i++) {
+    message.push_back(static_cast<char>(i * i * 31 + (i >> 3)));
+    const Digest usual = sha256(message);
+    const Portably portably;
+    ASSERT_EQ(sha256(message), usual) << message.size();
+  }
 }
 
 // However the message is cut up, across block boundaries too.

@@ -10,12 +10,19 @@ namespace {
 
 constexpr int64_t kTouchSeconds = 3600;  // how exact last_used is: a read should hardly ever write
 
-// Tables with rows per function, and what they call the trace's number.
-struct PerTrace {
+// Tables with rows of a function.
+struct PerFunction {
   const char* table;
-  const char* number;
+  const char* number;  // its column with a trace's number, if it has one
+  bool experience;
 };
-constexpr PerTrace kPerTrace[] = {{"trace_data", "number"}, {"traces", "number"}, {"listings", "number"}, {"penalties", "trace"}};
+constexpr PerFunction kPerFunction[] = {{"trace_data", "number", false},
+                                        {"traces", "number", false},
+                                        {"listings", "number", false},
+                                        {"penalties", "trace", true},
+                                        {"verdicts", nullptr, true}};
+
+std::string delete_from(const char* table) { return std::string("DELETE FROM ") + table + " WHERE function = ?"; }
 
 struct Item {
   bool kernel;
@@ -80,14 +87,19 @@ uint64_t Store::Impl::used_bytes() {
 }
 
 void Store::Impl::drop_trace(const std::string& key, const Value& number) {
-  for (const PerTrace& t : kPerTrace) {
-    Statement(database, std::string("DELETE FROM ") + t.table + " WHERE function = ? AND " + t.number + " IS ?").with(key, number).run();
+  for (const PerFunction& t : kPerFunction) {
+    if (t.number) Statement(database, delete_from(t.table) + " AND " + t.number + " IS ?").with(key, number).run();
+  }
+}
+
+void Store::Impl::forget_experience(const std::string& key) {
+  for (const PerFunction& t : kPerFunction) {
+    if (t.experience) Statement(database, delete_from(t.table)).with(key).run();
   }
 }
 
 void Store::Impl::drop_function(const std::string& key) {
-  for (const PerTrace& t : kPerTrace) Statement(database, std::string("DELETE FROM ") + t.table + " WHERE function = ?").with(key).run();
-  Statement(database, "DELETE FROM verdicts WHERE function = ?").with(key).run();
+  for (const PerFunction& t : kPerFunction) Statement(database, delete_from(t.table)).with(key).run();
   Statement(database, "DELETE FROM functions WHERE key = ?").with(key).run();
 }
 

@@ -107,18 +107,7 @@ bool Store::Impl::open_once(int busy_ms) {
     refuse(place.why);
     return false;
   }
-  SchemaState schema = SchemaState::kDamaged;
-  if (!place.damaged) {
-    database.open(place.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
-    database.patience(busy_ms), database.commit_ms = busy_ms;
-    database.run("PRAGMA synchronous=OFF");  // everybody who reads would wait for a sync: sync() does it between transactions
-    schema = schema_state(database);
-    if (schema == SchemaState::kEmpty) {
-      database.run("PRAGMA page_size=" + std::to_string(options.page_size));
-      create_schema(database);
-      schema = schema_state(database);
-    }
-  }
+  const SchemaState schema = place.damaged ? SchemaState::kDamaged : look_inside(busy_ms);
   if (schema == SchemaState::kNewer || schema == SchemaState::kForeign) {
     refuse(place.path + (schema == SchemaState::kNewer ? " was written by a newer version; it is left alone"
                                                        : " is not a store of ours; it is left alone"));
@@ -131,22 +120,51 @@ bool Store::Impl::open_once(int busy_ms) {
       refuse(place.path + " is damaged and could not be set aside");
     return false;
   }
-  database.run("PRAGMA journal_mode=TRUNCATE");  // a rollback journal, not WAL: see docs/store.md
-  database.run("PRAGMA cache_spill=OFF");        // a transaction keeps readers out only while it commits
-  const uint64_t pages = options.max_bytes / 10 * 11 / static_cast<uint64_t>(database.number("PRAGMA page_size")) + 1;
-  database.run("PRAGMA max_page_count=" + std::to_string(pages));
   state = State::kReady;
   return true;
 }
 
-// Made when first needed: most that goes through `database` is done by processes that have read before, but not all. It can write, to roll
-// back what a killed process has left; its statements cannot.
-void Store::Impl::open_reader() {
-  if (!reader.is_open()) {
-    reader.open(place.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
-    reader.run("PRAGMA query_only=ON");
+// It can write, to roll back what a killed process has left; its statements cannot.
+void Store::Impl::open_reader(int busy_ms) {
+  reader.open(place.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
+  reader.patience(busy_ms);
+  reader.run("PRAGMA query_only=ON");
+}
+
+// Makes the schema where the file is empty.
+SchemaState Store::Impl::look_inside(int busy_ms) {
+  open_reader(busy_ms);
+  const SchemaState found = schema_state(reader);
+  if (found == SchemaState::kEmpty) {
+    open_database(busy_ms);
+    create_schema(database);
+    return schema_state(reader);
   }
-  reader.patience(reader_stuck ? 0 : options.busy_ms);
+  if (found == SchemaState::kOurs && place.wal) {  // somebody's doing: `database` ends it, but only where nobody reads
+    reader.close();
+    open_database(busy_ms);
+    open_reader(busy_ms);
+  }
+  return found;
+}
+
+// Another file may have been put in the place of the one that was looked at.
+void Store::Impl::open_database(int busy_ms) {
+  if (database.is_open()) return;
+  if (!same_file(place)) throw Fault(SQLITE_READONLY_DBMOVED, place.path + " is another file now");
+  try {
+    database.open(place.path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW);
+    database.patience(busy_ms), database.commit_ms = busy_ms;
+    database.run("PRAGMA synchronous=OFF");  // everybody who reads would wait for a sync: sync() does it between transactions
+    database.run("PRAGMA page_size=" + std::to_string(options.page_size));  // of a file without pages
+    database.run("PRAGMA journal_mode=TRUNCATE");                           // a rollback journal, not WAL: see docs/store.md
+    database.run("PRAGMA cache_spill=OFF");                                 // a transaction keeps readers out only while it commits
+    const uint64_t pages = options.max_bytes / 10 * 11 / static_cast<uint64_t>(database.number("PRAGMA page_size")) + 1;
+    database.run("PRAGMA max_page_count=" + std::to_string(pages));
+  } catch (...) {
+    database.close();
+    throw;
+  }
 }
 
 void Store::Impl::note(const Fault& fault) noexcept {
@@ -209,7 +227,7 @@ std::string Store::why() const {
 // By SQLite's own handle of the file: to close another one would drop this process's locks (POSIX).
 void Store::sync() {
   std::unique_lock lock(impl_->mutex);
-  if (!impl_->connected()) return;
+  if (!impl_->connected() || !impl_->database.is_open()) return;
   sqlite3_file* file = nullptr;
   sqlite3_file_control(impl_->database.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
   if (file == nullptr || file->pMethods == nullptr) return;

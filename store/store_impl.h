@@ -43,8 +43,10 @@ class Gate {
 };
 
 // Two connections. What a user's call waits for reads by `reader`, under read_mutex; everything else is done by `database`, under mutex. So
-// a look-up waits for no transaction that another thread has in work. Locks are taken in the order mutex, read_mutex, gate, sync_mutex.
-// What both connections rest on (state, configured, options, place, pid) changes under both locks, and is read under one of them.
+// a look-up waits for no transaction that another thread has in work. To connect is to open the reader and look at the file; `database`,
+// for which SQLite would parse the schema once more, is opened by the first who needs it, hardly ever a user's call.
+// Locks are taken in the order mutex, read_mutex, gate, sync_mutex. What both connections rest on (state, configured, options, place, pid)
+// changes under both locks, and is read under one of them.
 struct Store::Impl {
   enum class State : uint8_t { kClosed, kRefused, kUnconnected, kReady };
 
@@ -91,7 +93,7 @@ struct Store::Impl {
   template <class T, class Body>
   T by_reader(const T& otherwise, Body& body, Try* attempt) noexcept {
     T result = tried(
-        otherwise, [&] { return open_reader(), body(); }, attempt);
+        otherwise, [&] { return reader.patience(reader_stuck ? 0 : options.busy_ms), body(); }, attempt);
     reader_stuck = attempt->busy();
     return result;
   }
@@ -137,8 +139,12 @@ struct Store::Impl {
           false, [&] { return ready(0); }, attempt);
     }
     if (is_ready) {
-      database.patience(0), database.commit_ms = stuck ? 0 : options.busy_ms;
-      result = tried(otherwise, body, attempt);
+      const auto by_database = [&] {
+        open_database(0);
+        database.patience(0), database.commit_ms = stuck ? 0 : options.busy_ms;
+        return body();
+      };
+      result = tried(otherwise, by_database, attempt);
     }
     if (attempt->fault && (attempt->last || !attempt->busy())) {
       std::lock_guard reading(read_mutex);
@@ -167,15 +173,17 @@ struct Store::Impl {
   void on_fault(const Fault& fault) noexcept;
   void refuse(const std::string& reason);
   bool open_once(int busy_ms);  // true: ready; false: refused, or (state kUnconnected) try once more
-  // With read_mutex.
-  void open_reader();
-  void note(const Fault& fault) noexcept;  // counts it, and remembers it for why()
+  SchemaState look_inside(int busy_ms);
+  void open_reader(int busy_ms);
+  void open_database(int busy_ms);         // with mutex, connected
+  void note(const Fault& fault) noexcept;  // with read_mutex; counts it, and remembers it for why()
 
   // Space (space.cc). Inside a transaction.
   void make_room(uint64_t incoming);
   uint64_t used_bytes();
   void drop_function(const std::string& key);
   void drop_trace(const std::string& key, const Value& number);
+  void forget_experience(const std::string& key);
   bool is_stale(Database& connection, const char* table, const std::string& key);  // was last used some time ago, as far as it is noted
   void touch(const char* table, const std::string& key);                           // notes that it was used
 

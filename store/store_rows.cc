@@ -131,11 +131,6 @@ void upsert_function(Database& database, const std::string& key, const std::stri
   if (database.changes() == 0) Inserter(database, tables::functions).add({key, name, now()}, now());
 }
 
-void forget_experience(Database& database, const std::string& key) {
-  for (const Table* table : {&tables::penalties, &tables::verdicts})
-    Statement(database, std::string("DELETE FROM ") + table->name + " WHERE function = ?").with(key).run();
-}
-
 // The rows of a function whose sum is right; `damaged` if there are others, or `take` finds values of other types (std::get).
 template <class Take>
 void each_sound_row(Database& database, const Table& table, const std::string& columns, const std::string& key, bool* damaged, Take take) {
@@ -225,7 +220,7 @@ bool Store::save_experience(const std::string& key, const Experience& experience
       throw Fault(SQLITE_TOOBIG, "what is known about the function is too much");
     Transaction transaction(s.database);
     s.make_room(100 * (experience.penalties.size() + experience.verdicts.size()));
-    forget_experience(s.database, key);
+    s.forget_experience(key);
     Inserter penalties(s.database, tables::penalties), verdicts(s.database, tables::verdicts);
     for (const KeptPenalty& p : experience.penalties)
       penalties.add({key, int64_t{p.trace}, int64_t{p.op}, int64_t{p.which}, int64_t{p.points}, p.reason});
@@ -256,7 +251,7 @@ Experience Store::load_experience(const std::string& key) {
     s.counters.damaged++;
     s.sometime([&] {
       Transaction transaction(s.database);
-      forget_experience(s.database, key);
+      s.forget_experience(key);
       transaction.commit();
     });
   }
