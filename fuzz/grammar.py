@@ -10,6 +10,8 @@ from __future__ import annotations
 
 WORDS: dict[str, tuple[str, ...]] = {
     "arith": ("+", "-", "*", "/", "//", "%"),
+    "mathfn": ("math.sqrt", "math.exp", "math.log", "math.sin", "math.tanh", "math.floor", "math.isnan", "math.acosh"),
+    "converter": ("int", "float", "bool", "abs", "round"),
     "addsub": ("+", "-"),
     "cmp": ("<", ">", "<=", ">=", "==", "!="),
     "bitop": ("&", "|", "^"),
@@ -219,6 +221,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "<dictvar>.get(<key>, <num>)"),
         (1, "abs(<num>)"),
         (1, "min(<num>, <num>)"),
+        (1, "<mathfn>(<num>)"),
         (1, "max(<list>)"),
         (1, "round(<num>, 2)"),
         (2, "sum(<list>)"),

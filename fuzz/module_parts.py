@@ -6,6 +6,7 @@ PRELUDE = """\
 import collections
 import contextlib
 import functools
+import math
 import signal
 import sys
 import threading

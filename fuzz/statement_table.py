@@ -190,6 +190,12 @@ ELEMENT_BODIES: Weighted[str] = Weighted(
         (2, "$e[-1 - $i] = $x"),
         (2, "$s = min($s, $x, $e[$i])"),
         (1, "$s = abs($x) - $s"),
+        (1, "$s = max($x * 1, $s + 0, $s); LOG.append(($s is $x, type($s).__name__))"),
+        (1, "$s = <mathfn>($x)"),
+        (1, "$s = <mathfn>($s + $x)"),
+        (1, "$s = $s + $e.item($i)"),
+        (1, "$s = <converter>($x) + len($e); LOG.append(type($s).__name__)"),
+        (1, "$s = $x // $s + $s % $x"),
         (1, "$s = $s <bitop> $x"),
         (1, "$s = -$x"),
         (1, "$s = $x ** <small>"),
@@ -209,6 +215,10 @@ GRID_BODIES: Weighted[str] = Weighted(
         (2, "$s = min($g[$i - 1, $j], $g[$i, $j - 1], $g[-1, 0])"),
         (1, "$g[$i, $j] = $g[$i, $j + <small>]"),
         (1, "$g[$i][$j] = $s"),
+        (1, "$s = $s + $g[$i][$j]"),
+        (2, "$g[$i, $j] <inplace> $g[0, -1]"),
+        (1, "q = ($i, $j); $s = $g[q]; $g[q] = <num>; LOG.append(q)"),
+        (1, "q = ($i, $j + 0); $g[q] = raising($s); LOG.append(q[0] is $i)"),
         (1, "LOG.append($g[$j, $i])"),
     ]
 )

@@ -7,23 +7,31 @@ namespace dalsegno::replay {
 // An element of an array, read or written unboxed.
 void Lowering::emit_element(const Op& o, ValueId i) {
   const ArrayFacts& facts = t().facts[o.facts];
-  const int32_t array = boxed(in(o)[0], o, i);
+  const typed::Element e = *typed::element_of(typed_, o);
+  const int32_t array = boxed(e.array, o, i);
   int32_t value = -1;
-  if (o.kind == OpKind::set_item) value = raw(in(o)[2], typed::rep_of_dtype(facts.dtype), o, i);
+  if (e.stored != kNull) value = raw(e.stored, typed::rep_of_dtype(facts.dtype), o, i);
   std::vector<int32_t> indices;
-  int32_t n = 0;
-  const ValueId* positions = typed::element_indices(typed_, o, &n);
-  for (int32_t k = 0; k < n; ++k) indices.push_back(loc(positions[k]).raw);
+  for (int32_t k = 0; k < e.rank; ++k) indices.push_back(e.at[k] == kNull ? constant_reg(e.constant[k]) : loc(e.at[k]).raw);
   Step s = base(o, i);
   s.fn = o.kind == OpKind::set_item ? store_step(facts.dtype) : load_step(facts.dtype, facts.rank);
   s.a = array;
   s.b = indices[0];
   s.c = value;
-  s.n = n;
+  s.n = e.rank;
   s.list = list(std::move(indices)).data();
-  if (o.kind == OpKind::get_item) s.dst = loc(i).raw;
+  if (e.stored == kNull) s.dst = loc(i).raw;
   push(s);
-  if (o.kind == OpKind::get_item) defined(i);
+  if (e.stored == kNull) defined(i);
+}
+
+int32_t Lowering::constant_reg(int64_t value) {
+  auto [it, fresh] = constant_regs_.try_emplace(value, -1);
+  if (fresh) {
+    it->second = new_reg();
+    p_->consts.push_back({it->second, Reg{.i = value}});
+  }
+  return it->second;
 }
 
 void Lowering::emit_get_item(const Op& o, ValueId i) {

@@ -138,7 +138,7 @@ bool Lowering::must_flush(const Op& o, ValueId i) const {
   for (int32_t k = 0; k < o.n_inputs; ++k)
     if (values_[in(o)[k]].pending) return o.kind != OpKind::guard_array || !(t().facts[values_[in(o)[k]].facts] == t().facts[o.facts]);
   if (op_inputs(o.kind) >= 0 && !op_has_result(o.kind) && is_pure(o.effects)) return false;  // guards
-  if (form(i).mode == Mode::kTyped || form(i).mode == Mode::kAlias || is_pure(o.effects)) return false;
+  if (is_pure(form(i).effects)) return false;
   return fault != "missed_alias";
 }
 

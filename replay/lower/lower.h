@@ -64,6 +64,9 @@ class Lowering {
   void emit_get_item(const Op& op, ValueId i);
   void emit_set_item(const Op& op, ValueId i);
   void emit_element(const Op& op, ValueId i);
+  void emit_tuple(const Op& op, ValueId i);
+  void emit_call(const Op& op, ValueId i);
+  int32_t constant_reg(int64_t value);
   void emit_iter_next(const Op& op, ValueId i);
   void emit_guard(const Op& op, ValueId i);
   void emit_guard_type(const Op& op, ValueId i);
@@ -91,8 +94,16 @@ class Lowering {
   int32_t plan(ValueId i, int32_t which);
   int32_t exit_record(ValueId i, int32_t which);
   void release(const std::vector<ValueId>& values, ValueId as);
+  // -- virtuals.cc
+  bool leaves_virtuals(const Op& op, ValueId i) const;
+  bool is_part(ValueId v) const;
+  bool is_virtual(ValueId v) const;
+  bool dies_quietly(const Op& release, ValueId v) const;
+  void build_virtuals(ValueId because);
+  void forget_virtual(ValueId v);
+
   const std::vector<int32_t>& list(std::vector<int32_t> regs);
-  void done(const Op& op);  // what is known after it has been emitted
+  void done(const Op& op, uint32_t effects);  // what is known after it has been emitted
 
   // -- groups.cc
   bool waits(const Op& op, ValueId i);  // an array op that may wait: it is put with the others
@@ -115,11 +126,13 @@ class Lowering {
   Exit* parent_;
   std::vector<Value> values_;
   typed::TypedTrace typed_;
-  std::vector<ValueId> waiting_;         // array ops that wait
-  std::unordered_set<ValueId> outside_;  // what they use of others
-  std::vector<ValueId> learned_;         // values with facts that unknown code may change
-  std::vector<ValueId> deferred_;        // released while array ops wait
-  size_t dead_waiting_ = 0;              // array ops that wait and are among them
+  std::vector<ValueId> waiting_;                              // array ops that wait
+  std::unordered_set<ValueId> outside_;                       // what they use of others
+  std::vector<ValueId> learned_;                              // values with facts that unknown code may change
+  std::vector<ValueId> deferred_;                             // released while array ops wait
+  size_t dead_waiting_ = 0;                                   // array ops that wait and are among them
+  std::vector<std::pair<ValueId, const Virtual*>> virtuals_;  // what slots hold that is not built
+  std::unordered_map<int64_t, int32_t> constant_regs_;        // registers of ints that are no values of the trace
   std::unordered_map<int64_t, int32_t> exit_index_;
   uint64_t version_ = 0;  // counts changes of the live log and waiting_
   struct {

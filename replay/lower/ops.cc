@@ -38,6 +38,7 @@ int32_t Lowering::plan(ValueId i, int32_t which) {
   made.snapshot = snapshot;
   made.live_at = p_->live_log.now();
   made.pending = waiting_;
+  for (const auto& [v, what] : virtuals_) made.virtuals.push_back(what);
   made.at = static_cast<int32_t>(p_->steps.size());
   p_->plans.push_back(std::move(made));
   last_plan_ = {i, which, version_, static_cast<int32_t>(p_->plans.size()) - 1};
@@ -111,9 +112,9 @@ void Lowering::forget_facts() {
   learned_.clear();
 }
 
-void Lowering::done(const Op& o) {
-  if (o.effects & kRunsCode) forget_facts();
-  if (disturbs(o.effects) && o.kind != OpKind::release) world_proven_ = false;  // (release looks for itself)
+void Lowering::done(const Op& o, uint32_t effects) {
+  if (effects & kRunsCode) forget_facts();
+  if (disturbs(effects) && o.kind != OpKind::release) world_proven_ = false;  // (release looks for itself)
 }
 
 // ---- python ops ----------------------------------------------------------------------------------------------------------------
@@ -216,6 +217,43 @@ void Lowering::emit_operator(const Op& o, ValueId i) {
   s.b = b;
   s.c = loc(i).obj;
   s.other = loc(in(o)[0]).obj;
+  push(s);
+  defined(i);
+}
+
+// Builtins and math's functions on unboxed numbers.
+void Lowering::emit_call(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kElement) return emit_element(o, i);
+  if (form(i).mode == Mode::kLength) {
+    const int32_t object = boxed(in(o)[1], o, i);
+    Step s = base(o, i);
+    s.fn = step_length;
+    s.a = object;
+    s.dst = loc(i).raw;
+    push(s);
+    return defined(i);
+  }
+  if (form(i).mode != Mode::kTyped) return emit_python(o, i);
+  const typed::OpForm& how = form(i);
+  std::vector<int32_t> regs;
+  for (int32_t k = 1; k < o.n_inputs; ++k) regs.push_back(raw(in(o)[k], how.typed.operand, o, i));
+  const auto n = static_cast<int32_t>(regs.size());
+  Step s = base(o, i);
+  s.a = regs[0];
+  s.b = n > 1 ? regs[1] : -1;
+  bool shares = false;
+  for (int32_t k = 1; k < o.n_inputs; ++k) {
+    const ValueId v = in(o)[k];
+    const bool shared = typed::gives_argument(how.callee, loc(v).rep) && !values_[v].passing;
+    regs.push_back(shared ? loc(v).obj : -1);
+    shares |= shared;
+  }
+  s.fn = call_step(how.callee, how.typed, shares, n);
+  s.imm = static_cast<int32_t>(how.typed.operand);
+  s.dst = loc(i).raw;
+  s.c = loc(i).obj;
+  s.n = n;
+  s.list = list(std::move(regs)).data();
   push(s);
   defined(i);
 }
@@ -355,6 +393,7 @@ void Lowering::release(const std::vector<ValueId>& values, ValueId as) {
 // While array ops wait, everything their snapshots name is kept.
 void Lowering::emit_release(const Op& o, ValueId i) {
   std::vector<ValueId> values(in(o), in(o) + o.n_inputs);
+  for (ValueId v : values) forget_virtual(v);
   if (waiting_.empty()) return release(values, i);
   deferred_.insert(deferred_.end(), values.begin(), values.end());
   for (ValueId v : values) {
@@ -429,6 +468,8 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::not_, &Lowering::emit_truth},
       {OpKind::is_, &Lowering::emit_is},
       {OpKind::iter_next, &Lowering::emit_iter_next},
+      {OpKind::build_tuple, &Lowering::emit_tuple},
+      {OpKind::call, &Lowering::emit_call},
       {OpKind::release, &Lowering::emit_release},
       {OpKind::leave_frame, &Lowering::emit_leave_frame},
       {OpKind::return_, &Lowering::emit_return},
@@ -445,12 +486,11 @@ void Lowering::emit_all() {
     const Op& o = op(i);
     if (o.kind == OpKind::enter) depth_++;
     if (o.kind == OpKind::enter) continue;
+    if (!virtuals_.empty() && !leaves_virtuals(o, i)) build_virtuals(i);
     if (waits(o, i)) continue;
     if (must_flush(o, i)) flush(i);
     (this->*emit_of(o.kind))(o, i);
-    // What is typed warns of nothing and drops nothing: it leaves before it would.
-    const Mode mode = form(i).mode;
-    if (mode != Mode::kTyped && mode != Mode::kElement && mode != Mode::kRange) done(o);
+    done(o, form(i).effects);
   }
 }
 

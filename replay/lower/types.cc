@@ -19,8 +19,53 @@ typed::Type type_named(const PyObject* type) {
   return static_cast<typed::Type>(typed::rep_of_dtype(dtype));
 }
 
+// Module and name of a function as its C code has them: nothing written in Python changes that.
+bool is_function(PyObject* object, const char* module, const char* name) {
+  if (!PyCFunction_CheckExact(object)) return false;
+  const auto* function = reinterpret_cast<PyCFunctionObject*>(object);
+  if (std::strcmp(function->m_ml->ml_name, name) != 0 || !function->m_self || !PyModule_Check(function->m_self)) return false;
+  const PyModuleDef* def = PyModule_GetDef(function->m_self);
+  return def && def->m_name && std::strcmp(def->m_name, module) == 0;
+}
+
+bool is_type(PyObject* object, const char* name) {
+  for (PyTypeObject* type : {&PyLong_Type, &PyFloat_Type, &PyBool_Type})
+    if (reinterpret_cast<PyObject*>(type) == object) return std::strcmp(type->tp_name, name) == 0;
+  return false;
+}
+
+bool is_array_method(PyObject* object, const char* name) {
+  return Py_IS_TYPE(object, &PyMethodDescr_Type) && PyDescr_TYPE(object) == &PyArray_Type &&
+         PyUnicode_CompareWithASCIIString(PyDescr_NAME(object), name) == 0;
+}
+
+typed::Callee callee_of(PyObject* object) {
+  for (int i = 1; i < static_cast<int>(typed::Callee::kCount); ++i) {
+    const auto callee = static_cast<typed::Callee>(i);
+    const char *module = typed::callee_module(callee), *name = typed::callee_name(callee);
+    if (is_function(object, module, name)) return callee;
+    if (std::strcmp(module, "type") == 0 && is_type(object, name)) return callee;
+    if (std::strcmp(module, "ndarray") == 0 && is_array_method(object, name)) return callee;
+  }
+  return typed::Callee::kNone;
+}
+
+// The items of a tuple of ints.
+std::vector<int64_t> positions_of(PyObject* object) {
+  std::vector<int64_t> positions;
+  if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) > typed::kMaxElementRank) return positions;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+    Reg position;
+    if (!unbox(Rep::kInt, PyTuple_GET_ITEM(object, i), &position)) return {};
+    positions.push_back(position.i);
+  }
+  return positions;
+}
+
 typed::ObjectFacts facts_of(PyObject* object) {
   typed::ObjectFacts facts;
+  facts.callee = callee_of(object);
+  facts.positions = positions_of(object);
   facts.names = type_named(object);
   facts.type = type_named(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   facts.number = PyLong_Check(object) || PyFloat_Check(object) || facts.type != typed::Type::kOther;

@@ -56,6 +56,23 @@ PyObject* object_of(const Loc& loc, const Reg* r) {
   return box(loc.rep, r[loc.raw]);
 }
 
+bool build(const Virtual& what, Reg* r) {
+  if (r[what.reg].o) return true;
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(what.parts.size()));
+  if (!tuple) return false;
+  for (size_t i = 0; i < what.parts.size(); ++i) {
+    const Loc& part = what.parts[i];
+    if (part.obj >= 0 && !r[part.obj].o) r[part.obj].o = box(part.rep, r[part.raw]);  // one box a value
+    PyObject* o = part.obj >= 0 ? Py_XNewRef(r[part.obj].o) : box(part.rep, r[part.raw]);
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), o);
+    if (o) continue;
+    Py_DECREF(tuple);
+    return false;
+  }
+  r[what.reg].o = tuple;
+  return true;
+}
+
 const Snapshot& ProgramImpl::snapshot(int32_t i, Snapshot& room) {
   constexpr size_t kMostSlots = 1 << 18;
   if (built.empty()) built.resize(data().snapshots.size());
@@ -200,6 +217,11 @@ const Step* to_interpreter(Machine& m, ExitPlan& plan, Why why, PyObject* raised
   return nullptr;
 }
 
+void build_all(const ExitPlan& plan, Reg* r) {
+  for (const Virtual* what : plan.virtuals)
+    if (!build(*what, r)) throw std::bad_alloc();
+}
+
 // What is live at the exit but not handed over to the side trace.
 void prepare_side(ProgramImpl& p, ExitPlan& plan, const Program* side) {
   std::vector<ValueId> values = slots_of(p.data().snapshot(plan.snapshot));
@@ -229,6 +251,7 @@ const Step* to_side(Machine& m, ExitPlan& plan, ProgramImpl& side) {
 
 const Step* leave_by(Machine& m, ExitPlan& plan, Why why) {
   count_steps(static_cast<uint64_t>(plan.at));
+  build_all(plan, m.r);
   if (!plan.pending.empty()) {
     const Step* next;
     if (!run_one_by_one(m, plan.pending, m.program->live_of(plan), &next, nullptr)) return next;
@@ -252,7 +275,14 @@ const Step* leave_by(Machine& m, ExitPlan& plan, Why why) {
 const Step* fail_by(Machine& m, ExitPlan& plan, bool pure) {
   if (pure) PyErr_Clear();
   if (!PyErr_Occurred()) return leave_by(m, plan, Why::kGuard);
-  return to_interpreter(m, plan, Why::kRaised, take_exception());
+  PyObject* raised = take_exception();
+  try {
+    build_all(plan, m.r);
+  } catch (...) {
+    Py_DECREF(raised);
+    throw;
+  }
+  return to_interpreter(m, plan, Why::kRaised, raised);
 }
 
 // Ops without a snapshot fail only for want of memory: there is no place to leave at, and run() ends with MemoryError.

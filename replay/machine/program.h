@@ -30,15 +30,22 @@ struct Loc {
   bool raw_after(int32_t op) const { return raw >= 0 && since < op; }
 };
 
+// What exists as its parts until somebody needs the object: an index tuple. It is built into register `reg`, which is null until then.
+struct Virtual {
+  int32_t reg = -1;
+  std::vector<Loc> parts;
+};
+
 // One place to leave from, with what is live there. Several plans may belong to one Exit.
 struct ExitPlan {
   int32_t exit = -1;  // index into exits()
   int32_t op = -1;
   int32_t snapshot = -1;
-  int32_t at = 0;                // number of steps done by then
-  int32_t live_at = -1;          // the point in the live log that `live` is to be taken from, or -1: it has been (live_of)
-  std::vector<int32_t> live;     // object registers that own a reference (or are null)
-  std::vector<int32_t> pending;  // array ops that wait here: done first, one after the other
+  int32_t at = 0;                        // number of steps done by then
+  int32_t live_at = -1;                  // the point in the live log that `live` is to be taken from, or -1: it has been (live_of)
+  std::vector<int32_t> live;             // object registers that own a reference (or are null)
+  std::vector<const Virtual*> virtuals;  // that slots hold here: built first
+  std::vector<int32_t> pending;          // array ops that wait here: done first, one after the other
   // for the side trace attached, made when it is first taken
   const Program* prepared = nullptr;
   std::vector<int32_t> drop;
@@ -141,6 +148,7 @@ class ProgramImpl final : public Program {
   std::vector<ConstReg> consts;
   std::deque<std::vector<int32_t>> lists;  // what Step::list points into
   std::deque<AttributePlace> attributes;
+  std::deque<Virtual> virtuals;
   int32_t first_reg = 0;  // own registers: [first_reg, n_regs)
   int32_t n_regs = 0;
   bool box_ints = false;            // ints are not unboxed here: one was too large
@@ -215,6 +223,8 @@ const Step* overflow(Machine& m, int32_t plan);
 // The value as an object: a new reference, or null with MemoryError.
 PyObject* object_of(const Loc& loc, const Reg* r);
 void drop(const std::vector<int32_t>& regs, Reg* r);
+// Builds the object unless it is there. False: MemoryError is set.
+bool build(const Virtual& what, Reg* r);
 void forget_shown(Machine& m, size_t from);
 void count_guard_failure();
 void count_steps(uint64_t n);

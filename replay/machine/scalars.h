@@ -11,6 +11,11 @@ bool unbox_numpy(Rep rep, PyObject* object, Reg* out);
 StepFn numpy_binary_step(BinaryOp op, Rep dtype);
 StepFn numpy_unary_step(UnaryOp op, Rep dtype);
 
+// -- steps_call.cc. list: the operands' registers, and where `shares` as many of their objects; n: how many; a, b: the first two; imm: the
+// operands' representation; c: the register of the result's object, which is the chosen operand's
+StepFn call_step(typed::Callee callee, const typed::Operator& how, bool shares, int32_t n);
+const Step* step_length(const Step* s, Reg* r, Machine& m);
+
 // -- steps_element.cc. a: the array; n: its rank; b: the index of an element in one dimension, otherwise list: all indices
 StepFn load_step(DType dtype, int rank);
 StepFn store_step(DType dtype);         // list: always; c: the value, as the dtype

@@ -45,7 +45,10 @@ struct Step {
   PyObject* object = nullptr;  // borrowed from the trace
   PyObject* object2 = nullptr;
   PyObject* name = nullptr;
-  struct AttributePlace* attribute = nullptr;  // the program's
+  union {
+    struct AttributePlace* attribute = nullptr;  // the program's
+    const struct Virtual* what;                  // the program's
+  };
 };
 
 // -- how python ops are done (steps_python.cc, steps_build.cc, steps_import.cc)
@@ -92,6 +95,7 @@ const Step* step_set_item_index(const Step* s, Reg* r, Machine& m);
 const Step* step_iter_next(const Step* s, Reg* r, Machine& m);
 const Step* step_range_next(const Step* s, Reg* r, Machine& m);
 const Step* step_iter_end(const Step* s, Reg* r, Machine& m);
+const Step* step_build(const Step* s, Reg* r, Machine& m);  // what: the object of a virtual one
 const Step* step_release(const Step* s, Reg* r, Machine& m);
 const Step* step_release_one(const Step* s, Reg* r, Machine& m);
 const Step* step_release_shown(const Step* s, Reg* r, Machine& m);  // what dies may run code

@@ -215,6 +215,8 @@ const Step* step_iter_end(const Step* s, Reg* r, Machine& m) {
 
 // ---- lifetimes and ends ------------------------------------------------------------------------------------------------------
 
+const Step* step_build(const Step* s, Reg* r, Machine& m) { return build(*s->what, r) ? s + 1 : fail(m, s->exit, false); }
+
 const Step* step_release(const Step* s, Reg* r, Machine&) {
   for (int32_t i = 0; i < s->n; ++i) {
     PyObject* o = r[s->list[i]].o;

@@ -170,6 +170,31 @@ const Step* float_binary(const Step* s, Reg* r, Machine& m) {
   return s + 1;
 }
 
+// Floored quotients and remainders, as npy_divmod() of NumPy's npymath: several operations, of which any may raise a flag. None does
+// where both operands are finite and their quotient is neither too large nor too small.
+template <class T, bool quotient>
+const Step* float_floored(const Step* s, Reg* r, Machine& m) {
+  const T a = of<T>(r[s->a]), b = of<T>(r[s->b]), ratio = a / b;
+  const bool plain = std::isfinite(a) && std::isfinite(b) && (std::isnormal(ratio) || (a == 0 && b != 0));
+  if (!plain) [[unlikely]]
+    return refuse(m, s->exit);
+  T rest = std::fmod(a, b), whole = (a - rest) / b;
+  if (rest == 0) {
+    rest = std::copysign(T{0}, b);
+  } else if ((b < 0) != (rest < 0)) {
+    rest += b;
+    whole -= T{1};
+  }
+  if (whole == 0) {
+    whole = std::copysign(T{0}, ratio);
+  } else {
+    const T floored = std::floor(whole);
+    whole = whole - floored > T{0.5} ? floored + T{1} : floored;
+  }
+  of<T>(r[s->dst]) = quotient ? whole : rest;
+  return s + 1;
+}
+
 // ---- integers: what does not fit warns, and so does a division by zero -------------------------------------------------------------
 
 template <class T>
@@ -251,11 +276,11 @@ constexpr StepFn kIntSteps[] = {int_binary<T, IntOps<T>::add>,
 template <class T>
 constexpr StepFn kFloatSteps[] = {float_binary<Add, T>,
                                   nullptr,
-                                  nullptr,
+                                  float_floored<T, true>,
                                   nullptr,
                                   nullptr,
                                   float_binary<Mul, T>,
-                                  nullptr,
+                                  float_floored<T, false>,
                                   nullptr,
                                   float_binary<Pow, T>,
                                   nullptr,

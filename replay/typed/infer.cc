@@ -1,7 +1,10 @@
-// infer(): which values are unboxed, which ops are typed, who needs the object. Three passes over the trace:
+// infer(): which values are unboxed, which ops are typed, who needs the object. Passes over the trace:
 //   hoist   a loop's parameters: their guards on types are done where values come in
 //   forms   in order: each op's form follows from the representations of its operands
+//   virtual what need not exist as an object
 //   wants   who uses which part of a value
+#include <algorithm>
+
 #include "replay/typed/typed_trace.h"
 
 namespace dalsegno::typed {
@@ -23,9 +26,13 @@ class Inference {
     const bool loop = t_.anchor == AnchorKind::loop;
     if (loop) hoist();
     const auto n = static_cast<ValueId>(t_.ops.size());
+    count_uses();
     for (ValueId i = 0; i < n; ++i) form_of(i);
+    find_passing();
+    find_virtual();
     for (ValueId i = 0; i < n; ++i) mark_wants(i);
     if (loop) unbox_passengers();
+    for (ValueId i = 0; i < n; ++i) form(i).effects = effects_of(i);
     return std::move(typed_);
   }
 
@@ -75,7 +82,7 @@ class Inference {
   // Kinds whose typed form may refuse its operands.
   static bool is_refusing(OpKind kind) {
     return kind == OpKind::binary || kind == OpKind::inplace || kind == OpKind::compare || kind == OpKind::unary ||
-           kind == OpKind::get_item || kind == OpKind::set_item || kind == OpKind::iter_next;
+           kind == OpKind::get_item || kind == OpKind::set_item || kind == OpKind::iter_next || kind == OpKind::call;
   }
 
   void born(ValueId i, Rep rep) {
@@ -121,6 +128,8 @@ class Inference {
         return form_subscript(o, i);
       case OpKind::iter_next:
         return form_next(o, i);
+      case OpKind::call:
+        return form_call(o, i);
       default:
         return;
     }
@@ -139,12 +148,119 @@ class Inference {
   }
 
   bool is_element(const Op& o) const {
-    int32_t n = 0;
-    const ValueId* indices = element_indices(typed_, o, &n);
-    if (indices == nullptr) return false;
-    for (int32_t k = 0; k < n; ++k)
-      if (!is_position(typed_.rep_in_ops(indices[k]))) return false;
-    return o.kind == OpKind::get_item || stores(t_.facts[o.facts].dtype, typed_.rep_in_ops(in(o)[2]));
+    const std::optional<Element> e = element_of(typed_, o);
+    if (!e) return false;
+    for (int32_t k = 0; k < e->rank; ++k)
+      if (e->at[k] != kNull && !is_position(typed_.rep_in_ops(e->at[k]))) return false;
+    return e->stored == kNull || stores(t_.facts[o.facts].dtype, typed_.rep_in_ops(e->stored));
+  }
+
+  // -- calls
+
+  static Rep python_rep(DType dtype) {
+    const Bits bits = bits_of(rep_of_dtype(dtype));
+    return dtype == DType::kBool ? Rep::kBool : bits == Bits::kInt64 ? Rep::kInt : Rep::kFloat;
+  }
+
+  void form_call(const Op& o, ValueId i) {
+    if (o.object >= 0 || o.fn != ArrayFn::none || o.n_inputs < 2 || !is_constant(in(o)[0])) return;
+    const Callee callee = constant(in(o)[0]).callee;
+    if (callee == Callee::kNone) return;
+    if (callee == Callee::kLen) {
+      if (o.n_inputs != 2 || (o.effects & kRunsCode)) return;
+      form(i).mode = Mode::kLength;
+      return born(i, Rep::kInt);
+    }
+    if (callee == Callee::kItem) return form_item(o, i);
+    std::vector<Rep> arguments;
+    for (int32_t k = 1; k < o.n_inputs; ++k) arguments.push_back(typed_.rep_in_ops(in(o)[k]));
+    const Operator found = call_operator(callee, arguments);
+    if (!found) return;
+    form(i) = {Mode::kTyped, found, callee};
+    born(i, found.result);
+  }
+
+  // a.item(i) is the element as Python's own number.
+  void form_item(const Op& o, ValueId i) {
+    if (!is_element(o)) return;
+    const DType dtype = t_.facts[o.facts].dtype;
+    if (dtype == DType::kFloat32 || (typed_.known.box_ints && python_rep(dtype) == Rep::kInt)) return;
+    form(i) = {Mode::kElement, {}, Callee::kItem};
+    born(i, python_rep(dtype));
+  }
+
+  // -- virtual
+
+  void count_uses() {
+    uses_.assign(t_.ops.size(), 0);
+    for (const Op& o : t_.ops) {
+      if (o.kind == OpKind::guard_type || o.kind == OpKind::release) continue;
+      for (int32_t k = 0; k < o.n_inputs; ++k) uses_[in(o)[k]]++;
+    }
+  }
+
+  // The values that op i was the last to take.
+  const Op* released_behind(ValueId i) const {
+    size_t behind = static_cast<size_t>(i) + 1;
+    while (behind < t_.ops.size() && (op(behind).kind == OpKind::guard_world || op(behind).kind == OpKind::guard_type)) ++behind;
+    return behind < t_.ops.size() && op(behind).kind == OpKind::release ? &op(behind) : nullptr;
+  }
+
+  void find_passing() {
+    const auto n = static_cast<ValueId>(t_.ops.size());
+    for (ValueId i = 0; i < n; ++i) {
+      const Op& o = op(i);
+      if (o.kind != OpKind::build_tuple && !(o.kind == OpKind::call && form(i).mode == Mode::kTyped)) continue;
+      const Op* release = released_behind(i);
+      if (release == nullptr) continue;
+      for (int32_t k = 0; k < o.n_inputs; ++k) {
+        const ValueId v = in(o)[k];
+        const bool gone = std::find(in(*release), in(*release) + release->n_inputs, v) != in(*release) + release->n_inputs;
+        value(v).passing = gone && value(v).born_raw && uses_[v] == 1 && op(v).kind != OpKind::param;
+      }
+    }
+  }
+
+  // An index tuple that nothing but subscripts take need not be built.
+  void find_virtual() {
+    const auto n = static_cast<ValueId>(t_.ops.size());
+    std::vector<ValueId> tuples;
+    for (ValueId i = 0; i < n; ++i) {
+      if (form(i).mode != Mode::kElement) continue;
+      const std::optional<Element> e = element_of(typed_, op(i));
+      if (!e || e->tuple == kNull || form(e->tuple).mode == Mode::kVirtual) continue;
+      form(e->tuple).mode = Mode::kVirtual;
+      tuples.push_back(e->tuple);
+    }
+    if (tuples.empty()) return;
+    for (ValueId i = 0; i < n; ++i) {
+      const Op& o = op(i);
+      for (int32_t k = 0; k < o.n_inputs; ++k) {
+        const bool index = form(i).mode == Mode::kElement && k == 1;
+        if (!index && o.kind != OpKind::release && form(in(o)[k]).mode == Mode::kVirtual) form(in(o)[k]).mode = Mode::kPython;
+      }
+    }
+  }
+
+  uint32_t effects_of(ValueId i) const {
+    const Op& o = t_.ops[i];
+    switch (typed_.ops[i].mode) {
+      case Mode::kTyped:
+      case Mode::kAlias:
+      case Mode::kFixed:
+      case Mode::kVirtual:
+        return kNoEffect;
+      case Mode::kElement:
+        return o.kind == OpKind::get_item || o.kind == OpKind::call ? kReadsMemory : kWritesMemory;
+      case Mode::kRange:
+        return kWritesMemory;
+      case Mode::kLength:
+        return kReadsMemory | kRaises;
+      case Mode::kPython:
+      case Mode::kIndex:
+        break;
+    }
+    return o.effects;
   }
 
   // An iterator over a range gives ints, one over an array of one dimension its elements.
@@ -230,11 +346,13 @@ class Inference {
     }
     const Mode mode = form(i).mode;
     if (mode == Mode::kElement) return want_element(o);
+    if (o.kind == OpKind::call && mode == Mode::kTyped) return want_call(o, i);
+    if (mode == Mode::kVirtual) return want_parts(o);
     for (int32_t k = 0; k < o.n_inputs; ++k) {
       ValueForm& v = value(inputs[k]);
       const bool index = mode == Mode::kIndex && k == 1;
       if (index || mode == Mode::kTyped || mode == Mode::kAlias) v.wants_raw = true;
-      if (mode == Mode::kPython || mode == Mode::kIndex || mode == Mode::kRange) v.wants_obj = true;
+      if (mode == Mode::kPython || mode == Mode::kIndex || mode == Mode::kRange || mode == Mode::kLength) v.wants_obj = true;
     }
     // An int's remainder may be the very object that was divided.
     if (is_int_remainder(o, form(i))) value(i).wants_obj = value(inputs[0]).wants_obj = true;
@@ -242,12 +360,31 @@ class Inference {
 
   // The container is an object, the rest is unboxed.
   void want_element(const Op& o) {
-    value(in(o)[0]).wants_obj = true;
-    int32_t n = 0;
-    const ValueId* indices = element_indices(typed_, o, &n);
-    for (int32_t k = 0; k < n; ++k) value(indices[k]).wants_raw = true;
-    if (o.kind == OpKind::set_item) value(in(o)[2]).wants_raw = true;
-    if (n > 1) value(in(o)[1]).wants_obj = true;  // the tuple
+    const std::optional<Element> e = element_of(typed_, o);
+    value(e ? e->array : in(o)[0]).wants_obj = true;
+    if (!e) return;
+    for (int32_t k = 0; k < e->rank; ++k)
+      if (e->at[k] != kNull) value(e->at[k]).wants_raw = true;
+    if (e->stored != kNull) value(e->stored).wants_raw = true;
+    if (e->tuple != kNull) value(e->tuple).wants_obj = true;
+  }
+
+  // Where the result is one of the arguments, both share their object, unless nobody ever sees the argument's.
+  void want_call(const Op& o, ValueId i) {
+    for (int32_t k = 1; k < o.n_inputs; ++k) {
+      ValueForm& v = value(in(o)[k]);
+      v.wants_raw = true;
+      if (v.passing || !gives_argument(form(i).callee, v.rep)) continue;
+      v.wants_obj = value(i).wants_obj = true;
+    }
+  }
+
+  void want_parts(const Op& o) {
+    for (int32_t k = 0; k < o.n_inputs; ++k) {
+      ValueForm& v = value(in(o)[k]);
+      v.wants_raw = true;
+      if (!v.passing) v.wants_obj = true;
+    }
   }
 
   static bool is_int_remainder(const Op& o, const OpForm& form) {
@@ -257,7 +394,8 @@ class Inference {
 
   const Trace& t_;
   TypedTrace typed_;
-  std::vector<Type> types_;  // proven by guards so far, where they are no representation's
+  std::vector<Type> types_;    // proven by guards so far, where they are no representation's
+  std::vector<int32_t> uses_;  // per value: how many ops take it, but for guards of its type and releases
 };
 
 }  // namespace
@@ -267,16 +405,31 @@ Rep rep_of_type(Type type) {
   return type < Type::kRangeIterator ? static_cast<Rep>(type) : Rep::kNone;
 }
 
-const ValueId* element_indices(const TypedTrace& typed, const Op& op, int32_t* count) {
+std::optional<Element> element_of(const TypedTrace& typed, const Op& op) {
   const Trace& t = *typed.trace;
-  const bool subscript = op.kind == OpKind::get_item || op.kind == OpKind::set_item;
-  if (!subscript || op.facts < 0 || op.fn != ArrayFn::none) return nullptr;
-  const int32_t rank = t.facts[op.facts].rank;
-  const ValueId* index = t.inputs_of(op) + 1;
-  *count = rank;
-  if (rank == 1) return index;
-  const Op& tuple = t.ops[*index];
-  return rank > 1 && rank <= kMaxElementRank && tuple.kind == OpKind::build_tuple && tuple.n_inputs == rank ? t.inputs_of(tuple) : nullptr;
+  const bool item = op.kind == OpKind::call && op.n_inputs == 3;
+  if (!(item || op.kind == OpKind::get_item || op.kind == OpKind::set_item) || op.facts < 0 || op.fn != ArrayFn::none) return {};
+  const ValueId* inputs = t.inputs_of(op) + (item ? 1 : 0);
+  Element e;
+  e.array = inputs[0];
+  e.rank = t.facts[op.facts].rank;
+  if (op.kind == OpKind::set_item) e.stored = inputs[2];
+  if (e.rank < 1 || e.rank > kMaxElementRank || (item && e.rank != 1)) return {};
+  const ValueId index = e.at[0] = inputs[1];
+  const Op& made = t.ops[index];
+  if (made.kind == OpKind::constant) {
+    const std::vector<int64_t>& positions = typed.known.objects[made.object].positions;
+    if (static_cast<int32_t>(positions.size()) == e.rank) {
+      e.at.fill(kNull);
+      std::copy(positions.begin(), positions.end(), e.constant.begin());
+      return e;
+    }
+  }
+  if (e.rank == 1) return e;
+  if (made.kind != OpKind::build_tuple || made.n_inputs != e.rank) return {};
+  std::copy_n(t.inputs_of(made), e.rank, e.at.begin());
+  e.tuple = index;
+  return e;
 }
 
 std::vector<ValueId> slots_of(const Snapshot& s) {

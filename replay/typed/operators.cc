@@ -66,7 +66,6 @@ Operator numpy_integer_operator(BinaryOp op, Rep dtype, bool python_int) {
   }
 }
 
-// Remainders and floored quotients look at flags of several operations: NumPy's business.
 Operator numpy_float_operator(BinaryOp op, Rep dtype) {
   switch (op) {
     case BinaryOp::add:
@@ -74,6 +73,8 @@ Operator numpy_float_operator(BinaryOp op, Rep dtype) {
     case BinaryOp::multiply:
     case BinaryOp::true_divide:
     case BinaryOp::power:
+    case BinaryOp::floor_divide:
+    case BinaryOp::remainder:
       return {dtype, dtype};
     default:
       return {};

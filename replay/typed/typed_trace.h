@@ -2,10 +2,12 @@
 // registers. It is made once a trace (infer), checked (verify) and can be printed (print; the text is the same for the same trace and
 // the same knowledge, in every process). The replay machine's steps are one back end of it (replay/lower).
 #pragma once
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "replay/typed/operators.h"
+#include "replay/typed/calls.h"
 #include "replay/typed/rep.h"
 #include "trace/trace.h"
 
@@ -22,6 +24,8 @@ struct ObjectFacts {
   bool number = false;        // a number of Python's or NumPy's, subclasses included
   bool unboxes = false;       // its value fits in a register: it is in `bits`, as bits_of() says
   int64_t bits = 0;
+  Callee callee = Callee::kNone;
+  std::vector<int64_t> positions;  // a tuple of ints, each fitting in a register; empty: anything else
 };
 
 // How an op is done.
@@ -33,12 +37,18 @@ enum class Mode : uint8_t {
   kIndex,    // a subscript by an unboxed int
   kRange,    // the next item of a range, unboxed
   kElement,  // an element of an array, read or written unboxed; or the next one of an array's iterator. The array is checked each time
+  kLength,   // len() of an object of a plain type, unboxed
+  kVirtual,  // an index tuple, or a row of an array (a[i]), that nothing but subscripts take: it exists as its parts, and is built where
+             // the run leaves, or code runs that could see it, while a slot holds it
 };
 const char* mode_name(Mode mode);
 
 struct OpForm {
   Mode mode = Mode::kPython;
-  Operator typed;  // kTyped operators
+  Operator typed;                 // kTyped
+  Callee callee = Callee::kNone;  // kTyped calls
+  uint32_t effects = kNoEffect;   // what the op may have, done so: Effect. A typed op leaves before it would warn or raise
+  int32_t facts = -1;             // kVirtual rows: the row's, index into Trace::facts
   bool operator==(const OpForm&) const = default;
 };
 
@@ -49,6 +59,7 @@ struct ValueForm {
   bool wants_raw = false;  // somebody uses the unboxed part
   bool wants_obj = false;  // somebody uses the object
   bool hoisted = false;    // a loop's parameter that comes in unboxed: its guard_type is done at the jump
+  bool passing = false;    // computed unboxed, taken by one op and gone with it: nobody ever sees its object
   bool operator==(const ValueForm&) const = default;
 };
 
@@ -81,8 +92,17 @@ std::string verify(const TypedTrace& typed);
 // One op a line, after the representations the anchor's slots have.
 std::string print(const TypedTrace& typed);
 inline constexpr int32_t kMaxElementRank = 4;
-// The index values of an array's element that op i reads or writes: one, or the items of a tuple built in the trace. Null: none such.
-const ValueId* element_indices(const TypedTrace& typed, const Op& op, int32_t* count);
+// Which element of an array an op reads or writes.
+struct Element {
+  ValueId array = kNull;
+  int32_t rank = 0;
+  std::array<ValueId, kMaxElementRank> at{};        // the indices, or kNull where it is a constant tuple's:
+  std::array<int64_t, kMaxElementRank> constant{};  // this position
+  ValueId tuple = kNull;                            // the index, where it is a tuple built in the trace
+  ValueId stored = kNull;                           // set_item: what is stored
+};
+// a[i], a[i, j] with a tuple built in the trace or a constant one, a.item(i); not the next one of an iterator.
+std::optional<Element> element_of(const TypedTrace& typed, const Op& op);
 // All slots of a snapshot in order: of each frame, outermost first, function, locals, stack.
 std::vector<ValueId> slots_of(const Snapshot& snapshot);
 

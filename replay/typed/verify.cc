@@ -53,33 +53,38 @@ class Verifier {
         return o.kind == OpKind::iter_next && y_.values[i].born_raw ? "" : "no item of a range";
       case Mode::kElement:
         return element(o, i);
+      case Mode::kLength:
+        return o.kind == OpKind::call && o.n_inputs == 2 && y_.values[i].born_raw ? "" : "the length of what?";
+      case Mode::kVirtual:
+        if (o.kind != OpKind::build_tuple) return "virtual, but no tuple";
+        break;
       case Mode::kAlias:
       case Mode::kTyped:
         break;
     }
-    for (int32_t k = 0; k < o.n_inputs; ++k)
+    for (int32_t k = o.kind == OpKind::call ? 1 : 0; k < o.n_inputs; ++k)
       if (!unboxed(y_.inputs_of(o)[k], i)) return "operand " + std::to_string(k) + " is not unboxed";
-    return y_.values[i].born_raw ? "" : "typed, but its result is not unboxed";
+    return f.mode == Mode::kVirtual || y_.values[i].born_raw ? "" : "typed, but its result is not unboxed";
   }
 
   std::string element(const Op& o, ValueId i) const {
     if (o.facts < 0) return "an element of what?";
-    const Rep rep = rep_of_dtype(t_.facts[o.facts].dtype);
-    if (op_has_result(o.kind) && (!y_.values[i].born_raw || y_.values[i].rep != rep)) return "its element is not unboxed";
+    const Rep rep = rep_of_dtype(t_.facts[o.facts].dtype), got = y_.values[i].rep;
+    const bool same = o.kind == OpKind::call ? same_bits(got, rep) : got == rep;
+    if (op_has_result(o.kind) && (!y_.values[i].born_raw || !same)) return "its element is not unboxed";
     if (o.kind == OpKind::iter_next) return t_.facts[o.facts].rank == 1 ? "" : "an iterator over more than elements";
-    int32_t n = 0;
-    const ValueId* indices = element_indices(y_, o, &n);
-    if (indices == nullptr) return "no indices";
-    for (int32_t k = 0; k < n; ++k)
-      if (!unboxed(indices[k], i)) return "index " + std::to_string(k) + " is not unboxed";
-    return o.kind != OpKind::set_item || unboxed(y_.inputs_of(o)[2], i) ? "" : "what it stores is not unboxed";
+    const std::optional<Element> e = element_of(y_, o);
+    if (!e) return "no indices";
+    for (int32_t k = 0; k < e->rank; ++k)
+      if (e->at[k] != kNull && !unboxed(e->at[k], i)) return "index " + std::to_string(k) + " is not unboxed";
+    return e->stored == kNull || unboxed(e->stored, i) ? "" : "what it stores is not unboxed";
   }
 
   const TypedTrace& y_;
   const Trace& t_;
 };
 
-constexpr const char* kModes[] = {"python", "typed", "alias", "fixed", "index", "range", "element"};
+constexpr const char* kModes[] = {"python", "typed", "alias", "fixed", "index", "range", "element", "length", "virtual"};
 
 std::string value_text(const TypedTrace& typed, ValueId v) {
   const ValueForm& f = typed.values[v];
@@ -89,11 +94,13 @@ std::string value_text(const TypedTrace& typed, ValueId v) {
   if (f.hoisted) text += " hoisted";
   if (f.wants_raw) text += " raw";
   if (f.wants_obj) text += " boxed";
+  if (f.passing) text += " passing";
   return text;
 }
 
 std::string form_text(const OpForm& form) {
   std::string text = mode_name(form.mode);
+  if (form.callee != Callee::kNone) text += std::string(" ") + callee_module(form.callee) + "." + callee_name(form.callee);
   if (form.typed) text += std::string(" ") + rep_name(form.typed.operand) + " -> " + rep_name(form.typed.result);
   return text;
 }

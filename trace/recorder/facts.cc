@@ -66,8 +66,8 @@ void fill_builtins(PyObject* builtins) {
   add_rows(builtins, {{"len", quiet, &PyLong_Type},
                       {"range", quiet, &PyRange_Type},
                       {"abs", quiet, nullptr},
-                      {"int", quiet, nullptr},
-                      {"float", quiet, nullptr},
+                      {"int", quiet, &PyLong_Type},
+                      {"float", quiet, &PyFloat_Type},
                       {"bool", quiet, &PyBool_Type},
                       {"min", quiet, nullptr},
                       {"max", quiet, nullptr},
@@ -110,6 +110,19 @@ void fill_builtins(PyObject* builtins) {
                                                           {"find", quiet, nullptr},
                                                           {"isdigit", quiet, nullptr},
                                                           {"zfill", quiet, nullptr}});
+}
+
+void fill_math(PyObject* math) {
+  using enum CalleeKind;
+  for (const char* name :
+       {"acos",  "acosh", "asin", "asinh", "atan",    "atan2",     "atanh", "cbrt",  "copysign", "cos",   "cosh",   "degrees",
+        "erf",   "erfc",  "exp",  "exp2",  "expm1",   "fabs",      "fmod",  "gamma", "hypot",    "ldexp", "lgamma", "log",
+        "log10", "log1p", "log2", "pow",   "radians", "remainder", "sin",   "sinh",  "sqrt",     "tan",   "tanh"})
+    add_rows(math, {{name, quiet, &PyFloat_Type}});
+  for (const char* name : {"floor", "ceil", "trunc", "comb", "factorial", "isqrt", "perm"}) add_rows(math, {{name, quiet, &PyLong_Type}});
+  for (const char* name : {"isclose", "isfinite", "isinf", "isnan"}) add_rows(math, {{name, quiet, &PyBool_Type}});
+  for (const char* name : {"frexp", "modf"}) add_rows(math, {{name, quiet, &PyTuple_Type}});
+  for (const char* name : {"gcd", "lcm"}) add_rows(math, {{name, quiet, &PyLong_Type}});
 }
 
 void fill_numpy_methods() {
@@ -234,8 +247,10 @@ bool init_facts() {
   PyObject* builtins = PyImport_ImportModule("builtins");
   PyObject* numpy = PyImport_ImportModule("numpy");
   PyObject* sys = PyImport_ImportModule("sys");
-  if (!builtins || !numpy || !sys) return false;
+  PyObject* math = PyImport_ImportModule("math");
+  if (!builtins || !numpy || !sys || !math) return false;
   fill_builtins(builtins);
+  fill_math(math);
   fill_numpy_methods();
   fill_numpy_functions(numpy);
   fill_special(sys);
@@ -243,6 +258,7 @@ bool init_facts() {
   Py_DECREF(builtins);
   Py_DECREF(numpy);
   Py_DECREF(sys);
+  Py_DECREF(math);
   PyErr_Clear();
   return true;
 }

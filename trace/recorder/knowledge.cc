@@ -93,7 +93,8 @@ int Recorder::element_facts(ValueId container, ValueId index, PyObject* live_ind
   const ArrayFacts facts = info_[container].facts;
   if (facts.rank == 1) return is_position(live_index) ? facts_index(facts) : -1;
   const std::vector<ValueId>& items = info_[index].items;
-  if (facts.rank < 1 || !PyTuple_CheckExact(live_index) || static_cast<int>(items.size()) != facts.rank) return -1;
+  const bool constant = info_[index].object != nullptr;
+  if (facts.rank < 1 || !PyTuple_CheckExact(live_index) || (!constant && static_cast<int>(items.size()) != facts.rank)) return -1;
   for (Py_ssize_t i = 0; i < facts.rank; ++i)
     if (PyTuple_GET_SIZE(live_index) != facts.rank || !is_position(PyTuple_GET_ITEM(live_index, i))) return -1;
   return facts_index(facts);

@@ -205,6 +205,23 @@ bool is_class_test(PyObject* callee, const std::vector<PyObject*>& args) {
   return builtin_name(callee) == "isinstance" && args.size() == 2 && args[1] && Py_IS_TYPE(args[1], &PyType_Type);
 }
 
+bool is_item(PyObject* callee) {
+  return is_method_of(callee, &PyArray_Type) && PyUnicode_CompareWithASCIIString(PyDescr_NAME(callee), "item") == 0;
+}
+
+// Functions that ask NumPy's scalars for no more than their value, or compare them.
+bool takes_numpy_scalars(PyObject* callee) {
+  const std::string_view name = builtin_name(callee);
+  for (const char* known : {"min", "max", "abs"})
+    if (name == known) return true;
+  if (callee == reinterpret_cast<PyObject*>(&PyLong_Type) || callee == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
+      callee == reinterpret_cast<PyObject*>(&PyBool_Type))
+    return true;
+  const CalleeFacts facts = callee_facts(callee);
+  return !name.empty() && PyCFunction_GET_SELF(callee) && PyModule_Check(PyCFunction_GET_SELF(callee)) &&
+         (facts.result == &PyFloat_Type || name == "isnan" || name == "isinf" || name == "isfinite");
+}
+
 }  // namespace
 
 // Builtins that look at their arguments' values, or at whatever they contain: with plain arguments they run no code of the user's.
@@ -215,7 +232,8 @@ bool Recorder::call_is_quiet(const OpaqueCall& call) {
   const bool any_container = builtin_name(callee) == "len" || builtin_name(callee) == "id";  // min(list) looks into it
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool own = i == 0 && Py_IS_TYPE(callee, &PyMethodDescr_Type);
-    if (!any_container && !own && !simple(call.args[i])) return false;
+    const bool of_numpy = takes_numpy_scalars(callee) && numpy::is_scalar_type(info_[call.args[i]].type);
+    if (!any_container && !own && !simple(call.args[i]) && !of_numpy) return false;
   }
   const bool looks_up = is_method_of(callee, &PyDict_Type) && call.args.size() > 1;  // dict.get
   return !looks_up || know_lookup(call.args[0], call.live_args[0], call.args[1], call.live_args[1]);
@@ -240,6 +258,8 @@ bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
     case CalleeKind::quiet:
       if (call.kwnames || !call_is_quiet(call)) return false;
       *effects = kReadsMemory | kRaises;
+      for (ValueId v : call.args)
+        if (numpy::is_scalar_type(info_[v].type)) *effects = kWarnsOnly;
       return true;
     case CalleeKind::quiet_write:
       if (call.kwnames || call.args.empty() || !info_[call.args[0]].type) return false;
@@ -266,12 +286,19 @@ bool Recorder::is_constant_astype(const OpaqueCall& call) const {
 void Recorder::known_result(const OpaqueCall& call, ValueId v) {
   set_type(v, call.facts.result);
   const bool astype = is_constant_astype(call);
-  if (call.facts.kind == CalleeKind::numpy_pure && (!call.kwnames || astype)) {
+  if (is_item(call.live) && !call.kwnames && call.args.size() == 2 && info_[call.args[0]].facts.rank == 1) {
+    trace_->data.ops[v].facts = element_facts(call.args[0], call.args[1], call.live_args[1]);
+  } else if (call.facts.kind == CalleeKind::numpy_pure && (!call.kwnames || astype)) {
     pending_fn_ = astype ? ArrayFn::astype : call.facts.fn;
     const bool fits = pending_fn_ != ArrayFn::none && call.args.size() == static_cast<size_t>(array_fn_inputs(pending_fn_));
     if (astype || (fits && array_operands(call.args, call.live_args))) finisher_ = &Recorder::finish_array;
-  } else if (builtin_name(call.live) == "abs" && call.args.size() == 1 && is(call.args[0], &PyFloat_Type)) {
-    set_type(v, &PyFloat_Type);
+  } else if (const std::string_view name = builtin_name(call.live);
+             !call.args.empty() && (name == "abs" || name == "min" || name == "max")) {
+    // One of the arguments, or a number of its type.
+    PyTypeObject* type = info_[call.args[0]].type;
+    const bool one = std::all_of(call.args.begin(), call.args.end(), [&](ValueId a) { return info_[a].type == type; });
+    const bool number = type == &PyFloat_Type || type == &PyLong_Type;
+    if (one && number && (call.args.size() > 1 || name == "abs")) set_type(v, type);
   }
 }
 

@@ -1,0 +1,103 @@
+#include "replay/typed/calls.h"
+
+#include <algorithm>
+
+namespace dalsegno::typed {
+namespace {
+
+struct Row {
+  const char* module;
+  const char* name;
+};
+constexpr Row kCallees[] = {
+#define X(name, module, text) {module, text},
+    DALSEGNO_CALLEES(X)
+#undef X
+};
+
+bool is_truth(Rep rep) { return rep == Rep::kBool || rep == Rep::kNpBool; }
+bool is_double(Rep rep) { return rep == Rep::kFloat || rep == Rep::kNpFloat64; }
+bool is_any_float(Rep rep) { return bits_of(rep) == Bits::kDouble || bits_of(rep) == Bits::kFloat; }
+
+// The absolute value of a bool is an int, which is another object.
+Operator absolute(Rep a) { return is_truth(a) ? Operator{} : Operator{a, a}; }
+
+// What they give is one of the arguments: all have to be of one type.
+Operator extreme(std::span<const Rep> arguments) {
+  const Rep first = arguments[0];
+  const bool same = std::all_of(arguments.begin(), arguments.end(), [&](Rep rep) { return rep == first; });
+  return same && !is_truth(first) && arguments.size() >= 2 ? Operator{first, first} : Operator{};
+}
+
+// Numbers of a subclass of float, or with a __float__ of NumPy's, are taken by their value.
+Operator of_double(Rep a, Rep result) {
+  return a == Rep::kFloat || is_numpy_scalar(a) || a == Rep::kInt ? Operator{Rep::kFloat, result} : Operator{};
+}
+
+Operator to_int(Rep a) {
+  if (is_any_float(a)) return {a == Rep::kNpFloat32 ? Rep::kFloat : a, Rep::kInt};
+  return {a, Rep::kInt};
+}
+
+// Floats alone: ints give themselves, and NumPy's scalars ask methods of theirs.
+Operator to_whole(Callee callee, Rep a) {
+  const bool takes = callee == Callee::kRound ? a == Rep::kFloat : is_double(a);
+  return takes ? Operator{Rep::kFloat, Rep::kInt} : Operator{};
+}
+
+}  // namespace
+
+const char* callee_name(Callee callee) { return callee < Callee::kCount ? kCallees[static_cast<int>(callee)].name : "?"; }
+const char* callee_module(Callee callee) { return callee < Callee::kCount ? kCallees[static_cast<int>(callee)].module : "?"; }
+
+Operator call_operator(Callee callee, std::span<const Rep> arguments) {
+  if (arguments.empty() || std::find(arguments.begin(), arguments.end(), Rep::kNone) != arguments.end()) return {};
+  const Rep a = arguments[0];
+  if (callee == Callee::kMin || callee == Callee::kMax) return extreme(arguments);
+  if (callee == Callee::kAtan2)
+    return arguments.size() == 2 && of_double(a, Rep::kFloat) && of_double(arguments[1], Rep::kFloat) ? Operator{Rep::kFloat, Rep::kFloat}
+                                                                                                      : Operator{};
+  if (arguments.size() != 1) return {};
+  switch (callee) {
+    case Callee::kNone:
+    case Callee::kLen:
+    case Callee::kItem:
+      return {};
+    case Callee::kAbs:
+      return absolute(a);
+    case Callee::kInt:
+      return to_int(a);
+    case Callee::kFloat:
+      return {Rep::kFloat, Rep::kFloat};
+    case Callee::kBool:
+      return {a, Rep::kBool};
+    case Callee::kRound:
+    case Callee::kFloor:
+    case Callee::kCeil:
+    case Callee::kTrunc:
+      return to_whole(callee, a);
+    case Callee::kIsnan:
+    case Callee::kIsinf:
+    case Callee::kIsfinite:
+      return of_double(a, Rep::kBool);
+    default:
+      return of_double(a, Rep::kFloat);
+  }
+}
+
+bool gives_argument(Callee callee, Rep argument) {
+  switch (callee) {
+    case Callee::kMin:
+    case Callee::kMax:
+      return true;
+    case Callee::kAbs:
+    case Callee::kInt:
+      return argument == Rep::kInt;
+    case Callee::kFloat:
+      return argument == Rep::kFloat;
+    default:
+      return false;
+  }
+}
+
+}  // namespace dalsegno::typed

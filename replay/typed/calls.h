@@ -1,0 +1,65 @@
+// Which calls of functions exist on unboxed operands: builtins and math. No Python.h here.
+#pragma once
+#include <span>
+
+#include "replay/typed/operators.h"
+
+namespace dalsegno::typed {
+
+// X(name, module, text)  Functions that are done unboxed. Those of math that are the C library's own, under math's rules about errors,
+// stand together: kAcos .. kTanh.
+#define DALSEGNO_CALLEES(X)        \
+  X(kNone, "", "")                 \
+  X(kAbs, "builtins", "abs")       \
+  X(kMin, "builtins", "min")       \
+  X(kMax, "builtins", "max")       \
+  X(kLen, "builtins", "len")       \
+  X(kRound, "builtins", "round")   \
+  X(kInt, "type", "int")           \
+  X(kFloat, "type", "float")       \
+  X(kBool, "type", "bool")         \
+  X(kItem, "ndarray", "item")      \
+  X(kFloor, "math", "floor")       \
+  X(kCeil, "math", "ceil")         \
+  X(kTrunc, "math", "trunc")       \
+  X(kIsnan, "math", "isnan")       \
+  X(kIsinf, "math", "isinf")       \
+  X(kIsfinite, "math", "isfinite") \
+  X(kLog, "math", "log")           \
+  X(kLog2, "math", "log2")         \
+  X(kLog10, "math", "log10")       \
+  X(kAtan2, "math", "atan2")       \
+  X(kAcos, "math", "acos")         \
+  X(kAcosh, "math", "acosh")       \
+  X(kAsin, "math", "asin")         \
+  X(kAsinh, "math", "asinh")       \
+  X(kAtan, "math", "atan")         \
+  X(kAtanh, "math", "atanh")       \
+  X(kCbrt, "math", "cbrt")         \
+  X(kCos, "math", "cos")           \
+  X(kCosh, "math", "cosh")         \
+  X(kExp, "math", "exp")           \
+  X(kExp2, "math", "exp2")         \
+  X(kExpm1, "math", "expm1")       \
+  X(kFabs, "math", "fabs")         \
+  X(kSin, "math", "sin")           \
+  X(kSinh, "math", "sinh")         \
+  X(kSqrt, "math", "sqrt")         \
+  X(kTan, "math", "tan")           \
+  X(kTanh, "math", "tanh")
+
+enum class Callee : uint8_t {
+#define X(name, module, text) name,
+  DALSEGNO_CALLEES(X)
+#undef X
+      kCount
+};
+const char* callee_name(Callee callee);
+const char* callee_module(Callee callee);  // "type": a type itself; "ndarray": a method of arrays
+
+// In what a call with these arguments computes and gives its result; false: not done unboxed.
+Operator call_operator(Callee callee, std::span<const Rep> arguments);
+// Does the call give back one of its arguments, the very object? (abs of an int that is not negative does.)
+bool gives_argument(Callee callee, Rep argument);
+
+}  // namespace dalsegno::typed
