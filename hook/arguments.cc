@@ -1,37 +1,28 @@
 // Arguments that lie on the caller's stack: taking them over, as a frame made by the instruction itself does.
-#include "hook/frame_access.h"
+#include "hook/next_frame.h"
 
 namespace dalsegno::hook {
 namespace {
 
 // A call under way whose frame is still to be made.
-struct Taking {
-  PyThreadState* thread;
-  PyFunctionObject* function;
-  PyObject* const* args;
-  Py_ssize_t count;
-  _PyFrameEvalFunction previous;
-  Taking* outer;
-  bool open;
+class Taking final : public NextFrame {
+ public:
+  Taking(PyFunctionObject* function, PyObject* const* args, Py_ssize_t count) : NextFrame(function), args_(args), count_(count) {}
+  PyObject* call(size_t nargsf, PyObject* kwnames) {
+    open();
+    PyObject* result = function()->vectorcall(reinterpret_cast<PyObject*>(function()), args_, nargsf, kwnames);
+    close();  // still open where there was no frame
+    return result;
+  }
+
+ private:
+  PyObject* run(PyThreadState*, Frame* frame) override {
+    take_arguments(args_, count_);
+    return evaluate_as_before(frame);
+  }
+  PyObject* const* args_;
+  Py_ssize_t count_;
 };
-Taking* g_taking = nullptr;  // with the GIL, which is not released until the frame is evaluated
-
-void close(Taking* taking) {
-  if (!taking->open) return;
-  taking->open = false;
-  g_taking = taking->outer;
-  _PyInterpreterState_SetEvalFrameFunc(taking->thread->interp, taking->previous);
-}
-
-PyObject* evaluate_taking(PyThreadState* thread, Frame* frame, int throwflag) {
-  Taking* taking = g_taking;
-  if (taking == nullptr) return _PyEval_EvalFrameDefault(thread, frame, throwflag);
-  const _PyFrameEvalFunction previous = taking->previous;
-  if (taking->thread != thread || taking->function != function_of(frame) || throwflag) return previous(thread, frame, throwflag);
-  close(taking);
-  take_arguments(taking->args, taking->count);
-  return previous(thread, frame, 0);
-}
 
 // What is bound without making an object, so that nothing else can run before the frame does.
 bool binds_plainly(const PyFunctionObject* function) { return !(code_of(function)->co_flags & (CO_VARARGS | CO_VARKEYWORDS)); }
@@ -58,15 +49,8 @@ void take_arguments(PyObject* const* args, Py_ssize_t count) {
 }
 
 PyObject* call_taking(PyFunctionObject* function, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  auto* callable = reinterpret_cast<PyObject*>(function);
-  if (!binds_plainly(function)) return function->vectorcall(callable, args, nargsf, kwnames);
-  PyThreadState* thread = PyThreadState_Get();
-  Taking taking{thread, function, args, count_of(nargsf, kwnames), _PyInterpreterState_GetEvalFrameFunc(thread->interp), g_taking, true};
-  g_taking = &taking;
-  _PyInterpreterState_SetEvalFrameFunc(thread->interp, evaluate_taking);
-  PyObject* result = function->vectorcall(callable, args, nargsf, kwnames);
-  close(&taking);  // still open where there was no frame
-  return result;
+  if (!binds_plainly(function)) return function->vectorcall(reinterpret_cast<PyObject*>(function), args, nargsf, kwnames);
+  return Taking(function, args, count_of(nargsf, kwnames)).call(nargsf, kwnames);
 }
 
 }  // namespace dalsegno::hook

@@ -7,6 +7,7 @@
 #include <Python.h>
 #include <frameobject.h>
 #undef _PyGC_FINALIZED  // 3.11 defines it twice, differently
+#include "hook/error_aside.h"
 #include "hook/hook.h"
 #include "internal/pycore_code.h"
 #include "internal/pycore_frame.h"
@@ -89,19 +90,6 @@ inline Frame* visible_frame(Frame* frame) {
 
 // The code an image's frame runs.
 inline PyCodeObject* code_of(const FrameImage& image) { return image.code != nullptr ? image.code : code_of(image.function); }
-
-// Puts the exception that is set, if any, aside while the C API is used.
-class ErrorAside {
- public:
-  ErrorAside() { PyErr_Fetch(&type_, &value_, &traceback_); }
-  ~ErrorAside() { PyErr_Restore(type_, value_, traceback_); }
-  ErrorAside(const ErrorAside&) = delete;
-
- private:
-  PyObject* type_;
-  PyObject* value_;
-  PyObject* traceback_;
-};
 
 // ---- frame_object.cc -------------------------------------------------------------------------------------------------------
 

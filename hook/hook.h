@@ -65,10 +65,8 @@ enum class WatchStatus : uint8_t {
 // watch_code, in this thread only, is announced to `watcher` (EXTENDED_ARG and the instruction behind it each). Never raises.
 WatchStatus watch_start(Watcher* watcher);
 // Adds a code object. Frames of it that are *entered or already running* afterwards are announced from their next instruction on
-// (3.11: for a frame already running, pass it through watch_frame instead). False (no exception set) if it cannot be watched.
+// (3.11: not of one that runs already). False (no exception set) if it cannot be watched.
 bool watch_code(PyCodeObject* code);
-// For a frame that is about to be resumed or already runs: makes its instructions announced (on 3.11 sets f_trace_opcodes).
-bool watch_frame(void* frame_id);
 // Stops; puts back everything as it was. kLost if events may have been missed. Safe to call from inside `before`.
 WatchStatus watch_stop();
 // True if somebody holds the frame object of a frame that runs (sys._getframe(), a traceback).
@@ -198,8 +196,6 @@ PyObject* sequence_of(PyObject* iterator, Py_ssize_t** position);
 // Items of exact instances of this type are had without running code of the user's: iterators over them are quiet. Called once a type,
 // when the extension module is loaded.
 void add_quiet_sequence(PyTypeObject* type);
-// The exception this thread is handling, as sys.exception() (borrowed or null).
-PyObject* handled_exception();
 // False where one more Python frame would exceed the recursion limit, or the C stack is nearly used up: replay leaves the call to the
 // interpreter, which raises.
 bool recursion_left();

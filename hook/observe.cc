@@ -39,12 +39,6 @@ bool watch_code(PyCodeObject* code) {
   return true;
 }
 
-bool watch_frame(void* frame_id) {
-  Frame* frame = static_cast<Frame*>(frame_id);
-  if (g_watch.watcher == nullptr || !is_watched(code_of(frame))) return false;
-  return arm_frame(g_watch.thread, frame);
-}
-
 WatchStatus watch_stop() {
   if (g_watch.watcher == nullptr) return WatchStatus::kOk;
   ErrorAside aside;  // the recorded function may have raised

@@ -103,8 +103,6 @@ bool arm_code(PyCodeObject* code) {
   return done(g_set_local_events, "iOi", g_tool, code, 1 << kInstruction);
 }
 
-bool arm_frame(PyThreadState*, Frame*) { return true; }  // the code object itself is instrumented
-
 bool stop_events(PyThreadState* thread) {
   bool complete = thread->c_tracefunc == nullptr && thread->c_profilefunc == nullptr;
   for (PyCodeObject* code : g_watch.codes) {

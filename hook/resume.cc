@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "hook/frame_access.h"
+#include "hook/next_frame.h"
 #include "hook/watch_state.h"
 
 namespace dalsegno::hook {
@@ -17,23 +18,6 @@ struct Activation {
   void* context;
   int entered = 0;  // frames that took their image's values
 };
-
-// The one-entry window (rule 14): from the moment the evaluator is set until it sees the frame it waits for.
-struct Window {
-  Activation* activation;
-  int index;
-  PyThreadState* thread;
-  PyFunctionObject* function;
-  PyCodeObject* code;       // the image's; swapped with the function's own while the window is open
-  Window* outer = nullptr;  // one that was open already
-  _PyFrameEvalFunction previous = nullptr;
-  bool open = false;
-#if DALSEGNO_PY311
-  int collecting = 0;
-#endif
-};
-
-Window* g_window = nullptr;  // guarded by the GIL
 
 PyObject* enter(Activation* activation, int index);
 
@@ -121,48 +105,6 @@ PyObject* run_entered(PyThreadState* thread, Frame* frame, Activation* activatio
   return run_innermost(thread, frame, activation, activation->frames[index].offset);
 }
 
-// While a function ran, somebody may have assigned to its __code__.
-void swap_code(Window* window) {
-  PyObject* other = window->function->func_code;
-  window->function->func_code = reinterpret_cast<PyObject*>(window->code);
-  window->code = reinterpret_cast<PyCodeObject*>(other);
-}
-
-void close_window(Window* window) {
-  if (!window->open) return;
-  window->open = false;
-  g_window = window->outer;
-  swap_code(window);
-  _PyInterpreterState_SetEvalFrameFunc(window->thread->interp, window->previous);
-#if DALSEGNO_PY311
-  if (window->collecting) PyGC_Enable();
-#endif
-}
-
-PyObject* evaluate_entry(PyThreadState* thread, Frame* frame, int throwflag) {
-  Window* window = g_window;
-  if (window == nullptr) return _PyEval_EvalFrameDefault(thread, frame, throwflag);
-  if (window->thread != thread || window->function != function_of(frame) || throwflag) {
-    return window->previous(thread, frame, throwflag);
-  }
-  Activation* activation = window->activation;
-  const int index = window->index;
-  close_window(window);
-  return run_entered(thread, frame, activation, index);
-}
-
-void open_window(Window* window) {
-#if DALSEGNO_PY311
-  window->collecting = PyGC_Disable();  // 3.11 collects while arguments are being bound
-#endif
-  window->previous = _PyInterpreterState_GetEvalFrameFunc(window->thread->interp);
-  window->open = true;
-  window->outer = g_window;
-  g_window = window;
-  swap_code(window);
-  _PyInterpreterState_SetEvalFrameFunc(window->thread->interp, evaluate_entry);
-}
-
 // Names of the keyword-only parameters, as a call passes them.
 PyObject* keyword_names(const PyCodeObject* code) {
   PyObject* names = PyTuple_New(code->co_kwonlyargcount);
@@ -196,15 +138,49 @@ bool check_enterable(const FrameImage& image) {
   return false;
 }
 
+// The entry of one image's frame.
+class Entry final : public NextFrame {
+ public:
+  Entry(Activation* activation, int index)
+      : NextFrame(activation->frames[index].function), activation_(activation), index_(index), code_(code_of(activation->frames[index])) {}
+  PyObject* call() {
+#if DALSEGNO_PY311
+    collecting_ = PyGC_Disable();  // 3.11 collects while arguments are being bound
+#endif
+    swap_code();
+    open();
+    PyObject* result = call_with_dummies(function());
+    close();  // still open where the frame could not even be made
+    return result;
+  }
+
+ private:
+  PyObject* run(PyThreadState* thread, Frame* frame) override { return run_entered(thread, frame, activation_, index_); }
+  void closing() override {
+    swap_code();
+#if DALSEGNO_PY311
+    if (collecting_) PyGC_Enable();
+#endif
+  }
+  // While a function ran, somebody may have assigned to its __code__: it has the image's for the time.
+  void swap_code() {
+    PyObject* other = function()->func_code;
+    function()->func_code = reinterpret_cast<PyObject*>(code_);
+    code_ = reinterpret_cast<PyCodeObject*>(other);
+  }
+
+  Activation* activation_;
+  int index_;
+  PyCodeObject* code_;
+#if DALSEGNO_PY311
+  int collecting_ = 0;
+#endif
+};
+
 // Enters frames[index] and those inside it. Its result, or null with an exception set.
 PyObject* enter(Activation* activation, int index) {
-  FrameImage& image = activation->frames[index];
-  if (!check_enterable(image)) return nullptr;
-  Window window{activation, index, PyThreadState_Get(), image.function, code_of(image)};
-  open_window(&window);
-  PyObject* result = call_with_dummies(image.function);
-  close_window(&window);  // still open where the frame could not even be made
-  return result;
+  if (!check_enterable(activation->frames[index])) return nullptr;
+  return Entry(activation, index).call();
 }
 
 }  // namespace

@@ -121,12 +121,6 @@ int range_next(PyObject* iterator, int64_t* out) {
   return advance(reinterpret_cast<RangeIterator*>(iterator), out);
 }
 
-PyObject* handled_exception() {
-  const _PyErr_StackItem* item = PyThreadState_Get()->exc_info;
-  while ((item->exc_value == nullptr || item->exc_value == Py_None) && item->previous_item != nullptr) item = item->previous_item;
-  return item->exc_value == Py_None ? nullptr : item->exc_value;
-}
-
 namespace {
 
 // What is left of a C stack, which grows downward, above `low` is for jitted functions that call one another.

@@ -10,6 +10,13 @@
 
 namespace {
 
+// The exception this thread is handling, as sys.exception() (borrowed or null).
+PyObject* handled_exception() {
+  const _PyErr_StackItem* item = PyThreadState_Get()->exc_info;
+  while ((item->exc_value == nullptr || item->exc_value == Py_None) && item->previous_item != nullptr) item = item->previous_item;
+  return item->exc_value == Py_None ? nullptr : item->exc_value;
+}
+
 using namespace dalsegno::hook;
 
 PyObject* g_null = nullptr;  // stands for a null pointer in lists of values
@@ -164,9 +171,6 @@ PyObject* py_watch_plan(PyObject*, PyObject* args) {
 }
 
 PyObject* py_watch_code(PyObject*, PyObject* code) { return PyBool_FromLong(watch_code(reinterpret_cast<PyCodeObject*>(code))); }
-
-// watch_caller() -> bool: watch_frame for the frame that calls this
-PyObject* py_watch_caller(PyObject*, PyObject*) { return PyBool_FromLong(watch_frame(current_frame(PyThreadState_Get()))); }
 
 PyObject* py_watching(PyObject*, PyObject*) { return PyBool_FromLong(watching()); }
 PyObject* py_thread_observed(PyObject*, PyObject*) { return PyBool_FromLong(thread_observed()); }
@@ -374,7 +378,6 @@ PyMethodDef g_methods[] = {
     {"watch_stop", py_watch_stop, METH_NOARGS, nullptr},
     {"watch_plan", py_watch_plan, METH_VARARGS, nullptr},
     {"watch_code", py_watch_code, METH_O, nullptr},
-    {"watch_caller", py_watch_caller, METH_NOARGS, nullptr},
     {"watching", py_watching, METH_NOARGS, nullptr},
     {"thread_observed", py_thread_observed, METH_NOARGS, nullptr},
     {"code_observed", py_code_observed, METH_O, nullptr},

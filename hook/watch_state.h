@@ -24,7 +24,9 @@ void announce(PyThreadState* thread, Frame* frame, int offset, int stack_depth);
 // watched.
 WatchStatus start_events(PyThreadState* thread);
 bool arm_code(PyCodeObject* code);
-bool arm_frame(PyThreadState* thread, Frame* frame);
+#if DALSEGNO_PY311
+bool arm_frame(PyThreadState* thread, Frame* frame);  // later versions instrument the code object itself
+#endif
 // Takes everything back; false if events may have been missed.
 bool stop_events(PyThreadState* thread);
 // In a child: what was set up for a thread that is gone is taken back.

@@ -25,16 +25,4 @@ class PyRef {
   PyObject* object_ = nullptr;
 };
 
-// Keeps the exception that is set (if any) out of the way, and drops whatever is raised meanwhile.
-class KeepError {
- public:
-  KeepError() { PyErr_Fetch(&type_, &value_, &traceback_); }
-  ~KeepError() { PyErr_Restore(type_, value_, traceback_); }
-  KeepError(const KeepError&) = delete;
-  KeepError& operator=(const KeepError&) = delete;
-
- private:
-  PyObject *type_, *value_, *traceback_;
-};
-
 }  // namespace dalsegno::replay

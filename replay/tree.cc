@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "hook/error_aside.h"
 #include "replay/door.h"
 #include "replay/kernels/config.h"
 #include "replay/kernels/table.h"
@@ -46,19 +47,6 @@ bool useful(const Trace& trace) {
     }
   });
 }
-
-// Keeps the exception that is set, if any, across code that must not see it.
-class ErrorKeeper {
- public:
-  ErrorKeeper() { PyErr_Fetch(&type_, &value_, &traceback_); }
-  ~ErrorKeeper() {
-    hook::stop_if_ended();
-    PyErr_Restore(type_, value_, traceback_);
-  }
-
- private:
-  PyObject *type_, *value_, *traceback_;
-};
 
 }  // namespace
 
@@ -174,7 +162,7 @@ PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObje
   PyObject* result = way == Way::kTimeReplay ? try_replay(args, nargsf, kwnames) : eager(args, nargsf, kwnames);
   const bool settled = !will_grow_ && counters_.recordings == recordings;
   if (timing.ended(settled, kernels_under_way())) {
-    ErrorKeeper keep;
+    const hook::ErrorAside keep;
     or_lose([this] {
       if (policy_.eager_wins()) add_note({Reason::step_aside, "", recorder::text_of(function_->func_qualname)});
       keep_experience();
@@ -386,7 +374,7 @@ std::unique_ptr<Program> Tree::lower(std::unique_ptr<LiveTrace> trace, Exit* exi
 }
 
 void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
-  ErrorKeeper keep;
+  const hook::ErrorAside keep;
   policy_.grown();
   recorder.finish();
   break_ = Reason::none;
@@ -436,7 +424,7 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
 
 // There was no memory to take over all of a recording: traces that jump to missing ones would leave on every turn.
 void Tree::drop_halves() {
-  ErrorKeeper keep;
+  const hook::ErrorAside keep;
   or_lose([this] { clear(); });
 }
 

@@ -110,9 +110,10 @@ class Tree {
   std::shared_ptr<Programs> programs_ = std::make_shared<Programs>();  // shared with replays under way
   Counters counters_;
   std::map<std::string, recorder::Note> notes_;
-  uint32_t noted_ = 0;  // reasons of eager calls that are in notes_ already, a bit each
-  std::string key_;     // in the store; "" = not computed or not kept
-  size_t saved_ = 0;    // programs before this one are in the store, or cannot be
+  uint32_t noted_ = 0;      // reasons of eager calls that are in notes_ already, a bit each
+  std::string key_;         // in the store; "" = not computed or not kept
+  bool has_traces_ = true;  // the store may have traces of it
+  size_t saved_ = 0;        // programs before this one are in the store, or cannot be
   Policy policy_;
   enum class Stored : uint8_t { kUnknown, kLookedUp, kLoaded } stored_ = Stored::kUnknown;  // what has been taken from the store
   bool recording_ = false;

@@ -64,6 +64,7 @@ void Database::close() {
 }
 
 void Database::run(const std::string& sql) { Statement(*this, sql).run(); }
+void Database::run_often(std::string_view sql) { Statement(*this, sql, Statement::kOften).run(); }
 
 int64_t Database::number(const std::string& sql) {
   Statement statement(*this, sql);
@@ -155,7 +156,7 @@ const std::string* Statement::blob(int column) {
 }
 
 Transaction::Transaction(Database& database, Kind kind) : database_(database) {
-  database_.run(kind == kReads ? "BEGIN" : "BEGIN IMMEDIATE");
+  database_.run_often(kind == kReads ? "BEGIN" : "BEGIN IMMEDIATE");
 }
 
 Transaction::~Transaction() {
@@ -168,7 +169,7 @@ Transaction::~Transaction() {
 
 void Transaction::commit() {
   if (database_.commit_ms > 0) database_.patience(database_.commit_ms);
-  database_.run("COMMIT");
+  database_.run_often("COMMIT");
   done_ = true;
 }
 

@@ -50,6 +50,7 @@ class Database {
   void patience(int ms) { sqlite3_busy_timeout(handle_, ms); }  // with other processes' locks, from now on
   int commit_ms = 0;                                            // the same of Transaction::commit(), with those who read
   void run(const std::string& sql);                             // statements without parameters and results
+  void run_often(std::string_view sql);                         // the same, prepared once
   int64_t number(const std::string& sql);                       // the one integer a statement gives
   int changes() const { return sqlite3_changes(handle_); }
   bool read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }

@@ -72,7 +72,8 @@ class Store {
   bool drop_function(const std::string& function_key);
   // What has been learned about a function so far replaces what was known. `name` as above.
   bool save_experience(const std::string& function_key, const Experience& experience, const std::string& name = "");
-  Experience load_experience(const std::string& function_key);
+  // *has_traces: false if there are certainly none to load, which counts as a miss. One transaction asks for both.
+  Experience load_experience(const std::string& function_key, bool* has_traces = nullptr);
 
   bool put_kernel(const std::string& key, const std::string& object, const std::string& description);
   std::optional<std::string> get_kernel(const std::string& key);

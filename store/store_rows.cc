@@ -63,6 +63,11 @@ std::vector<TraceRow> read_trace_rows(Database& database, const std::string& key
   return rows;
 }
 
+bool are_traces(Database& database, const std::string& key) {
+  Statement statement(database, "SELECT 1 FROM trace_data WHERE function = ? LIMIT 1", Statement::kOften);
+  return statement.with(key).step();
+}
+
 std::optional<TraceRow> read_trace_row(Database& database, const std::string& key, int64_t number) {
   Statement statement(database, select_traces() + " AND number = ?");
   statement.with(key, number);
@@ -231,11 +236,12 @@ bool Store::save_experience(const std::string& key, const Experience& experience
   });
 }
 
-Experience Store::load_experience(const std::string& key) {
+Experience Store::load_experience(const std::string& key, bool* has_traces) {
   Impl& s = *impl_;
-  bool damaged = false;
+  bool damaged = false, traces = true;
   Experience found = s.guarded(Experience(), [&] {
     Experience experience;
+    Transaction transaction(s.reader, Transaction::kReads);
     each_sound_row(s.reader, tables::penalties, "trace, op, which, points, substr(reason, 1, 64)", key, &damaged,
                    [&](const std::vector<Value>& row) {
                      const auto number = [&](size_t column) { return static_cast<int32_t>(std::get<int64_t>(row[column])); };
@@ -245,8 +251,12 @@ Experience Store::load_experience(const std::string& key) {
       experience.verdicts.push_back(
           {std::get<int64_t>(row[1]), std::get<int64_t>(row[2]) != 0, std::get<double>(row[3]), std::get<double>(row[4])});
     });
+    if (has_traces != nullptr) traces = are_traces(s.reader, key);
+    transaction.commit();
     return experience;
   });
+  if (!traces) s.counters.misses++;
+  if (has_traces != nullptr) *has_traces = traces;
   if (damaged) {
     s.counters.damaged++;
     s.sometime([&] {

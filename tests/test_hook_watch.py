@@ -156,23 +156,6 @@ def test_watching_stopped_in_a_prefix() -> None:
         assert names_and_offsets(hooktest.watch_stop()[1]) == whole[:stop_at]
 
 
-def joins_late(x: int) -> int:
-    hooktest.watch_code(joins_late.__code__)
-    assert hooktest.watch_caller()
-    y = x + 1
-    return y
-
-
-def test_a_frame_that_already_runs() -> None:
-    assert hooktest.watch_start() == OK
-    assert joins_late(1) == 2
-    status, events = hooktest.watch_stop()
-    places = hook_places.places(joins_late.__code__)
-    assert status == OK
-    assert events[-1][1] == max(place[2] for place in places.values() if place[0] == 1)  # its return
-    assert len(events) >= 4
-
-
 def test_exceptions_of_the_watched_function_survive() -> None:
     def fails() -> None:
         raise LookupError("mine")

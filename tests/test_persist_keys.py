@@ -73,10 +73,8 @@ def test_what_changes_the_key(change: str) -> None:
     assert key(OTHER[change]) != key(BASE)
 
 
-def test_module_and_options_are_in_the_key() -> None:
-    f = module(BASE).f
+def test_the_module_is_in_the_key() -> None:
     assert key(BASE, name="other_module") != key(BASE)
-    assert persist.function_key(f, "fast") != persist.function_key(f)
 
 
 # Constants that compare equal and are not.

@@ -16,9 +16,6 @@
   X(refcount, "the callee looks at reference counts", "keep it out of the hot function")                                    \
   X(lost, "the recorder could not follow (a debugger, coverage or a trace function was active)", "record without the tool") \
   X(traced_thread, "this thread is traced, profiled or monitored", "switch the tool off")                                   \
-  X(busy, "another recording was going on", "it is recorded on a later call")                                               \
-  X(other_frame, "control left the frame in a way that is not recorded", "")                                                \
-  X(arguments, "call with arguments that are not bound yet by the recorder", "use plain positional or keyword arguments")   \
   X(frame_kept, "somebody kept a frame object", "")                                                                         \
   X(opaque_call, "a callee that cannot be recorded through is called as it is", "")                                         \
   X(frame_reader, "a callee that looks at frames (locals, exec, eval, super ...) is called as it is", "")                   \

@@ -98,9 +98,7 @@ void gc() {
 
 // _core.persist: the names objects have in the store, for tests and for finding out why something was not found there.
 void bind_persist(py::module_ m) {
-  m.def(
-      "function_key", [](py::handle f, const std::string& options) { return function_key(f.ptr(), options); }, py::arg("function"),
-      py::arg("options") = "");
+  m.def("function_key", [](py::handle f) { return function_key(f.ptr()); });
   m.def("fingerprint", [](py::handle object) { return fingerprint(object.ptr()); });
   m.def("fetch", [](const std::string& source, const std::string& fingerprint, py::handle self) {
     return to_python(fetch({source, fingerprint}, self.ptr()));

@@ -3,8 +3,10 @@
 #include <dlfcn.h>
 
 #include <mutex>
+#include <optional>
 
 #include "halide_gen/compiler_api.h"
+#include "hook/error_aside.h"
 #include "replay/kernels/loader.h"
 
 namespace dalsegno::replay {
@@ -20,15 +22,15 @@ KernelCache* cache = nullptr;  // guarded by work_mutex()
 
 class WithGil {
  public:
-  WithGil() : state_(PyGILState_Ensure()) { PyErr_Fetch(&type_, &value_, &traceback_); }
+  WithGil() : state_(PyGILState_Ensure()) { aside_.emplace(); }
   ~WithGil() {
-    PyErr_Restore(type_, value_, traceback_);
+    aside_.reset();
     PyGILState_Release(state_);
   }
 
  private:
   PyGILState_STATE state_;
-  PyObject *type_, *value_, *traceback_;  // an exception of the caller's
+  std::optional<hook::ErrorAside> aside_;  // an exception of the caller's
 };
 
 // The exception that is set, as text; clears it.

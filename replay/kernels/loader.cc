@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "hook/error_aside.h"
 #include "replay/kernels/compile.h"
 #include "replay/py_ref.h"
 
@@ -98,7 +99,7 @@ class Gil {
 
  private:
   PyGILState_STATE state_;
-  std::optional<KeepError> keep_;
+  std::optional<hook::ErrorAside> keep_;
 };
 
 std::string library_file() {
@@ -171,7 +172,7 @@ LaunchFunction load_launcher(std::string* error) {
 }
 
 std::string module_file(const char* package, const char* module) {
-  const KeepError keep;
+  const hook::ErrorAside keep;
   const std::string name = *module ? std::string(package) + "." + module : package;
   const PyRef util(PyImport_ImportModule("importlib.util"));
   const PyRef spec(util ? PyObject_CallMethod(util.get(), "find_spec", "s", name.c_str()) : nullptr);

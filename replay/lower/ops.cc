@@ -6,6 +6,7 @@
 #include "replay/fault.h"
 #include "replay/lower/lower.h"
 #include "replay/machine/scalars.h"
+#include "trace/kind_table.h"
 
 namespace dalsegno::replay {
 
@@ -437,11 +438,7 @@ void Lowering::emit_leave(const Op& o, ValueId i) {
 // ---- the whole -----------------------------------------------------------------------------------------------------------------
 
 Lowering::Emit Lowering::emit_of(OpKind kind) {
-  struct Row {
-    OpKind kind;
-    Emit emit;
-  };
-  static constexpr Row kRows[] = {
+  static constexpr KindRow<Emit> kRows[] = {
       {OpKind::param, &Lowering::emit_nothing},
       {OpKind::constant, &Lowering::emit_nothing},
       {OpKind::guard_type, &Lowering::emit_guard_type},
@@ -476,9 +473,8 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::jump, &Lowering::emit_jump},
       {OpKind::leave, &Lowering::emit_leave},
   };
-  for (const Row& row : kRows)
-    if (row.kind == kind) return row.emit;
-  return &Lowering::emit_python;
+  static constexpr auto kTable = by_kind(kRows, Emit{&Lowering::emit_python});
+  return kTable[static_cast<size_t>(kind)];
 }
 
 void Lowering::emit_all() {

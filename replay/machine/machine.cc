@@ -1,6 +1,7 @@
 // run(): a program's steps, one after the other.
 #include <new>
 
+#include "hook/error_aside.h"
 #include "replay/machine/program.h"
 
 namespace dalsegno::replay {
@@ -38,13 +39,11 @@ class FileLease {
 // Ends a run where it has no place to leave at: what it holds is dropped (registers that are not live are null), with MemoryError.
 void let_go(Machine& m) {
   if (!PyErr_Occurred()) PyErr_NoMemory();
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
+  const hook::ErrorAside aside;
   for (const ProgramImpl* p = m.program; p; p = p->parent)
     for (const Loc& loc : p->locs)
       if (loc.owned && loc.obj >= 0) Py_CLEAR(m.r[loc.obj].o);
   forget_shown(m, 0);
-  PyErr_Restore(type, value, traceback);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "replay/machine/exec.h"
+#include "trace/kind_table.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -205,11 +206,7 @@ bool set_function_attribute(const Step& s, Reg* r) {
   return give(s, r, Py_NewRef(A));
 }
 
-struct Row {
-  OpKind kind;
-  Exec exec;
-};
-constexpr Row kRows[] = {
+constexpr KindRow<Exec> kRows[] = {
 #define ROW(name) \
   { OpKind::name, name }
     ROW(build_tuple), ROW(build_list),    ROW(build_set),
@@ -241,9 +238,8 @@ bool exec_append_string(const Step& s, Reg* r) {
 }
 
 Exec exec_of_building(OpKind kind) {
-  for (const Row& row : kRows)
-    if (row.kind == kind) return row.exec;
-  return nullptr;
+  static constexpr auto kTable = by_kind(kRows, Exec{nullptr});
+  return kTable[static_cast<size_t>(kind)];
 }
 
 }  // namespace dalsegno::replay

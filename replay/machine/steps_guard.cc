@@ -4,6 +4,7 @@
 #include "hook/lookups.h"
 #include "numpy/dtypes.h"
 #include "replay/machine/program.h"
+#include "trace/kind_table.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -50,11 +51,7 @@ const Step* guard_unbox(const Step* s, Reg* r, Machine& m) {
   return rep == Rep::kInt && PyLong_CheckExact(o) ? overflow(m, s->exit) : leave(m, s->exit);
 }
 
-struct Row {
-  OpKind kind;
-  StepFn fn;
-};
-constexpr Row kGuards[] = {
+constexpr KindRow<StepFn> kGuards[] = {
     {OpKind::guard_type, guard_type},
     {OpKind::guard_array, guard_array},
     {OpKind::guard_true, guard_true},
@@ -70,9 +67,8 @@ constexpr Row kGuards[] = {
 }  // namespace
 
 StepFn guard_step(OpKind kind) {
-  for (const Row& row : kGuards)
-    if (row.kind == kind) return row.fn;
-  return nullptr;
+  static constexpr auto kTable = by_kind(kGuards, StepFn{nullptr});
+  return kTable[static_cast<size_t>(kind)];
 }
 
 const Step* step_own_attr(const Step* s, Reg* r, Machine& m) {

@@ -1,5 +1,6 @@
 // Python ops on boxed operands, each as the interpreter does it: one row a kind in the table at the end.
 #include "replay/machine/exec.h"
+#include "trace/kind_table.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -140,11 +141,7 @@ bool tuple_item(const Step& s, Reg* r) {
   return PyTuple_Check(A) && s.imm < PyTuple_GET_SIZE(A) && give(s, r, Py_NewRef(PyTuple_GET_ITEM(A, s.imm)));
 }
 
-struct Row {
-  OpKind kind;
-  Exec exec;
-};
-constexpr Row kRows[] = {
+constexpr KindRow<Exec> kRows[] = {
 #define ROW(name) \
   { OpKind::name, name }
     ROW(load_global), ROW(store_global), ROW(delete_global), ROW(func_closure), ROW(func_default), ROW(func_kwdefault), ROW(cell_new),
@@ -163,9 +160,9 @@ bool exec_unary(const Step& s, Reg* r) { return unary(s, r); }
 bool exec_call(const Step& s, Reg* r) { return call(s, r); }
 
 Exec exec_of(OpKind kind) {
-  for (const Row& row : kRows)
-    if (row.kind == kind) return row.exec;
-  return exec_of_building(kind);
+  static constexpr auto kTable = by_kind(kRows, Exec{nullptr});
+  const Exec exec = kTable[static_cast<size_t>(kind)];
+  return exec != nullptr ? exec : exec_of_building(kind);
 }
 
 }  // namespace dalsegno::replay

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "hook/error_aside.h"
 #include "replay/persist/persist.h"
 #include "replay/py_ref.h"
 
@@ -178,7 +179,7 @@ PyRef take_base(std::string_view* path, PyObject* self) {
 }  // namespace
 
 PyObject* fetch(const ObjectRef& ref, PyObject* self_function) {
-  const KeepError keep;
+  const hook::ErrorAside keep;
   std::string_view path = ref.source;
   PyRef object = take_base(&path, self_function);
   while (object && !path.empty()) object = take_step(object.get(), &path);

@@ -3,6 +3,7 @@
 #include <map>
 #include <vector>
 
+#include "hook/error_aside.h"
 #include "replay/persist/persist.h"
 #include "replay/py_ref.h"
 #include "store/sha256.h"
@@ -245,7 +246,7 @@ std::string find_fingerprint(PyObject* object) {
 }  // namespace
 
 std::string fingerprint(PyObject* object) {
-  const KeepError keep;
+  const hook::ErrorAside keep;
   std::string text = find_fingerprint(object);
   PyErr_Clear();
   return text;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "hook/error_aside.h"
 #include "replay/kernels/config.h"
 #include "replay/persist/persist.h"
 #include "replay/py_ref.h"
@@ -126,7 +127,7 @@ const std::string& environment() {
 std::string code_hash(PyCodeObject* code) {
   static const recorder::CodeExtra<std::string> hashes;
   if (const std::string* known = hashes.get(code)) return *known;
-  const KeepError keep;
+  const hook::ErrorAside keep;
   Parts parts;
   const bool ok = add_code(code, &parts);
   PyErr_Clear();
@@ -136,16 +137,16 @@ std::string code_hash(PyCodeObject* code) {
   return *hash;
 }
 
-std::string function_key(PyObject* object, const std::string& options) {
+std::string function_key(PyObject* object) {
   if (!PyFunction_Check(object)) return "";
-  const KeepError keep;
+  const hook::ErrorAside keep;
   auto* function = reinterpret_cast<PyFunctionObject*>(object);
   const std::string code = code_hash(reinterpret_cast<PyCodeObject*>(function->func_code));
   std::string module, qualname;
   const bool ok = !code.empty() && encode_literal(function->func_module ? function->func_module : Py_None, &module) &&
                   encode_literal(function->func_qualname, &qualname);
   Parts parts;
-  for (const std::string& part : {environment(), code, module, qualname, options}) parts.add(part);
+  for (const std::string& part : {environment(), code, module, qualname}) parts.add(part);
   PyErr_Clear();
   return ok ? parts.hash() : "";
 }

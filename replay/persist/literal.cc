@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hook/error_aside.h"
 #include "replay/persist/persist.h"
 #include "replay/py_ref.h"
 
@@ -174,7 +175,7 @@ PyObject* decode(std::string_view text, int depth) {
 }  // namespace
 
 bool encode_literal(PyObject* object, std::string* text) {
-  const KeepError keep;
+  const hook::ErrorAside keep;
   text->clear();
   const bool ok = encode(object, text, 0);
   PyErr_Clear();
@@ -182,7 +183,7 @@ bool encode_literal(PyObject* object, std::string* text) {
 }
 
 PyObject* decode_literal(const std::string& text) {
-  const KeepError keep;
+  const hook::ErrorAside keep;
   PyObject* object = decode(text, 0);
   PyErr_Clear();
   return object;

@@ -21,9 +21,9 @@ PyObject* decode_literal(const std::string& text);
 // Not: file name, line numbers, addresses. "" if a constant cannot be encoded.
 std::string code_hash(PyCodeObject* code);
 
-// The store's key of a jitted function: code, module and qualified name, versions of CPython, NumPy, Halide, this build and its formats,
-// and `options` (whatever else the traces depend on). "" if there is none.
-std::string function_key(PyObject* function, const std::string& options = "");
+// The store's key of a jitted function: code, module and qualified name, versions of CPython, NumPy, Halide, this build and its formats.
+// "" if there is none.
+std::string function_key(PyObject* function);
 
 // What must be the same about an object for a trace to mean it (ObjectRef::fingerprint). "" if that cannot be said: such an object
 // cannot be kept.

@@ -55,13 +55,13 @@ void Tree::look_up() {
   if (!options_.store) return;
   or_lose([this] {
     key_ = function_key(reinterpret_cast<PyObject*>(function_));
-    if (!key_.empty()) policy_.remember(process_store().load_experience(key_));
+    if (!key_.empty()) policy_.remember(process_store().load_experience(key_, &has_traces_));
   });
 }
 
 void Tree::load() {
   stored_ = Stored::kLoaded;
-  if (!key_.empty() && !or_lose([this] { attach_stored(); })) programs_ = std::make_shared<Programs>();
+  if (!key_.empty() && has_traces_ && !or_lose([this] { attach_stored(); })) programs_ = std::make_shared<Programs>();
 }
 
 void Tree::attach_stored() {

@@ -6,7 +6,7 @@
 
 namespace dalsegno::recorder {
 
-ValueId Recorder::emit(OpKind kind, const std::vector<ValueId>& inputs, EmitArgs args) {
+ValueId Recorder::emit(OpKind kind, std::span<const ValueId> inputs, EmitArgs args) {
   Trace& t = trace_->data;
   int snap = args.snapshot ? snapshot() : -1;
   Op op;
@@ -31,21 +31,29 @@ ValueId Recorder::emit(OpKind kind, const std::vector<ValueId>& inputs, EmitArgs
 }
 
 ValueId Recorder::emit(OpKind kind, std::initializer_list<ValueId> inputs, EmitArgs args) {
-  return emit(kind, std::vector<ValueId>(inputs), args);
+  return emit(kind, std::span(inputs.begin(), inputs.size()), args);
 }
 
 // ---- snapshots -------------------------------------------------------------------------------------------------------------
 
 // The frame as what differs from how it was last written, or in full where that has become long.
+int Recorder::code_object(const Frame& f) {
+  if (f.code_object < 0) f.code_object = object_index(reinterpret_cast<PyObject*>(f.code->code), f.code_path);
+  return f.code_object;
+}
+
 int Recorder::add_frame(const Frame& f, int outer, int offset, int after, int64_t* weight) {
   Snapshots& to = trace_->data.snapshots;
-  std::vector<int> changed = f.changed;
-  std::sort(changed.begin(), changed.end());
-  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+  std::vector<int>& changed = changed_;
+  changed = f.changed;
+  if (changed.size() > 1) {
+    std::sort(changed.begin(), changed.end());
+    changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+  }
   FrameDelta head;
   head.outer = outer;
   head.function = f.function;
-  head.code = object_index(reinterpret_cast<PyObject*>(f.code->code), f.code_path);
+  head.code = code_object(f);
   head.offset = offset;
   head.after = after;
   head.n_locals = static_cast<int>(f.locals.size());
@@ -141,7 +149,7 @@ Snapshot Recorder::shape_now(int offset) {
 SnapshotFrame Recorder::frame_image(const Frame& f, int offset, int after) {
   SnapshotFrame image;
   image.function = f.function;
-  image.code = object_index(reinterpret_cast<PyObject*>(f.code->code), f.code_path);
+  image.code = code_object(f);
   image.offset = offset;
   image.after = after;
   image.locals = f.locals;
@@ -190,6 +198,7 @@ ValueId Recorder::constant(PyObject* object, const std::string& path) {
 }
 
 ValueId Recorder::code_const(int index) {
+  if (auto known = constants_.find(const_at(index)); known != constants_.end()) return known->second;
   const Frame& f = frame();
   std::string path = f.code_path.empty() ? "" : f.code_path + ".const[" + std::to_string(index) + "]";
   return constant(const_at(index), path);

@@ -215,7 +215,6 @@ void Recorder::begin(const Instr& instr) {
   if (behind_offset_ == instr.start) check_.snapshot = behind_;  // the same state
   behind_ = -1;
   if (written_) return end_with_leave(Reason::frame_kept);
-  if (kLocalsWriteThrough) note_locals(&live_locals_);
   if (view_->stack_depth >= 0 && view_->stack_depth != static_cast<int>(f.stack.size())) return end_with_leave(Reason::lost);
 #ifndef NDEBUG
   for (size_t i = 0; i < f.stack.size(); ++i) {  // the shadow stack against the live frame
@@ -226,7 +225,8 @@ void Recorder::begin(const Instr& instr) {
   if (static_cast<int>(trace_->data.ops.size()) > options_.max_ops) return end_with_leave(Reason::too_long);
   abort_ = false;
   (this->*handlers()[static_cast<int>(instr.op)])(instr);
-  if (abort_) end_with_leave(abort_reason_);
+  if (abort_) return end_with_leave(abort_reason_);
+  if (kLocalsWriteThrough && recording_ && (effects_since_begin() & kRunsCode)) note_locals(&live_locals_);
 }
 
 void Recorder::commit() {
@@ -480,7 +480,7 @@ void Recorder::start_loop(int header) {
     info_[v].slots = 1;
   };
   for (Frame& f : frames_) {
-    f.written = f.at_call = -1;
+    f.written = f.at_call = f.code_object = -1;
     f.changed.clear();
     f.kept = 0;
     param(f.function);

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -69,7 +70,8 @@ struct Frame {
   ValueId function = kNull;
   std::string code_path, globals_path, builtins_path;  // sources, "" where there is none
   std::vector<ValueId> locals, stack;
-  const Instr* call = nullptr;  // the call that the frame inside this one serves
+  const Instr* call = nullptr;   // the call that the frame inside this one serves
+  mutable int code_object = -1;  // its code among the trace's objects, or -1: not asked for yet
 
   // how it was last written into a snapshot, and what differs since
   int written = -1;          // index into Snapshots::frames, or -1
@@ -140,7 +142,7 @@ class Recorder final : public hook::Watcher {
 
   // -- values, ops, snapshots (builder.cc)
   ValueId emit(OpKind kind, std::initializer_list<ValueId> inputs, EmitArgs args);
-  ValueId emit(OpKind kind, const std::vector<ValueId>& inputs, EmitArgs args);
+  ValueId emit(OpKind kind, std::span<const ValueId> inputs, EmitArgs args);
   ValueId emit(OpKind kind, std::initializer_list<ValueId> inputs) { return emit(kind, inputs, EmitArgs{}); }
   int snapshot();                // state before the current instruction
   int snapshot_now(int offset);  // state as the handler has made it, going on at `offset`
@@ -151,6 +153,7 @@ class Recorder final : public hook::Watcher {
   int add_frame(const Frame& frame, int outer, int offset, int after, int64_t* weight);
   int write_frame(Frame& frame, int outer, int offset, int after);
   int write_outer();  // all frames but the innermost; its index, or -1
+  int code_object(const Frame& frame);
   int add_snapshot(int innermost);
   void swap_state();  // exchanges the innermost frame as it is with what it was when the instruction began
   int name_index(PyObject* name);
@@ -338,6 +341,7 @@ class Recorder final : public hook::Watcher {
     ValueId v;  // local: the value before; pop: the value popped
   };
   std::vector<Change> changes_;
+  std::vector<int> changed_;  // room for add_frame()
 };
 
 // True for objects that a global or a module's attribute is folded to: functions, classes, modules, ufuncs and the like.
