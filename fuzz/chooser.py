@@ -7,7 +7,7 @@ import bisect
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from hypothesis import strategies as st
 
@@ -26,15 +26,34 @@ def _integers(low: int, high: int) -> st.SearchStrategy[int]:
 class Weighted(Sequence[T]):
     """Options with integer weights."""
 
+    _tables: ClassVar[list[Weighted[Any]]] = []
+
     def __init__(self, options: Sequence[tuple[int, T]]) -> None:
         self._options = [option for _, option in options]
-        self.ends = list(itertools.accumulate(weight for weight, _ in options))
+        self._weights = [weight for weight, _ in options]
+        self.ends = list(itertools.accumulate(self._weights))
+        self._tables.append(self)
+
+    @classmethod
+    def prefer(cls, texts: Sequence[str]) -> None:
+        """From now on, options that contain one of the texts are chosen as often as all the others of their table."""
+        for table in cls._tables:
+            liked = [any(text in _text_of(option) for text in texts) for option in table._options]
+            pairs = list(zip(table._weights, liked, strict=True))
+            rest = sum(weight for weight, like in pairs if not like)
+            own = sum(weight for weight, like in pairs if like)
+            factor = -(-rest // own) if own else 1
+            table.ends = list(itertools.accumulate(weight * factor if like else weight for weight, like in pairs))
 
     def __len__(self) -> int:
         return len(self._options)
 
     def __getitem__(self, index: Any) -> Any:
         return self._options[index]
+
+
+def _text_of(option: Any) -> str:
+    return str(getattr(option, "__qualname__", option))
 
 
 class Chooser:

@@ -19,12 +19,12 @@ from typing import Any
 from .child_process import child_command, child_environment
 from .crash import reduced_crash
 from .engines import Engine, engine_named, load_backend
+from .hang import Patience, processor_seconds
 from .program import Program
 from .report import as_test, versions
 from .worker import Counts, WorkOrder
 
 _CHUNK = 500  # programs a worker process handles
-_HANG_SECONDS = 40.0
 _MOST_REPORTS = 20
 
 
@@ -37,6 +37,7 @@ class Options:
     backend: str
     reduce: bool
     stop_at_first: bool
+    prefer: Sequence[str]
 
 
 def run(argv: Sequence[str]) -> int:
@@ -69,6 +70,13 @@ def _parse(argv: Sequence[str]) -> Options | str:
     parser.add_argument("--no-reduce", action="store_true", help="print failures as Hypothesis shrank them")
     parser.add_argument("--stop-at-first", action="store_true", help="stop at the first mismatch")
     parser.add_argument(
+        "--prefer",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="more of what is written with TEXT, for example sin(",
+    )
+    parser.add_argument(
         "--backend", default="", help=argparse.SUPPRESS
     )  # MODULE:CLASS in place of dalsegno; for the fuzzer's own tests
     try:
@@ -90,7 +98,14 @@ def _parse(argv: Sequence[str]) -> Options | str:
         return str(error)
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
     return Options(
-        given.examples, seed, given.time or 1e9, engines, given.backend, not given.no_reduce, given.stop_at_first
+        given.examples,
+        seed,
+        given.time or 1e9,
+        engines,
+        given.backend,
+        not given.no_reduce,
+        given.stop_at_first,
+        given.prefer,
     )
 
 
@@ -138,6 +153,7 @@ class _Fuzz:
             backend=self._options.backend,
             known=sorted(self._known),
             reduce=self._options.reduce,
+            prefer=self._options.prefer,
         )
         current = os.path.join(directory, "current.json")
         if os.path.exists(current):
@@ -247,7 +263,8 @@ class _Fuzz:
 
 
 def _watch(worker: subprocess.Popen[str], current: str, hung: threading.Event) -> None:
-    """Kills the worker when it has been at one program for too long."""
+    """Kills the worker when it has hung."""
+    patience = Patience()
     while True:
         try:
             worker.wait(timeout=5)
@@ -256,13 +273,15 @@ def _watch(worker: subprocess.Popen[str], current: str, hung: threading.Event) -
             pass
         try:
             with open(current, encoding="utf-8") as file:
-                limit = _HANG_SECONDS * (20 if '"program": null' in file.read() else 1)
-            if time.time() - os.path.getmtime(current) > limit:
-                hung.set()
-                worker.kill()
-                return
+                waits = '"program": null' in file.read()  # for a batch in a process of its own
+            at = os.path.getmtime(current)
         except OSError:
-            pass
+            continue
+        now = time.monotonic()
+        if patience.is_over(at, processor_seconds(worker.pid, now), now, waits):
+            hung.set()
+            worker.kill()
+            return
 
 
 def _shortened(errors: str) -> str:

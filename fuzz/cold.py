@@ -7,19 +7,22 @@ import dataclasses
 import json
 import os
 import pickle
+import resource
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 
 from .child_process import child_command, child_environment
 from .engines import Engine, load_backend
+from .kept import KeptTraces
 from .oracle import Difference, Session, compare
 from .program import Program, load
 from .runner import Mismatch, run_session
 
 BATCH = 40
 _PHASES = ("write", "read")
-_SECONDS = 300
+_PROCESSOR_SECONDS = 300
+_SECONDS = 6000  # for a process that waits for what never comes
 
 
 @dataclasses.dataclass
@@ -98,11 +101,15 @@ def run_batch(folder: str) -> None:
     """The child's side: runs the programs in `folder`, and leaves their sessions there."""
     with open(os.path.join(folder, "programs.json"), encoding="utf-8") as file:
         job = json.load(file)
+    resource.setrlimit(resource.RLIMIT_CPU, (_PROCESSOR_SECONDS, resource.RLIM_INFINITY))
     backend = load_backend(job["backend"])
+    kept = KeptTraces(os.environ.get("DALSEGNO_STORE", ""))
     with open(os.path.join(folder, "sessions"), "wb") as stream:
         for index, fields in job["programs"]:
             loaded = load(Program.from_json(fields), folder, f"program{index}")
             session = run_session(loaded, Engine.COLD_PROCESS, backend, store=True)
+            if large := kept.too_large(backend):
+                session = dataclasses.replace(session, afterwards=("store", large))
             pickle.dump((index, session), stream)
             stream.flush()
         backend.wait()

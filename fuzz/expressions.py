@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 
 from .chooser import Chooser, Weighted
-from .grammar import EXPRESSIONS, WORDS
+from .grammar import EXPRESSIONS
 from .scope import Helper, Scope
+from .words import WORDS
 
 _HOLE = re.compile(r"<([a-z0-9]+)(?::(\d))?>")
 

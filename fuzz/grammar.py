@@ -1,59 +1,12 @@
 """The expressions programs are made of: for each kind, templates with weights.
 
-A hole `<kind>` is an expression of that kind, `<kindvar>` a variable of it, `<word>` a word of the tables below;
+A hole `<kind>` is an expression of that kind, `<kindvar>` a variable of it, `<word>` a word of words.py;
 holes with the same number, `<arrvar:1>`, are filled alike. The first template of a kind is its simplest and holds
 only literals or words. Sizes are bounded by construction: ints grow by a few bits an operation, texts, lists and
 joined arrays are cut. Texts contain no double quote and expressions inside f-strings no f-string, as 3.11 demands.
 """
 
 from __future__ import annotations
-
-WORDS: dict[str, tuple[str, ...]] = {
-    "arith": ("+", "-", "*", "/", "//", "%"),
-    "mathfn": ("math.sqrt", "math.exp", "math.log", "math.sin", "math.tanh", "math.floor", "math.isnan", "math.acosh"),
-    "converter": ("int", "float", "bool", "abs", "round"),
-    "addsub": ("+", "-"),
-    "cmp": ("<", ">", "<=", ">=", "==", "!="),
-    "bitop": ("&", "|", "^"),
-    "inplace": ("+=", "-=", "*=", "+=", "*=", "/=", "//=", "%="),
-    "index": ("0", "-1", "0", "1", "0", "-1", "2", "4"),
-    "dtype": (
-        "np.float64", "np.float32", "np.int64", "np.int32", "bool", "'float32'", "int", "float",
-        "np.dtype('int32')",
-    ),
-    "small": ("0", "1", "2", "3", "4", "-1"),
-    "positive": ("1", "2", "3", "4"),
-    "depth": ("1", "2", "3", "4", "150"),
-    "intlit": ("0", "1", "2", "3", "7", "-1", "-5", "10", "100", "1000003", "2147483647"),
-    "floatlit": ("0.0", "1.0", "0.5", "-1.5", "2.5", "3.0", "-0.0", "1e-3", "1e10"),
-    "strlit": ("''", "'a'", "'b'", "'ab c'", "'xyz'"),
-    "key": ("'a'", "'b'", "'c'"),
-    "axis": ("0", "-1", "None"),
-    "fmt": ("", ":.3f", ":>8", "!r", ":g", ":.2e", "!s"),
-    "ufunc1": (
-        "sqrt", "absolute", "negative", "floor", "ceil", "trunc", "rint", "sign", "square", "exp", "log", "sin",
-        "cos", "tanh", "reciprocal",
-        "log1p", "expm1", "arctan", "cbrt", "exp2", "log2", "positive", "fabs", "sinh", "arcsinh", "spacing", "deg2rad",
-    ),
-    "ufunc2": (
-        "add", "subtract", "multiply", "maximum", "minimum", "divide", "floor_divide", "remainder", "fmax", "fmin",
-        "power", "arctan2",
-        "hypot", "copysign", "logaddexp", "fmod", "nextafter", "heaviside", "float_power",
-    ),
-    "predicate": ("isnan", "isfinite", "isinf", "signbit", "logical_not"),
-    "logical2": (
-        "logical_and", "logical_or", "logical_xor", "less", "greater", "equal", "not_equal", "less_equal",
-        "greater_equal",
-    ),
-    "reduce": ("sum", "mean", "max", "min", "prod"),
-    "category": ("UserWarning", "RuntimeWarning", "DeprecationWarning"),
-    "error": (
-        "ValueError", "ZeroDivisionError", "IndexError", "TypeError", "KeyError", "Exception", "RuntimeError",
-        "OverflowError",
-    ),
-    "errmode": ("ignore", "raise", "warn"),
-    "scalartype": ("np.float64", "np.float32", "np.int64", "np.int32", "float", "int", "bool"),
-}  # fmt: skip
 
 EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
     "arr": (
@@ -270,6 +223,21 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "signalled(<num>)"),
         (1, "threaded(<fnvar>, <num>)"),
         (1, "threaded(wrapped, <num>)"),
+        (1, "threaded_narrowly(functools.partial(deep, <depth>), <num>)"),
+        (1, "heard(<num>)"),
+        (2, "rotated(<num>)"),
+        (1, "(heard and ticked(<num>))"),
+        (1, "(heard and awaited(<num>))"),
+        (1, "watch_calls(<num>)"),
+        (1, "watch_lines(<num>)"),
+        (1, "watch_codes(<num>)"),
+        (1, "watch_no_more(<num>)"),
+        (1, "cleared(<num>)"),
+        (1, "cleared_all(<num>)"),
+        (1, "coded(<num>)"),
+        (1, "min([<num>], key=relay)"),
+        (1, "CHOICES[<bool>](<num>)"),
+        (1, "(np.sin(WIDE) * <num> - WIDE)[<index>]"),
         (1, "(LARGE.T * <num> + LARGE.T)[0, -1]"),
         (1, "float((LARGE + <num>).sum())"),
         (1, "PART(*<list>[:2], **<dict>)"),
@@ -315,6 +283,9 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "<arrvar>.strides[0]"),
         (1, "(LARGE.T * <num> + 1).strides[0]"),
         (1, "(1 - LARGE.T * LARGE.T).strides[0]"),
+        (1, "(LARGE.T * <num> + LARGE).strides[0]"),
+        (1, "(<intvar> + 9223372036854775804)"),
+        (1, "(np.arange(9, dtype='int32')[<small>] - np.int32(1))"),
         (1, "<arrvar>.itemsize"),
         (2, "int(<num>)"),
         (1, "<strvar>.count('a')"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from .disturbing_parts import DISTURBING
+
 PRELUDE = """\
+import _thread
 import collections
 import contextlib
 import functools
@@ -140,6 +143,16 @@ def deep(n, x):
     return deep(n - 1, x + LIMIT) - 1
 """
 
+_ROTATED = """
+
+def rotated(x):
+    p, q, r, s = 0, 1, 0.5, 1.5
+    for i in range(6):
+        p, q = q, p + q
+        r, s = s, r - s
+    return p * s + x
+"""
+
 _ADDER = """
 
 def make_adder(n):
@@ -176,7 +189,7 @@ def passing(function):
 @passing
 @passing
 def wrapped(x, y=1, *rest, z=2, **more):
-    return x - y * z + len(rest) + len(more)
+    return x - y * z + len(rest) + len(more) + more.get('b', 0)
 """
 
 _COLLECTS = """
@@ -200,83 +213,6 @@ def parted(x, y=1, *, k=2, **more):
 PART = functools.partial(parted, 2, k=3)
 """
 
-# A function that is rebound in the middle of calls, in every roundabout way.
-_TURNED = """
-
-def turned(x):
-    return x + 1
-
-
-def turn(*_):
-    globals()['turned'] = abs
-
-
-class Names:
-    pass
-
-
-class Sly:
-    def __index__(self):
-        turn()
-        return 0
-
-
-def roundabout():
-    space, names, sly = globals(), Names(), Sly()
-    names.__dict__ = space
-    def by_item(value):
-        space['turned'] = value
-    def by_attribute(value):
-        names.turned = value
-    def by_index(items, value):
-        items.insert(sly, value)
-        return items[sly]
-    return by_item, by_attribute, by_index
-
-
-by_item, by_attribute, by_index = roundabout()
-
-
-class Dying:
-    def __del__(self):
-        turn()
-
-
-def consuming(x, y):
-    x = y
-    return turned(x)
-"""
-
-_SIGNALLED = """
-
-def noted(number, frame):
-    LOG.append((frame.f_code.co_name, frame.f_lineno))
-
-
-def signalled(x):
-    before = signal.signal(signal.SIGUSR1, noted)
-    try:
-        signal.raise_signal(signal.SIGUSR1)
-        return x
-    finally:
-        signal.signal(signal.SIGUSR1, before)
-"""
-
-_THREADED = """
-
-def threaded(function, x):
-    got = []
-    def run():
-        try:
-            got.append(function(x))
-        except Exception as error:
-            got.append(len(str(error)))
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    return got[0]
-"""
-
 _SMALL_FUNCTIONS = {
     "cached": "@functools.lru_cache\ndef cached(x):\n    LOG.append(x)\n    return x + 1\n",
     "variadic": "def variadic(*args, scale=1, **more):\n    return sum(args) * scale + len(more)\n",
@@ -298,15 +234,15 @@ PARTS: dict[str, str] = {
     "numbers": _NUMBERS,
     "recursive": _RECURSIVE,
     "deep": _DEEP,
+    "rotated": _ROTATED,
     "ADDER": _ADDER,
     "section": _SECTION,
     "wrapped": _WRAPPED,
     "hands_on": _COLLECTS,
     "PART": _PART,
-    "turned": _TURNED,
-    "signalled": _SIGNALLED,
-    "threaded": _THREADED,
+    **DISTURBING,
     "LARGE": "\n\nLARGE = np.arange(40000.0).reshape(200, 200)\n",
+    "WIDE": "\n\nWIDE = np.linspace(-2.0, 2.0, 300000)\n",
     **{name: "\n\n" + text for name, text in _SMALL_FUNCTIONS.items()},
 }
 
@@ -354,4 +290,8 @@ REBINDINGS: tuple[tuple[str, str], ...] = (
     ("def abs(x): return x", "abs("),
     ("del SCALE", "SCALE"),
     ("def sum(x, start=0): return 4", "sum("),
+    ("recode()", "def coded"),
+    ("coded.__code__ = (lambda x: -x).__code__", "def coded"),
+    ("def heard(x): return -x", "def heard"),
+    ("CHOICES = (abs, lambda x: -x)", "CHOICES"),
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import numpy as np
 
 from .encode import Encoded, Encoder, plain_text
 
+_TOOL = 2  # the id that programs use (module_parts.py)
 _MAX_CHAIN = 8  # exceptions in a chain of causes and contexts
 
 
@@ -83,13 +85,29 @@ def call_observed(
         warnings.simplefilter(warning_mode)  # type: ignore[arg-type]
         warnings.showwarning = log.show_warning  # type: ignore[assignment]
         sys.stdout = log
+        watchers = sys.gettrace(), sys.getprofile()
         try:
             outcome.result = function(*args, **kwargs)
         except Exception as error:
             outcome.error = error
         finally:
+            _switch_off(*watchers)
             sys.stdout = stdout
     return outcome
+
+
+def _switch_off(trace: Any, profile: Any) -> None:
+    """What a program may have left on: tools that watch, and a timer."""
+    if sys.gettrace() is not trace:
+        sys.settrace(trace)
+    if sys.getprofile() is not profile:
+        sys.setprofile(profile)
+    monitoring = getattr(sys, "monitoring", None)
+    if monitoring is not None and monitoring.get_tool(_TOOL) == "fuzz":
+        monitoring.set_events(_TOOL, 0)
+        monitoring.register_callback(_TOOL, monitoring.events.PY_START, None)
+        monitoring.free_tool_id(_TOOL)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 def encode_outcome(encoder: Encoder, outcome: Outcome, path: str) -> Encoded:

@@ -108,6 +108,16 @@ SIMPLE: Weighted[str] = Weighted(
         (1, "dying = turned and Dying(); del dying"),
         (1, "LOG.append(weakref.ref(turned and Sly(), turn)() is None)"),
         (1, "raising.__code__ = (lambda x: x - 1).__code__"),
+        (1, "globals()['turned'] = CHOICES[<bool>]; LOG.append(turned(<num>))"),
+        (1, "by_item(CHOICES[<bool>]); LOG.append(turned(<num>))"),
+        (1, "by_attribute(CHOICES[<bool>]); LOG.append(turned(<num>))"),
+        (1, "Derived.scale = <num>; LOG.append(Derived().of(<num>))"),
+        (1, "LOG.append(min([<bool>], key=stumble))"),
+        (1, "LOG.append(1) if <bool> else None; LOG.append(2) if <num> > 3 else None"),
+        (2, "heard and _thread.interrupt_main(signal.SIGUSR1)"),
+        (1, "coded and recode()"),
+        (1, "entry.__code__ = entry.__code__.replace()"),
+        (1, "<boxvar:1>.value += 1; LOG.append(<boxvar:1>.value)"),
     ]
 )
 
@@ -196,6 +206,7 @@ ELEMENT_BODIES: Weighted[str] = Weighted(
         (1, "$s = $s + $e.item($i)"),
         (1, "$s = <converter>($x) + len($e); LOG.append(type($s).__name__)"),
         (1, "$s = $x // $s + $s % $x"),
+        (1, "$s = $x * 1e308"),
         (1, "$s = $s <bitop> $x"),
         (1, "$s = -$x"),
         (1, "$s = $x ** <small>"),

@@ -18,6 +18,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
+from .chooser import Weighted
 from .cold import BATCH, check_cold
 from .engines import Backend, Engine, engine_named, load_backend
 from .generate import programs
@@ -42,6 +43,7 @@ class WorkOrder:
     backend: str = ""
     known: Sequence[Sequence[str]] = ()  # signatures of mismatches that need no further report
     reduce: bool = True
+    prefer: Sequence[str] = ()  # what programs shall have more of (Weighted.prefer)
 
 
 @dataclasses.dataclass
@@ -247,4 +249,5 @@ class _Worker:
 
 
 def work(order: WorkOrder) -> None:
+    Weighted.prefer(order.prefer)
     _Worker(order).run()

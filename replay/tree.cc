@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "hook/error_aside.h"
 #include "replay/door.h"
 #include "replay/kernels/config.h"
 #include "replay/kernels/table.h"
 #include "replay/settings.h"
+#include "trace/fault.h"
 #include "trace/recorder/text.h"
 
 namespace dalsegno::replay {
@@ -373,6 +375,20 @@ std::unique_ptr<Program> Tree::lower(std::unique_ptr<LiveTrace> trace, Exit* exi
   return program;
 }
 
+// A planted fault: to an exit of the same program with the same values, somewhere else in the code.
+static void attach_elsewhere(const Exit& exit, Program* side) {
+  const Trace& t = exit.owner->trace().data;
+  const auto state_at = [&t](const Exit& e) { return t.snapshot(e.which == 0 ? t.ops[e.op].snapshot : t.ops[e.op].exit_snapshot); };
+  const Snapshot here = state_at(exit);
+  for (Exit& other : exit.owner->exits()) {
+    Snapshot there = state_at(other);
+    const int32_t offset = std::exchange(there.frames.back().offset, here.frames.back().offset);
+    if (other.side || offset == here.frames.back().offset || there != here) continue;
+    other.side = side;
+    return;
+  }
+}
+
 void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
   const hook::ErrorAside keep;
   policy_.grown();
@@ -414,6 +430,7 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
     if (side && program && work) ++counters_.side_traces;
     if (program)  // so that the next process finds its kernels even if this one makes no second call
       for (const auto& runner : program->segments()) runner->prepare();
+    if (side && program && planted(Fault::wrong_exit)) attach_elsewhere(*exit, program.get());
     if (side) program ? void(exit->side = program.get()) : punish_exit(exit, kGivenUp, Reason::lost);
     exit = nullptr;
     programs_->push_back(std::move(program));

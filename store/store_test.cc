@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "store/testing.h"
+#include "trace/fault.h"
 
 namespace dalsegno::store {
 namespace {
@@ -71,6 +72,9 @@ TEST_F(StoreTest, ASideTraceStaysWithItsOwnParent) {
   EXPECT_FALSE(store.save_trace("f", side_trace(root, 2), "", &root));
   EXPECT_TRUE(other.save_trace("f", other_root));
   EXPECT_FALSE(store.save_trace("f", side_trace(root, 2), "", &root));
+  ASSERT_TRUE(plant("foreign_parent"));
+  EXPECT_EQ(store.load_traces("f").size(), 2u);  // what is looked for below
+  plant("");
   EXPECT_EQ(store.load_traces("f"), std::vector<Trace>{other_root});
   EXPECT_EQ(store.stats().traces, 1u);  // the orphan was deleted
 }

@@ -1,51 +1,140 @@
-"""Faults planted at run time by the setting `fault` are found by the fuzzer; without them, it finds nothing in the
-same programs."""
+"""Planted faults (trace/fault.h) are found by the fuzzer; without a fault, the same programs show nothing."""
 
+from __future__ import annotations
+
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.machine_traces import machine
 
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = 1500  # each must be found within so many programs
+SEED = 5
 
-# The first and last show in kernels only; the others are looked for where programs run fastest.
-FAULTS = {
-    "wrong_kernel_rule": "compiled",
-    "dropped_guard": "stepped",
-    "wrong_snapshot_slot": "stepped",
-    "wrong_resume_offset": "stepped",
-    "missed_alias": "compiled",
+# Searches in random programs: engine, what programs have more of, how many programs, the faults that must be found in
+# them.
+SEARCHES: dict[str, tuple[str, tuple[str, ...], int, tuple[str, ...]]] = {
+    "anything": (
+        "stepped",
+        (),
+        400,
+        (
+            "dropped_guard",
+            "wrong_snapshot_slot",
+            "lost_snapshot_value",
+            "wrong_resume_offset",
+            "swapped_operands",
+            "lost_cell_write",
+            "unlinked_frames",
+            "missing_effect",
+        ),
+    ),
+    "elements": (
+        "stepped",
+        ("Body._elements", "1e308"),
+        400,
+        ("unwrapped_index", "dropped_bounds", "ignored_scalar_flags"),
+    ),
+    "kernels": ("compiled", (), 400, ("wrong_kernel_rule", "missed_alias", "ignored_flags")),
 }
+# Searches in programs of one construct each (fuzz/single.py): how the construct is written.
+ALONE: dict[str, dict[str, str]] = {
+    "stepped": {
+        "dropped_function_guard": "CHOICES[<bool>](",
+        "dropped_world_guard": "globals()[",
+        "ignored_breaker": "interrupt_main",
+        "ignored_observers": "watch_",
+        "ignored_overflow": "922337203685477580",
+        "kept_arguments": "relay",
+        "lost_attribute_write": ".value",
+        "lost_loop_variable": "rotated",
+        "lost_release": "weakref",
+        "missing_name_effect": "by_",
+        "repeated_raise": "stumble",
+        "stale_class": "Derived",
+        "stale_world": "CHOICES",
+        "unelided": "LARGE",
+        "unnamed_values": "**",
+        "wrong_exit": " if <bool>",
+        "wrong_raise_line": "interrupt_main",
+        "wrong_scalar_type": "int32",
+        "wrong_shown_line": "who()",
+    },
+    "compiled": {"always_c_order": "LARGE", "unelided": "LARGE"},
+}
+# Found elsewhere.
+IN_THE_STORE = ("wrong_stored_op",)
+BY_GOOGLETEST = ("foreign_parent",)  # StoreTest.ASideTraceStaysWithItsOwnParent
+
+
+def environment(**more: str) -> dict[str, str]:
+    return dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT), *filter(None, sys.path)]), **more)
+
+
+def said_by(order: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    """The messages of tests/planted.py, and the fault that ended its process, if one did: a crash is a finding, too."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.planted", json.dumps(order)],
+        env=environment(DALSEGNO_STORE="off"), capture_output=True, text=True, timeout=280, check=False,
+    )  # fmt: skip
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [message["wrong"] for message in said if message.get("wrong")] == []
+    if done.returncode < 0 and "trying" in said[-1]:
+        return said, said[-1]["trying"]
+    assert done.returncode == 0, done.stderr
+    return said, ""
+
+
+def found_by(order: dict[str, Any]) -> set[str]:
+    said, deadly = said_by(order)
+    found = {message["found"] for message in said if "found" in message} | {deadly} - {""}
+    rest = [fault for fault in order["faults"] if fault not in found]
+    return found | found_by(order | {"faults": rest}) if deadly and rest else found
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_faults_are_found_in_random_programs_and_nothing_without_them(name: str) -> None:
+    engine, prefer, programs, faults = SEARCHES[name]
+    order = {"engine": engine, "programs": programs, "seed": SEED, "prefer": prefer, "faults": faults}
+    assert found_by(order) == set(faults)
+
+
+@pytest.mark.parametrize("engine", ALONE)
+def test_faults_are_found_in_programs_of_one_construct_and_nothing_without_them(engine: str) -> None:
+    said, _ = said_by({"engine": engine, "programs": 40, "alone": ALONE[engine]})
+    assert {message["found"] for message in said if "found" in message} == set(ALONE[engine])
 
 
 def fuzz(fault: str, engines: str, examples: int) -> subprocess.CompletedProcess[str]:
-    environment = dict(
-        os.environ, DALSEGNO_FAULT=fault, PYTHONPATH=os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    )
     program = "import sys; from dalsegno.fuzz import run_cli; sys.exit(run_cli(sys.argv[1:]))"
-    arguments = ["--examples", str(examples), "--seed", "5", "--engines", engines, "--stop-at-first", "--no-reduce"]
+    arguments = ["--examples", str(examples), "--seed", str(SEED), "--engines", engines, "--stop-at-first"]
     return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
+        [sys.executable, "-c", program, *arguments, "--no-reduce"],
+        env=environment(DALSEGNO_FAULT=fault), capture_output=True, text=True, timeout=280, check=False,
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_planted_fault_is_found(fault: str) -> None:
-    done = fuzz(fault, FAULTS[fault], EXAMPLES)
+@pytest.mark.parametrize("fault", IN_THE_STORE)
+def test_a_fault_of_the_store_is_found_by_the_process_that_reads(fault: str) -> None:
+    done = fuzz(fault, "cold_process", 40)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "mismatch 1" in done.stdout
+    assert "mismatch 1" in done.stdout and "read process" in done.stdout
 
 
 def test_without_a_fault_nothing_is_found() -> None:
-    done = fuzz("", "stepped,compiled", 60)
+    done = fuzz("", "stepped,compiled,cold_process", 40)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_fault_is_looked_for() -> None:
+    searched = {fault for *_, faults in SEARCHES.values() for fault in faults} | {*ALONE["stepped"], *ALONE["compiled"]}
+    assert searched | {*IN_THE_STORE, *BY_GOOGLETEST} == set(machine.faults())
+    with pytest.raises(ValueError, match="no such fault"):
+        machine.set_fault("no_such_fault")

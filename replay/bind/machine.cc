@@ -6,7 +6,8 @@
 
 #include <map>
 
-#include "replay/fault.h"
+#include "replay/settings.h"
+#include "trace/fault.h"
 
 namespace py = pybind11;
 
@@ -227,8 +228,11 @@ void bind_machine(py::module_& parent) {
       .def("repeat", &Tree::repeat)
       .def("exits", &Tree::exits)
       .def("segments", &Tree::segments);
-  m.def("set_fault", [](const std::string& name) { fault = name; });
-  m.def("set_kernels", [](bool on) { use_kernels = on; });
+  m.def("set_fault", [](const std::string& name) {
+    if (!plant(name)) throw py::value_error("no such fault");
+  });
+  m.def("faults", &faults);
+  m.def("set_kernels", [](bool on) { settings().kernels = on; });
   m.def("counters", [] {
     MachineCounters c = machine_counters();
     py::dict d;

@@ -6,13 +6,13 @@
 #include "numpy/api.h"
 #include "numpy/elide.h"
 #include "replay/describe.h"
-#include "replay/fault.h"
 #include "replay/forks.h"
 #include "replay/jit.h"
 #include "replay/kernels/config.h"
 #include "replay/kernels/table.h"
 #include "replay/persist/store.h"
 #include "replay/settings.h"
+#include "trace/fault.h"
 #include "trace/recorder/recorder.h"
 
 namespace py = pybind11;
@@ -70,11 +70,11 @@ const Row kSettings[] = {
     {"max_ops", [](const py::object& v) { settings().max_ops = v.cast<int>(); }},
     {"max_depth", [](const py::object& v) { settings().max_depth = v.cast<int>() + 1; }},
     {"max_traces", [](const py::object& v) { settings().max_traces = v.cast<int>(); }},
-    {"kernels", [](const py::object& v) { use_kernels = g_kernels.kernels = v.cast<bool>(); }},
+    {"kernels", [](const py::object& v) { settings().kernels = g_kernels.kernels = v.cast<bool>(); }},
     {"record", [](const py::object& v) { settings().record = v.cast<bool>(); }},
     {"background", [](const py::object& v) { g_kernels.background = v.cast<bool>(); }},
     {"step_aside", [](const py::object& v) { settings().step_aside = v.cast<bool>(); }},
-    {"fault", [](const py::object& v) { fault = v.cast<std::string>(); }},
+    {"fault", [](const py::object& v) { plant(v.cast<std::string>()); }},
 };
 
 void configure(const std::string& name, const py::object& value) {

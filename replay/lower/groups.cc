@@ -3,9 +3,10 @@
 #include <unordered_set>
 
 #include "numpy/dtypes.h"
-#include "replay/fault.h"
 #include "replay/lower/lower.h"
 #include "replay/segment/casts.h"
+#include "replay/settings.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -102,7 +103,7 @@ bool Lowering::fits(const std::vector<ValueId>& operands) const {
 bool Lowering::waits(const Op& o, ValueId i) {
   if (o.fn == ArrayFn::none || (o.effects & kWritesMemory) || o.facts < 0 || o.snapshot < 0 || t().facts[o.facts].rank < 1) return false;
   std::vector<ValueId> operands;
-  if (!use_kernels || !array_operands(o, &operands) || !supported(o, operands)) return false;
+  if (!settings().kernels || !array_operands(o, &operands) || !supported(o, operands)) return false;
   if (!fits(operands)) flush(i);
   for (ValueId v : operands)
     if (!values_[v].pending) outside_.insert(v);
@@ -139,7 +140,7 @@ bool Lowering::must_flush(const Op& o, ValueId i) const {
     if (values_[in(o)[k]].pending) return o.kind != OpKind::guard_array || !(t().facts[values_[in(o)[k]].facts] == t().facts[o.facts]);
   if (op_inputs(o.kind) >= 0 && !op_has_result(o.kind) && is_pure(o.effects)) return false;  // guards
   if (is_pure(form(i).effects)) return false;
-  return fault != "missed_alias";
+  return !planted(Fault::missed_alias);
 }
 
 SegmentSpec Lowering::spec_of(const std::vector<ValueId>& ops, Group* group) {

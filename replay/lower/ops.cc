@@ -1,11 +1,12 @@
 // Emission: one handler a kind of op.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "numpy/elide.h"
-#include "replay/fault.h"
 #include "replay/lower/lower.h"
 #include "replay/machine/scalars.h"
+#include "trace/fault.h"
 #include "trace/kind_table.h"
 
 namespace dalsegno::replay {
@@ -145,6 +146,7 @@ bool Lowering::calls_builtin(const Op& o, const char* name) const {
 
 // The operands that eager NumPy may compute the operator into, or abs().
 int Lowering::elidable(const Op& o, ValueId i) const {
+  if (planted(Fault::unelided)) return 0;
   if (o.kind == OpKind::unary || calls_builtin(o, "abs"))
     return numpy::elides_unary() && dies_at(in(o)[o.n_inputs - 1], i) ? numpy::kElideLeft : 0;
   if (o.kind != OpKind::binary || in(o)[0] == in(o)[1]) return 0;
@@ -187,6 +189,7 @@ void Lowering::elide(const Op& o, ValueId i, Step* s) const {
 }
 
 void Lowering::emit_python(const Op& o, ValueId i) {
+  if (o.kind == OpKind::cell_set && planted(Fault::lost_cell_write)) return;
   push(python_step(o, i));
   if (op_has_result(o.kind)) defined(i);
   learn_array(o, i);
@@ -211,6 +214,8 @@ void Lowering::emit_operator(const Op& o, ValueId i) {
   }
   int32_t a = raw(in(o)[0], how.typed.operand, o, i);
   int32_t b = o.kind == OpKind::unary ? -1 : raw(in(o)[1], how.typed.operand, o, i);
+  const bool subtracts = o.kind == OpKind::binary && static_cast<BinaryOp>(o.imm) == BinaryOp::subtract;
+  if (subtracts && planted(Fault::swapped_operands)) std::swap(a, b);
   Step s = base(o, i);
   s.fn = operator_step(o, how.typed);
   s.dst = loc(i).raw;
@@ -261,6 +266,8 @@ void Lowering::emit_call(const Op& o, ValueId i) {
 
 // Attributes found by the class as it was recorded.
 void Lowering::emit_attribute(const Op& o, ValueId i) {
+  if (o.kind == OpKind::class_attr && planted(Fault::stale_class)) return;
+  if (o.kind == OpKind::set_own_attr && planted(Fault::lost_attribute_write)) return;
   const int32_t object = boxed(in(o)[0], o, i);
   const int32_t value = o.n_inputs > 1 ? boxed(in(o)[1], o, i) : -1;
   Step s = base(o, i);
@@ -302,6 +309,7 @@ void Lowering::emit_is(const Op& o, ValueId i) {
 // ---- guards --------------------------------------------------------------------------------------------------------------------
 
 void Lowering::emit_guard(const Op& o, ValueId i) {
+  if (o.kind == OpKind::guard_function && planted(Fault::dropped_function_guard)) return;
   int32_t reg = o.n_inputs ? boxed(in(o)[0], o, i) : -1, other = o.n_inputs > 1 ? boxed(in(o)[1], o, i) : -1;
   Step s = base(o, i);
   s.fn = guard_step(o.kind);
@@ -343,7 +351,7 @@ void Lowering::emit_guard_array(const Op& o, ValueId i) {
 }
 
 void Lowering::emit_guard_truth(const Op& o, ValueId i) {
-  if (fault == "dropped_guard") return;
+  if (planted(Fault::dropped_guard)) return;
   if (values_[in(o)[0]].rep != Rep::kBool) return emit_guard(o, i);
   Step s = base(o, i);
   bool wanted = o.kind == OpKind::guard_true;
@@ -361,7 +369,7 @@ void Lowering::emit_guard_truth(const Op& o, ValueId i) {
 }
 
 void Lowering::emit_guard_world(const Op& o, ValueId i) {
-  if (world_proven_) return;
+  if (world_proven_ || planted(Fault::dropped_world_guard)) return;
   Step s = base(o, i);
   s.fn = step_guard_world;
   s.link = o.snapshot;
@@ -393,6 +401,7 @@ void Lowering::release(const std::vector<ValueId>& values, ValueId as) {
 
 // While array ops wait, everything their snapshots name is kept.
 void Lowering::emit_release(const Op& o, ValueId i) {
+  if (planted(Fault::lost_release)) return;
   std::vector<ValueId> values(in(o), in(o) + o.n_inputs);
   for (ValueId v : values) forget_virtual(v);
   if (waiting_.empty()) return release(values, i);

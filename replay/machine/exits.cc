@@ -3,13 +3,10 @@
 #include <new>
 #include <utility>
 
-#include "replay/fault.h"
 #include "replay/machine/program.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
-
-std::string fault;
-bool use_kernels = true;
 
 namespace {
 MachineCounters counters;
@@ -135,6 +132,14 @@ void swap_two_locals(FrameState& state) {
     return;
   }
 }
+void lose_a_local(FrameState& state) {
+  std::vector<PyObject*>& slots = state.slots.back();
+  for (size_t i = slots.size() - state.images.back().depth; i-- > 0;) {
+    if (!slots[i]) continue;
+    Py_CLEAR(slots[i]);
+    return;
+  }
+}
 void move_offset(const Trace& t, const ExitPlan& plan, FrameState& state) {
   const Snapshot at = t.snapshot(plan.snapshot);
   const SnapshotFrame& here = at.frames.back();
@@ -196,10 +201,11 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool rais
     image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
     attach_shown(m, i, plan.snapshot, &image, &state.wins);
   }
-  if (const int32_t at = p.data().ops[plan.op].at; raised && at >= 0) state.images.back().offset = at;
+  if (const int32_t at = p.data().ops[plan.op].at; raised && at >= 0 && !planted(Fault::wrong_raise_line)) state.images.back().offset = at;
   forget_shown(m, 0);
-  if (fault == "wrong_snapshot_slot") swap_two_locals(state);
-  if (fault == "wrong_resume_offset") move_offset(p.data(), plan, state);
+  if (planted(Fault::wrong_snapshot_slot)) swap_two_locals(state);
+  if (planted(Fault::lost_snapshot_value)) lose_a_local(state);
+  if (planted(Fault::wrong_resume_offset)) move_offset(p.data(), plan, state);
 }
 
 enum class Why : uint8_t { kGuard, kDisturbed, kRaised };
@@ -273,7 +279,7 @@ const Step* leave_by(Machine& m, ExitPlan& plan, Why why) {
 }  // namespace
 
 const Step* fail_by(Machine& m, ExitPlan& plan, bool pure) {
-  if (pure) PyErr_Clear();
+  if (pure || planted(Fault::repeated_raise)) PyErr_Clear();
   if (!PyErr_Occurred()) return leave_by(m, plan, Why::kGuard);
   PyObject* raised = take_exception();
   try {
@@ -311,7 +317,7 @@ const Step* overflow(Machine& m, int32_t plan) {
 // ---- frames shown to unknown code ----------------------------------------------------------------------------------------------
 
 Shows::Shows(Machine& m, int32_t snapshot, int32_t at) : m_(m), snapshot_(snapshot) {
-  if (snapshot < 0) return;
+  if (snapshot < 0 || planted(Fault::unlinked_frames)) return;
   ProgramImpl& p = *m.program;
   Snapshot room;
   const std::vector<SnapshotFrame>& frames = p.snapshot(snapshot, room).frames;
@@ -342,6 +348,7 @@ Shows::Shows(Machine& m, int32_t snapshot, int32_t at) : m_(m), snapshot_(snapsh
     attach_shown(m, i, snapshot, &image, &wins_);
   }
   if (at >= 0) images_[n_images_ - 1].offset = at;
+  if (planted(Fault::wrong_shown_line)) images_[0].offset = p.data().snapshot(0).frames[0].offset;
   linked_.emplace(images_, static_cast<int>(n_images_));
 }
 

@@ -1,8 +1,10 @@
 // Going from one program to another: loops closing, jumps into loop traces.
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "replay/machine/program.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -79,6 +81,14 @@ class Planner {
   JumpPlan& plan_;
   std::vector<ValueId> bound_;
 };
+
+// A planted fault.
+void swap_two_moves(std::vector<Move>& moves) {
+  for (size_t i = 1; i < moves.size(); ++i) {
+    Loc &one = moves[i - 1].from, &other = moves[i].from;
+    if (one.rep != Rep::kNone && one.rep == other.rep && moves[i - 1].to.rep == moves[i].to.rep) return std::swap(one, other);
+  }
+}
 
 struct Carried {
   Reg raw;
@@ -175,6 +185,7 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
   Planner planner(from, *plan.target, plan);
   plan.impossible = !planner.plan(from.data().snapshot(op.snapshot));
   if (plan.impossible) return;
+  if (planted(Fault::lost_loop_variable)) swap_two_moves(plan.moves);
   // What is carried is picked with a new reference, so all that does not stay is dropped.
   for (int32_t reg : from.live_of(from.plans[from.steps.back().exit]))
     if (std::find(planner.stays_.begin(), planner.stays_.end(), reg) == planner.stays_.end()) plan.drop.push_back(reg);

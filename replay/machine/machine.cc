@@ -3,9 +3,12 @@
 
 #include "hook/error_aside.h"
 #include "replay/machine/program.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
+
+constexpr volatile unsigned char kNothingWaits = 0;
 
 // Register files are kept for the next run of the thread; a run inside a run takes another.
 thread_local std::vector<std::unique_ptr<std::vector<Reg>>> idle_files;
@@ -65,7 +68,7 @@ Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** ex
   FileLease lease;
   Machine m;
   m.thread = PyThreadState_Get();
-  m.breaker = breaker;
+  m.breaker = planted(Fault::ignored_breaker) ? &kNothingWaits : breaker;
   m.unsettled = waits;
   m.file = lease.get();
   m.r = m.file->data();
@@ -76,7 +79,8 @@ Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** ex
   m.reserve(program.n_regs);
   start_program(m, program);
   for (size_t i = 0; i < program.param_regs.size(); ++i) m.r[program.param_regs[i]].o = Py_NewRef(params[i]);
-  for (const Arguments& a : take) hook::take_arguments(a.first, a.count);
+  for (const Arguments& a : take)
+    if (!planted(Fault::kept_arguments)) hook::take_arguments(a.first, a.count);
   const hook::ThreadGuard guard;
   try {
     for (const Step* s = program.steps.data(); s;) s = s->fn(s, m.r, m);

@@ -1,10 +1,12 @@
 // After code nothing is known of: may the run go on?
 #include "replay/machine/program.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
 
 bool observed(const Machine& m) {
+  if (planted(Fault::ignored_observers)) return false;
   if (hook::thread_observed(m.thread)) return true;
   for (PyCodeObject* code : m.program->codes)
     if (hook::code_observed(code)) return true;
@@ -45,6 +47,7 @@ const Step* step_guard_world(const Step* s, Reg*, Machine& m) {
 }
 
 bool ProgramImpl::worlds_hold() {
+  if (planted(Fault::stale_world)) return true;
   for (World& world : worlds) {
     if (world.checked && world.version.unchanged()) [[likely]]
       continue;

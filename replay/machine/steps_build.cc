@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "replay/machine/exec.h"
+#include "trace/fault.h"
 #include "trace/kind_table.h"
 
 namespace dalsegno::replay {
@@ -98,7 +99,7 @@ bool dict_values(const Step& s, Reg* r) {
   Py_ssize_t at = 0, n = 0;
   PyObject *key, *value;
   while (values && PyDict_Next(A, &at, &key, &value)) {
-    if (!same_name(key, PyTuple_GET_ITEM(names, n))) {
+    if (!same_name(key, PyTuple_GET_ITEM(names, n)) && !planted(Fault::unnamed_values)) {
       Py_CLEAR(values);
     } else {
       PyTuple_SET_ITEM(values, n++, Py_NewRef(value));

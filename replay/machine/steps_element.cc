@@ -2,6 +2,7 @@
 // (a.shape = .., a.resize(..)). What is not as recorded, out of bounds, or read-only leaves before the instruction.
 
 #include "replay/machine/scalars.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -35,8 +36,9 @@ inline PyArrayObject* array_of(PyObject* o, int rank) {
 // The address of an element along one axis, negative positions from the end; null: out of bounds.
 inline char* along(PyArrayObject* a, int axis, int64_t i, char* from) {
   const npy_intp n = PyArray_DIM(a, axis);
-  if (i < 0) i += n;
-  return i >= 0 && i < n ? from + i * PyArray_STRIDE(a, axis) : nullptr;
+  if (i < 0) i = planted(Fault::unwrapped_index) ? ~i : i + n;
+  if (i >= 0 && i < n) return from + i * PyArray_STRIDE(a, axis);
+  return planted(Fault::dropped_bounds) && n > 0 ? from : nullptr;
 }
 
 // list: registers of the indices; n: how many.

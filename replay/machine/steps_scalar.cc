@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "replay/machine/scalars.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 
@@ -174,9 +175,9 @@ float& as<float>(Reg& r) {
 
 template <class F, class In, class Out>
 const Step* binary(const Step* s, Reg* r, Machine& m) {
-  Out out;
+  Out out = {};
   Did did = F::apply(as<In>(r[s->a]), as<In>(r[s->b]), &out);
-  if (did == Did::kOk) [[likely]] {
+  if (did == Did::kOk || (did == Did::kOverflow && planted(Fault::ignored_overflow))) [[likely]] {
     as<Out>(r[s->dst]) = out;
     return s + 1;
   }

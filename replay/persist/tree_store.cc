@@ -7,6 +7,7 @@
 #include "replay/persist/writer.h"
 #include "replay/settings.h"
 #include "replay/tree.h"
+#include "trace/fault.h"
 #include "trace/recorder/text.h"
 
 namespace dalsegno::replay {
@@ -42,6 +43,12 @@ std::unique_ptr<LiveTrace> revive(Trace trace, PyFunctionObject* function) {
   return live;
 }
 
+// A planted fault.
+void add_instead_of_subtracting(Trace& trace) {
+  for (Op& op : trace.ops)
+    if (op.kind == OpKind::binary && op.imm == static_cast<int32_t>(BinaryOp::subtract)) op.imm = static_cast<int32_t>(BinaryOp::add);
+}
+
 std::string title(PyFunctionObject* f) {
   const std::string module = recorder::text_of(f->func_module);
   return (module.empty() ? "?" : module) + "." + recorder::text_of(f->func_qualname);
@@ -66,6 +73,7 @@ void Tree::load() {
 
 void Tree::attach_stored() {
   for (Trace& trace : process_store().load_traces(key_)) {
+    if (planted(Fault::wrong_stored_op)) add_instead_of_subtracting(trace);
     bool root = trace.number == 0;
     bool ok = attach(revive(std::move(trace), function_));
     if (root && !ok) {  // recorded about another program

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "halide_gen/plan/rules.h"
-#include "replay/fault.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -101,7 +101,7 @@ class Lowering {
     const LoopTypes t = rule_of(op.fn, types, op.result);
     if (!t.known) return false;
     KernelOp kernel_op{op.fn, t.loop, t.result, {}, op.output};
-    if (fault == "wrong_kernel_rule" && op.fn == ArrayFn::subtract) kernel_op.fn = ArrayFn::add;
+    if (planted(Fault::wrong_kernel_rule) && op.fn == ArrayFn::subtract) kernel_op.fn = ArrayFn::add;
     for (size_t k = 0; k < op.operands.size(); ++k) {
       kernel_op.operands.push_back(operand(op.operands[k], halide_gen::operand_dtype(kernel_op, static_cast<int>(k))));
     }

@@ -41,6 +41,7 @@
 
 #include "halide_gen/plan/rules.h"
 #include "numpy/elide.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -67,7 +68,7 @@ class LayoutMaker {
   LayoutResult run(const std::vector<uint64_t>& reaches) {
     if (!broadcast() || !align()) return LayoutResult::kRefused;
     if (!full_shapes(reaches)) return LayoutResult::kMixed;
-    out_.c_order = all_c_like();
+    out_.c_order = all_c_like() || planted(Fault::always_c_order);
     if (out_.c_order) {
       for (int d = 0; d < out_.rank; ++d) out_.order[d] = out_.rank - 1 - d;
     } else if (!result_order()) {

@@ -17,6 +17,7 @@
 #include "replay/segment/layout.h"
 #include "replay/segment/scalars.h"
 #include "replay/segment/split.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -313,6 +314,7 @@ class Runner final : public SegmentRunner {
 
   // Flags that eager would say nothing about. After a float-to-integer cast out of range the values are not NumPy's.
   bool accept(int status) const {
+    if (planted(Fault::ignored_flags)) return true;
     if (status & rt::kFailed || (plan_.guards_invalid && status & rt::kInvalid)) return false;
     return numpy::errstate_ignores(status);
   }

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "numpy/dtypes.h"
+#include "trace/fault.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
 #include "trace/recorder/text.h"
@@ -320,7 +321,8 @@ void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) 
   if (!known && live) note(call.facts.kind == CalleeKind::frame_reader ? Reason::frame_reader : Reason::opaque_call, live);
   std::vector<ValueId> inputs{callee};
   inputs.insert(inputs.end(), call.args.begin(), call.args.end());
-  ValueId v = emit(OpKind::call, inputs, {.imm = positional, .object = arguments.names_object, .effects = known ? effects : kAnyEffect});
+  if (!known) effects = planted(Fault::missing_effect) ? kReadsMemory | kWritesMemory | kRaises : kAnyEffect;
+  ValueId v = emit(OpKind::call, inputs, {.imm = positional, .object = arguments.names_object, .effects = effects});
   const int pops = call_.pops;
   for (int i = 0; i < pops; ++i) pop();
   push(v);

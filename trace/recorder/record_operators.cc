@@ -1,5 +1,6 @@
 // Operators, comparisons, subscripts; when a python op becomes an array op.
 #include "numpy/dtypes.h"
+#include "trace/fault.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
 
@@ -275,7 +276,7 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
   } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && PyLong_Check(live_index)) {
     effects = kReplaces;
   } else if (know(container, live) && PyDict_Check(live) && know_lookup(container, live, index, live_index)) {
-    effects = kReplacesName;  // it may be a namespace
+    effects = planted(Fault::missing_name_effect) ? kWritesMemory : kReplacesName;  // it may be a namespace
   }
   ValueId v = emit(OpKind::set_item, {container, index, value}, {.effects = effects});
   if (effects == kWarnsOnly) trace_->data.ops[v].facts = element_facts(container, index, live_index);

@@ -1,0 +1,82 @@
+"""Programs of one construct each: every template of the grammar alone, so that none depends on luck to be run."""
+
+from __future__ import annotations
+
+import re
+
+from .chooser import Chooser
+from .expressions import Expressions
+from .grammar import EXPRESSIONS
+from .module_parts import PARTS, PRELUDE
+from .program import Program
+from .scope import Scope
+from .statement_table import SIMPLE
+
+# The parameters of the entry: kind and argument. Arguments change from call to call; the last call changes types.
+_PARAMETERS = {
+    "a": ("arr", "np.array([1.0, 2.0, 3.0]) + i"),
+    "o": ("odd", "np.array([1.0, 2.0])"),
+    "m": ("mask", "np.array([True, False, i == 1])"),
+    "v": ("num", "1.5 + i"),
+    "k": ("int", "2 + i"),
+    "b": ("bool", "i % 2 == 1"),
+    "s": ("str", "'a'"),
+    "l": ("list", "[1, 2.0, 3, 4, 5]"),
+    "t": ("tuple", "(1, 2, 3, 4, 5)"),
+    "d": ("dict", "{'a': 1, 'b': i} if i < 4 else {'b': i, 'c': 2}"),
+    "z": ("set", "{1, i}"),
+    "r": ("arrs", "[np.array([1.0]), np.array([2.0])]"),
+    "f": ("fn", "abs"),
+    "q": ("iter", "iter([1, 2, 3, 4, 5])"),
+}
+_CALLS = """
+def calls():
+    for i in range(8):
+        yield ({values},), {{}}
+    yield (
+        np.arange(3, dtype="i4"), np.arange(3), np.array([True]), 2, 3.5, 0, "b", [1], (), {{}}, set(), [], max,
+        iter([])
+    ), {{}}
+""".format(values=", ".join(value for _, value in _PARAMETERS.values()))
+
+
+class _First(Chooser):
+    """Always the simplest choice."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda strategy: None)
+
+    def integer(self, low: int, high: int) -> int:
+        return low
+
+    def chance(self, percent: int) -> bool:
+        return False
+
+
+class _Leaves(Expressions):
+    def expression(self, kind: str, depth: int = 2) -> str:
+        return self.variable(kind)
+
+
+def constructs() -> dict[str, str]:
+    """Template by name, `kind: template` or `statement: template`."""
+    expressions = {f"{kind}: {template}": template for kind, table in EXPRESSIONS.items() for _, template in table}
+    return expressions | {f"statement: {template}": template for template in SIMPLE}
+
+
+def program_of(name: str) -> Program:
+    """The program of one of the constructs."""
+    scope = Scope([], [])
+    for variable, (kind, _) in _PARAMETERS.items():
+        scope.add(kind, variable)
+    scope.add("box", "x")
+    scope.add("ref", "y")
+    kind, template = name.split(": ", 1)
+    text = _Leaves(_First(), scope).fill(template)
+    lines = [text, "return a"] if kind == "statement" else [f"z = {text}", "return z, a"]
+    lines.insert(0, "w = v + 0")  # so that the construct is not what comes first
+    if re.search(r"\b[xy]\b", text):
+        lines = ["x = Box(v)", "y = weakref.ref(x)", *lines]
+    body = f"\n\n@jit\ndef entry({', '.join(_PARAMETERS)}):\n" + "".join(f"    {line}\n" for line in lines)
+    parts = "".join(part for word, part in PARTS.items() if word in body)
+    return Program(PRELUDE.format(scale=2, limit=0.5) + parts + body, _CALLS)

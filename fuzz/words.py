@@ -1,0 +1,50 @@
+"""The words that holes of the grammar's templates are filled with."""
+
+from __future__ import annotations
+
+WORDS: dict[str, tuple[str, ...]] = {
+    "arith": ("+", "-", "*", "/", "//", "%"),
+    "mathfn": ("math.sqrt", "math.exp", "math.log", "math.sin", "math.tanh", "math.floor", "math.isnan", "math.acosh"),
+    "converter": ("int", "float", "bool", "abs", "round"),
+    "addsub": ("+", "-"),
+    "cmp": ("<", ">", "<=", ">=", "==", "!="),
+    "bitop": ("&", "|", "^"),
+    "inplace": ("+=", "-=", "*=", "+=", "*=", "/=", "//=", "%="),
+    "index": ("0", "-1", "0", "1", "0", "-1", "2", "4"),
+    "dtype": (
+        "np.float64", "np.float32", "np.int64", "np.int32", "bool", "'float32'", "int", "float",
+        "np.dtype('int32')",
+    ),
+    "small": ("0", "1", "2", "3", "4", "-1"),
+    "positive": ("1", "2", "3", "4"),
+    "depth": ("1", "2", "3", "4", "150"),
+    "intlit": ("0", "1", "2", "3", "7", "-1", "-5", "10", "100", "1000003", "2147483647"),
+    "floatlit": ("0.0", "1.0", "0.5", "-1.5", "2.5", "3.0", "-0.0", "1e-3", "1e10"),
+    "strlit": ("''", "'a'", "'b'", "'ab c'", "'xyz'"),
+    "key": ("'a'", "'b'", "'c'"),
+    "axis": ("0", "-1", "None"),
+    "fmt": ("", ":.3f", ":>8", "!r", ":g", ":.2e", "!s"),
+    "ufunc1": (
+        "sqrt", "absolute", "negative", "floor", "ceil", "trunc", "rint", "sign", "square", "exp", "log", "sin",
+        "cos", "tanh", "reciprocal",
+        "log1p", "expm1", "arctan", "cbrt", "exp2", "log2", "positive", "fabs", "sinh", "arcsinh", "spacing", "deg2rad",
+    ),
+    "ufunc2": (
+        "add", "subtract", "multiply", "maximum", "minimum", "divide", "floor_divide", "remainder", "fmax", "fmin",
+        "power", "arctan2",
+        "hypot", "copysign", "logaddexp", "fmod", "nextafter", "heaviside", "float_power",
+    ),
+    "predicate": ("isnan", "isfinite", "isinf", "signbit", "logical_not"),
+    "logical2": (
+        "logical_and", "logical_or", "logical_xor", "less", "greater", "equal", "not_equal", "less_equal",
+        "greater_equal",
+    ),
+    "reduce": ("sum", "mean", "max", "min", "prod"),
+    "category": ("UserWarning", "RuntimeWarning", "DeprecationWarning"),
+    "error": (
+        "ValueError", "ZeroDivisionError", "IndexError", "TypeError", "KeyError", "Exception", "RuntimeError",
+        "OverflowError",
+    ),
+    "errmode": ("ignore", "raise", "warn"),
+    "scalartype": ("np.float64", "np.float32", "np.int64", "np.int32", "float", "int", "bool"),
+}  # fmt: skip

@@ -1,0 +1,69 @@
+// Planted faults: what tests let go wrong on purpose, to see that the differential fuzzer finds it. One at a time, none in real life: where
+// it can, a fault is decided when a trace is recorded, lowered or left; nowhere does it cost more than the load of a byte.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// X(name, what goes wrong)
+#define DALSEGNO_FAULTS(X)                                                                    \
+  X(none, "")                                                                                 \
+  /* ---- recording */                                                                        \
+  X(missing_effect, "calls of unknown functions are taken to run no code")                    \
+  X(missing_name_effect, "storing an item is taken to change no global, and to drop nothing") \
+  X(wrong_exit, "a side trace is attached to another exit, too")                              \
+  /* ---- lowering */                                                                         \
+  X(dropped_guard, "branches are not guarded")                                                \
+  X(dropped_function_guard, "the code of callees is not guarded")                             \
+  X(dropped_world_guard, "nobody asks whether the run may go on")                             \
+  X(stale_class, "attributes of classes are not looked up again")                             \
+  X(lost_release, "what dies is kept until the trace is left")                                \
+  X(lost_cell_write, "variables of closures are not written")                                 \
+  X(lost_attribute_write, "attributes of instances are not written")                          \
+  X(lost_loop_variable, "two unboxed variables change places at a back edge")                 \
+  X(swapped_operands, "unboxed subtractions have their operands swapped")                     \
+  X(unelided, "no temporary is computed into")                                                \
+  X(missed_alias, "array ops wait across writes")                                             \
+  /* ---- steps */                                                                            \
+  X(stale_world, "folded globals are not looked up again")                                    \
+  X(ignored_overflow, "ints wrap")                                                            \
+  X(ignored_scalar_flags, "floating-point flags of scalars are not looked at")                \
+  X(dropped_bounds, "an element out of bounds is the first one")                              \
+  X(unwrapped_index, "negative indices of elements count from the front")                     \
+  X(wrong_scalar_type, "np.int32 is boxed as np.int64")                                       \
+  X(unnamed_values, "names of keyword arguments are not compared")                            \
+  X(kept_arguments, "arguments are not taken over from the caller")                           \
+  /* ---- leaving, and what others see meanwhile */                                           \
+  X(wrong_snapshot_slot, "two locals change places where a trace is left")                    \
+  X(lost_snapshot_value, "a local is lost where a trace is left")                             \
+  X(wrong_resume_offset, "the interpreter goes on some instructions later")                   \
+  X(wrong_raise_line, "an exception is raised behind its instruction")                        \
+  X(repeated_raise, "an instruction that raised is done again")                               \
+  X(unlinked_frames, "unknown code sees no frames of the trace")                              \
+  X(wrong_shown_line, "unknown code sees the outermost frame where it began")                 \
+  X(ignored_breaker, "signals and other threads wait until the run is over")                  \
+  X(ignored_observers, "a run goes on when the thread is traced")                             \
+  /* ---- kernels and the store */                                                            \
+  X(wrong_kernel_rule, "kernels add instead of subtracting")                                  \
+  X(ignored_flags, "floating-point flags of kernels are not looked at")                       \
+  X(always_c_order, "results of kernels are in C order")                                      \
+  X(wrong_stored_op, "subtractions read from a store are additions")                          \
+  X(foreign_parent, "side traces are attached to another process's parent, too")
+
+namespace dalsegno {
+
+enum class Fault : uint8_t {
+#define X(name, what) name,
+  DALSEGNO_FAULTS(X)
+#undef X
+};
+
+extern std::atomic<Fault> g_fault;
+inline bool planted(Fault fault) { return g_fault.load(std::memory_order_relaxed) == fault; }
+
+// "" for none. False: there is no fault of this name, and none is planted.
+bool plant(const std::string& name);
+std::vector<std::string> faults();
+
+}  // namespace dalsegno
