@@ -1,4 +1,6 @@
 // Throwing an exception into a frame at one of its instructions, with the handler and the traceback that eager would give it.
+#include <utility>
+
 #include "hook/frame_access.h"
 
 #if DALSEGNO_PY313
@@ -6,10 +8,51 @@ extern "C" PyAPI_FUNC(void) _PyEval_FrameClearAndPop(PyThreadState*, _PyInterpre
 #endif
 
 namespace dalsegno::hook {
-
-#if DALSEGNO_PY313
 namespace {
 
+// The evaluator tells tracers and profilers of a call whenever a frame is entered with an exception. Here the frame was called long
+// before: that one event, the first of all, is kept from them.
+class UnannouncedEntry {
+ public:
+  UnannouncedEntry(PyThreadState* thread, const Frame* frame) : thread_(thread), frame_(frame) {
+    if (thread->tracing != 0) return;  // no events at all
+    if (thread->c_tracefunc != nullptr) trace_ = std::exchange(thread->c_tracefunc, skip_trace);
+    if (thread->c_profilefunc != nullptr) profile_ = std::exchange(thread->c_profilefunc, skip_profile);
+    outer_ = std::exchange(g_entry, this);
+  }
+  ~UnannouncedEntry() {
+    if (outer_ != this) g_entry = outer_;
+    if (thread_->c_tracefunc == skip_trace) thread_->c_tracefunc = trace_;
+    if (thread_->c_profilefunc == skip_profile) thread_->c_profilefunc = profile_;
+  }
+  UnannouncedEntry(const UnannouncedEntry&) = delete;
+
+ private:
+  static int skip_trace(PyObject* tool, PyFrameObject* object, int what, PyObject* arg) {
+    const Py_tracefunc trace = g_entry->thread_->c_tracefunc = g_entry->trace_;
+    return g_entry->announces(object, what) ? 0 : trace(tool, object, what, arg);
+  }
+  static int skip_profile(PyObject* tool, PyFrameObject* object, int what, PyObject* arg) {
+    const Py_tracefunc profile = g_entry->thread_->c_profilefunc = g_entry->profile_;
+    return g_entry->announces(object, what) ? 0 : profile(tool, object, what, arg);
+  }
+  bool announces(const PyFrameObject* object, int what) const { return what == PyTrace_CALL && object->f_frame == frame_; }
+
+  static thread_local UnannouncedEntry* g_entry;
+  PyThreadState* thread_;
+  const Frame* frame_;
+  Py_tracefunc trace_ = nullptr;
+  Py_tracefunc profile_ = nullptr;
+  UnannouncedEntry* outer_ = this;
+};
+thread_local UnannouncedEntry* UnannouncedEntry::g_entry = nullptr;
+
+PyObject* enter_raising(PyThreadState* thread, Frame* frame) {
+  const UnannouncedEntry unannounced(thread, frame);
+  return _PyEval_EvalFrameDefault(thread, frame, 1);
+}
+
+#if DALSEGNO_PY313
 struct Handler {
   int target = -1;  // instruction, in code units; -1: none
   int level = -1;   // depth the stack is cut to
@@ -63,8 +106,11 @@ PyObject* leave_frame(PyThreadState* thread, Frame* frame) {
   _PyEval_FrameClearAndPop(thread, frame);
   return nullptr;
 }
+#endif
 
 }  // namespace
+
+#if DALSEGNO_PY313
 
 // 3.13 looks up the handler of the code unit before instr_ptr, but takes the line from instr_ptr itself. In running code instr_ptr
 // is past the instruction's first unit by then. Where both units have the same handler, the evaluator does all the work; elsewhere
@@ -73,7 +119,7 @@ PyObject* throw_into(PyThreadState* thread, Frame* frame, int offset) {
   offset = executing_offset(code_of(frame), offset);
   set_executing(frame, offset);
   const Handler handler = find_handler(code_of(frame), offset);
-  if (handler == find_handler(code_of(frame), offset - 1)) return _PyEval_EvalFrameDefault(thread, frame, 1);
+  if (handler == find_handler(code_of(frame), offset - 1)) return enter_raising(thread, frame);
   frame->previous = current_frame(thread);
   add_traceback_entry(thread, frame);
   if (handler.target < 0) return leave_frame(thread, frame);
@@ -85,7 +131,7 @@ PyObject* throw_into(PyThreadState* thread, Frame* frame, int offset) {
 
 PyObject* throw_into(PyThreadState* thread, Frame* frame, int offset) {
   set_executing(frame, offset);
-  return _PyEval_EvalFrameDefault(thread, frame, 1);
+  return enter_raising(thread, frame);
 }
 
 #endif

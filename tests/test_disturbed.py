@@ -51,6 +51,35 @@ def traced(x, on):
     return x, seen
 
 
+EVENTS: list[Any] = []
+
+
+def seen_from_here(frame, event, arg):
+    EVENTS.append((event, frame.f_code.co_name, frame.f_lineno))
+    return seen_from_here
+
+
+def switched_on_then_raises(x, on):
+    y = x * 2.0 + 1.0
+    if on == "trace":
+        sys.settrace(seen_from_here)
+    if on == "profile":
+        sys.setprofile(seen_from_here)
+    return y + [1, 2][x]
+
+
+def between(x, on):
+    return x + switched_on_then_raises(x, on)
+
+
+def catches(x, on):
+    y = x * 3.0
+    try:
+        return y + between(x, on)
+    except IndexError:
+        return inner(x)
+
+
 def traced_in_a_loop(x, on):
     seen = []
     for i in range(6):
@@ -71,6 +100,26 @@ def called_back(x, on):
     x = inner(inner(x))
     sys.setprofile(None)
     return x, [e for e in seen if e[0] == "call"]
+
+
+def events_of(function: Callable[..., Any], x: int, on: str) -> list[Any]:
+    """Of the code in this file; calls of C functions are those of the jitted function, too."""
+    EVENTS.clear()
+    try:
+        result = function(x, on)
+    finally:
+        sys.settrace(None)
+        sys.setprofile(None)
+    return [result, *[event for event in EVENTS if event[1] != "events_of" and not event[0].startswith("c_")]]
+
+
+@pytest.mark.parametrize("on", ["trace", "profile"])
+def test_an_exception_that_reaches_a_caller_announces_no_call(on: str) -> None:
+    jitted = ds.jit(store=False)(catches)
+    with stepped():
+        for args in [(1, "")] * 3 + [(2, on), (1, on), (1, ""), (2, "")] * 6:
+            assert events_of(jitted, *args) == events_of(catches, *args)
+    assert jitted.stats["exits"] > 3
 
 
 @pytest.mark.parametrize("function", [profiled, traced, traced_in_a_loop, called_back])

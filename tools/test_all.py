@@ -143,9 +143,7 @@ def test_version(version: str, plain: threading.Event, runner: Runner) -> None:
         return
     folder = ".venv/py" + version.replace(".", "")
     python = str(ROOT / folder / "bin" / "python")
-    if not runner.run(
-        f"environment {version}", found.stdout.strip(), "tools/setup_venv.py", folder, "build", "test"
-    ):
+    if not runner.run(f"environment {version}", found.stdout.strip(), "tools/setup_venv.py", folder, "build", "test"):
         return
     plain.wait()
     if runner.run(f"build {version}", python, "tools/build.py"):
