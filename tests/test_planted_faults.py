@@ -65,7 +65,7 @@ ALONE: dict[str, dict[str, str]] = {
         "wrong_exit": " if <bool>",
         "wrong_raise_line": "interrupt_main",
         "wrong_scalar_type": "int32",
-        "wrong_shown_line": "who()",
+        "wrong_shown_line": "warnings.warn",
     },
     "compiled": {"always_c_order": "LARGE", "unelided": "LARGE"},
 }
