@@ -129,6 +129,7 @@ PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) 
     look_up();
     if (policy_.entry_given_up()) return eager(args, nargsf, kwnames);
   }
+  if (stored_ == Stored::kLoaded && !has_entry()) return record_entry(args, nargsf, kwnames);
   const Way way = settings().step_aside ? policy_.next(args, PyVectorcall_NARGS(nargsf)) : Way::kReplay;
   if (way == Way::kEager) {
     if (stored_ == Stored::kLoaded) return eager(args, nargsf, kwnames);
@@ -136,7 +137,7 @@ PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) 
   }
   if (stored_ != Stored::kLoaded) [[unlikely]]
     load();
-  if (programs_->empty() || !programs_->front()) return record_entry(args, nargsf, kwnames);
+  if (!has_entry()) return record_entry(args, nargsf, kwnames);
   return way == Way::kReplay ? try_replay(args, nargsf, kwnames) : timed_call(way, args, nargsf, kwnames);
 }
 

@@ -63,6 +63,7 @@ class Tree {
 
  private:
   using Programs = std::vector<std::unique_ptr<Program>>;
+  bool has_entry() const { return !programs_->empty() && programs_->front(); }
   PyObject* choose(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     const hook::UncountedEvaluator uncounted;

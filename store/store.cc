@@ -161,7 +161,7 @@ void Store::Impl::open_database(int busy_ms) {
     database.run("PRAGMA cache_spill=OFF");                                 // a transaction keeps readers out only while it commits
     const uint64_t pages = options.max_bytes / 10 * 11 / static_cast<uint64_t>(database.number("PRAGMA page_size")) + 1;
     database.run("PRAGMA max_page_count=" + std::to_string(pages));
-  } catch (...) {
+  } catch (const std::exception&) {  // not half made
     database.close();
     throw;
   }
