@@ -1,5 +1,5 @@
-"""Twins: one program on two sets of data, which it has no reason to treat differently. What it costs is the oracle: NaN in the
-data must not cost a launch."""
+"""Twins: one program on two sets of data, which it has no reason to treat differently. What it costs is the oracle:
+NaN in the data must not cost a launch."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def main() -> None:
             "--quiet",
             "--prefer-binary",
         ]
-        # Not optimised: what is looked at is that all that is needed is in the package, and a fourth build takes its time.
+        # Not optimised: what is looked at is that all that is needed is there, and a fourth build takes its time.
         plainly = "--config-settings=cmake.define.CMAKE_CXX_FLAGS_RELEASE=-O0"
         subprocess.run([*pip, plainly, str(ROOT)], check=True, cwd=scratch)
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
