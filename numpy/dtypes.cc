@@ -5,7 +5,8 @@
 namespace dalsegno::numpy {
 namespace {
 
-constexpr int kTypeNumbers[] = {NPY_BOOL, NPY_INT32, NPY_INT64, NPY_FLOAT32, NPY_FLOAT64};
+constexpr int kTypeNumbers[] = {NPY_BOOL,  NPY_INT32, NPY_INT64,  NPY_FLOAT32, NPY_FLOAT64, NPY_INT8,
+                                NPY_UINT8, NPY_INT16, NPY_UINT16, NPY_UINT32,  NPY_UINT64};
 static_assert(std::size(kTypeNumbers) == static_cast<size_t>(DType::kCount));
 
 bool plain_memory(PyArrayObject* array) { return PyArray_ISALIGNED(array) && PyArray_ISNBO(PyArray_DESCR(array)->byteorder); }

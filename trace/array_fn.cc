@@ -31,8 +31,9 @@ struct DTypeRow {
   const char* name;
   int size;
 };
-constexpr std::array kDTypes = {DTypeRow{"bool", 1}, DTypeRow{"int32", 4}, DTypeRow{"int64", 8}, DTypeRow{"float32", 4},
-                                DTypeRow{"float64", 8}};
+constexpr std::array kDTypes = {DTypeRow{"bool", 1},    DTypeRow{"int32", 4},  DTypeRow{"int64", 8}, DTypeRow{"float32", 4},
+                                DTypeRow{"float64", 8}, DTypeRow{"int8", 1},   DTypeRow{"uint8", 1}, DTypeRow{"int16", 2},
+                                DTypeRow{"uint16", 2},  DTypeRow{"uint32", 4}, DTypeRow{"uint64", 8}};
 static_assert(kDTypes.size() == static_cast<size_t>(DType::kCount));
 
 }  // namespace

@@ -40,8 +40,9 @@ ArrayFn array_fn_by_name(const char* name);  // none if unknown
 int array_fn_inputs(ArrayFn fn);
 bool array_fn_is_expr(ArrayFn fn);
 
-// Element types kernels know.
-enum class DType : uint8_t { kBool, kInt32, kInt64, kFloat32, kFloat64, kCount };
+// Element types: first those that kernels know, then those of elements and scalars alone.
+enum class DType : uint8_t { kBool, kInt32, kInt64, kFloat32, kFloat64, kInt8, kUint8, kInt16, kUint16, kUint32, kUint64, kCount };
+constexpr bool in_kernels(DType dtype) { return dtype <= DType::kFloat64; }
 const char* dtype_name(DType dtype);  // "float64"
 int dtype_size(DType dtype);          // bytes
 

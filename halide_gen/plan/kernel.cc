@@ -12,7 +12,7 @@ constexpr const char* kHeader = "dalsegno kernel 2";  // raise with every change
 constexpr const char* kInnerNames[] = {"dense", "broadcast", "strided"};
 
 bool dtype_by_name(const std::string& name, DType* out) {
-  for (int i = 0; i < static_cast<int>(DType::kCount); ++i) {
+  for (int i = 0; in_kernels(static_cast<DType>(i)); ++i) {
     if (name == dtype_name(static_cast<DType>(i))) return *out = static_cast<DType>(i), true;
   }
   return false;

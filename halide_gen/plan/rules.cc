@@ -127,7 +127,9 @@ bool float_arithmetic(ArrayFn fn) { return in(fn, {F::add, F::subtract, F::multi
 
 LoopTypes resolve(ArrayFn fn, const std::vector<OperandType>& operands, DType wanted) {
   const Family f = family(fn);
-  if (f == Family::kNone || static_cast<int>(operands.size()) != array_fn_inputs(fn)) return {};
+  if (f == Family::kNone || static_cast<int>(operands.size()) != array_fn_inputs(fn) || !in_kernels(wanted)) return {};
+  for (const OperandType& o : operands)
+    if (o.weak == Weak::kNo && !in_kernels(o.dtype)) return {};
   const Common c = common_dtype(operands, f == Family::kWhere ? 1 : 0);
   if (!c.known) return {};
   if (f == Family::kWhere) return {true, c.dtype, c.dtype};
@@ -145,6 +147,7 @@ LoopTypes resolve(ArrayFn fn, const std::vector<OperandType>& operands, DType wa
 }
 
 Treatment treatment(ArrayFn fn, DType loop, DType result) {
+  if (!in_kernels(loop) || !in_kernels(result)) return Treatment::kNone;
   if (fn == F::where) return loop == result ? Treatment::kExpr : Treatment::kNone;
   if (fn == F::astype) return Treatment::kExpr;
   const LoopTypes t = resolve(fn, std::vector<OperandType>(static_cast<size_t>(array_fn_inputs(fn)), OperandType{loop, Weak::kNo}));

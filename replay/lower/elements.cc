@@ -44,12 +44,13 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
   int32_t container = boxed(in(o)[0], o, i);
   ValueId index = in(o)[1];
   Step s = base(o, i);
-  s.fn = step_get_item_index;
+  const bool numpy = typed::is_numpy_integer(loc(index).rep);
+  s.fn = numpy ? step_get_item_numpy_index : step_get_item_index;
   s.exec = exec_of(o.kind);
   s.dst = loc(i).obj;
   s.a = container;
   s.b = loc(index).raw;
-  s.c = loc(index).obj;
+  s.c = numpy ? new_reg() : loc(index).obj;
   push(s);
   defined(i);
 }
@@ -61,11 +62,12 @@ void Lowering::emit_set_item(const Op& o, ValueId i) {
   int32_t item = boxed(in(o)[2], o, i);
   ValueId index = in(o)[1];
   Step s = base(o, i);
-  s.fn = step_set_item_index;
+  const bool numpy = typed::is_numpy_integer(loc(index).rep);
+  s.fn = numpy ? step_set_item_numpy_index : step_set_item_index;
   s.exec = exec_of(o.kind);
   s.a = container;
   s.b = loc(index).raw;
-  s.c = loc(index).obj;
+  s.c = numpy ? -1 : loc(index).obj;
   s.other = item;
   push(s);
 }

@@ -20,8 +20,11 @@ class Lowering {
  private:
   using Mode = typed::Mode;
   using RegOfRep = std::array<int32_t, static_cast<size_t>(Rep::kCount)>;
-  static constexpr RegOfRep kNoRegs = {-1, -1, -1, -1, -1, -1, -1, -1, -1};
-  static_assert(static_cast<int>(Rep::kCount) == 9);
+  static constexpr RegOfRep kNoRegs = [] {
+    RegOfRep none{};
+    none.fill(-1);
+    return none;
+  }();
   // What is known of a value: its form in the typed trace, and what has been found out while emitting.
   struct Value : typed::ValueForm {
     bool pending = false;          // an array op that waits

@@ -92,6 +92,8 @@ int32_t Lowering::raw(ValueId v, Rep rep, const Op&, ValueId i) {
   }
   Step s;
   s.fn = convert_step(from.rep, rep);
+  s.c = static_cast<int32_t>(from.rep);
+  s.imm = static_cast<int32_t>(rep);
   s.dst = reg;
   s.a = from.raw;
   s.exit = plan(i, 0);

@@ -68,7 +68,7 @@ const Step* step_not(const Step* s, Reg* r, Machine& m);
 StepFn truth_step(Rep rep);
 StepFn box_step(Rep rep);
 // A number of one representation as another, as the language or NumPy converts it; where it does not fit the step refuses.
-StepFn convert_step(Rep from, Rep to);
+StepFn convert_step(Rep from, Rep to);  // c: from; imm: to
 bool convert(Rep from, Rep to, Reg value, Reg* out);
 PyObject* box(Rep rep, Reg value);                // new reference, or null with MemoryError
 bool unbox(Rep rep, PyObject* object, Reg* out);  // false: of another type, or an int that does not fit. No exception
@@ -92,6 +92,9 @@ const Step* step_set_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_get_item(const Step* s, Reg* r, Machine& m);
 const Step* step_get_item_index(const Step* s, Reg* r, Machine& m);
 const Step* step_set_item_index(const Step* s, Reg* r, Machine& m);
+// The same by an integer of NumPy's, where nothing runs code of the user's. c: a register for an int of the interpreter's.
+const Step* step_get_item_numpy_index(const Step* s, Reg* r, Machine& m);
+const Step* step_set_item_numpy_index(const Step* s, Reg* r, Machine& m);
 const Step* step_iter_next(const Step* s, Reg* r, Machine& m);
 const Step* step_range_next(const Step* s, Reg* r, Machine& m);
 const Step* step_iter_end(const Step* s, Reg* r, Machine& m);

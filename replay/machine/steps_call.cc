@@ -191,6 +191,15 @@ StepFn abs_step(Rep operand) {
   switch (operand) {
     case Rep::kInt:
       return int_abs;
+    case Rep::kNpInt8:
+      return numpy_int_abs<int8_t>;
+    case Rep::kNpInt16:
+      return numpy_int_abs<int16_t>;
+    case Rep::kNpUint8:
+    case Rep::kNpUint16:
+    case Rep::kNpUint32:
+    case Rep::kNpUint64:
+      return copy;
     case Rep::kNpInt32:
       return numpy_int_abs<int32_t>;
     case Rep::kNpInt64:

@@ -21,6 +21,12 @@ MEMORY(kInt32, NPY_INT32, npy_int32, i);
 MEMORY(kInt64, NPY_INT64, npy_int64, i);
 MEMORY(kFloat32, NPY_FLOAT32, npy_float32, s);
 MEMORY(kFloat64, NPY_FLOAT64, npy_float64, f);
+MEMORY(kInt8, NPY_INT8, npy_int8, i);
+MEMORY(kUint8, NPY_UINT8, npy_uint8, i);
+MEMORY(kInt16, NPY_INT16, npy_int16, i);
+MEMORY(kUint16, NPY_UINT16, npy_uint16, i);
+MEMORY(kUint32, NPY_UINT32, npy_uint32, i);
+MEMORY(kUint64, NPY_UINT64, npy_uint64, i);
 #undef MEMORY
 
 // The array, if it is an exact, aligned, native one of this dtype and rank.
@@ -108,8 +114,12 @@ const Step* next(const Step* s, Reg* r, Machine& m) {
   return s + 1;
 }
 
-#define EACH(F) \
-  { F<DType::kBool>, F<DType::kInt32>, F<DType::kInt64>, F<DType::kFloat32>, F<DType::kFloat64> }
+// In the order of DType.
+#define EACH(F)                                                                                                                     \
+  {                                                                                                                                 \
+    F<DType::kBool>, F<DType::kInt32>, F<DType::kInt64>, F<DType::kFloat32>, F<DType::kFloat64>, F<DType::kInt8>, F<DType::kUint8>, \
+        F<DType::kInt16>, F<DType::kUint16>, F<DType::kUint32>, F<DType::kUint64>                                                   \
+  }
 constexpr StepFn kLoad[] = EACH(load), kLoadOne[] = EACH(load_one), kStore[] = EACH(store), kNext[] = EACH(next);
 #undef EACH
 static_assert(std::size(kLoad) == static_cast<size_t>(DType::kCount));

@@ -136,19 +136,40 @@ const Step* step_get_item_index(const Step* s, Reg* r, Machine& m) {
   return slow(s, boxed, r, m);
 }
 
-// a[b] = other, b unboxed.
-const Step* step_set_item_index(const Step* s, Reg* r, Machine& m) {
+const Step* step_get_item_numpy_index(const Step* s, Reg* r, Machine& m) {
+  if (PyObject* v = item_at(r[s->a].o, r[s->b].i)) [[likely]] {
+    r[s->dst].o = Py_NewRef(v);
+    return s + 1;
+  }
+  Step boxed = *s;
+  boxed.b = s->c;
+  r[s->c].o = PyLong_FromLongLong(r[s->b].i);
+  const bool ok = r[s->c].o && s->exec(boxed, r);
+  Py_CLEAR(r[s->c].o);
+  return ok ? s + 1 : fail(m, s->exit, s->pure);
+}
+
+namespace {
+// a[b] = other for an exact list; false: it is none, or the index is out of range.
+bool set_list_item(const Step* s, Reg* r, Machine& m) {
   PyObject* o = r[s->a].o;
   int64_t i = r[s->b].i;
-  if (PyList_CheckExact(o)) [[likely]] {
-    if (i < 0) i += Py_SIZE(o);
-    if (i >= 0 && i < Py_SIZE(o)) {
-      PyObject* old = PyList_GET_ITEM(o, i);
-      PyList_SET_ITEM(o, i, Py_NewRef(r[s->other].o));
-      drop_old(s, m, old);
-      return s + 1;
-    }
-  }
+  if (!PyList_CheckExact(o)) return false;
+  if (i < 0) i += Py_SIZE(o);
+  if (i < 0 || i >= Py_SIZE(o)) return false;
+  PyObject* old = PyList_GET_ITEM(o, i);
+  PyList_SET_ITEM(o, i, Py_NewRef(r[s->other].o));
+  drop_old(s, m, old);
+  return true;
+}
+}  // namespace
+
+const Step* step_set_item_numpy_index(const Step* s, Reg* r, Machine& m) { return set_list_item(s, r, m) ? s + 1 : refuse(m, s->exit); }
+
+// a[b] = other, b unboxed.
+const Step* step_set_item_index(const Step* s, Reg* r, Machine& m) {
+  if (set_list_item(s, r, m)) [[likely]]
+    return s + 1;
   if (!box_index(s, r)) return fail(m, s->exit, s->pure);
   Step boxed = *s;
   boxed.b = s->c;

@@ -102,7 +102,13 @@ StepFn guard_unbox_step(Rep rep) {
                                       guard_unbox<Rep::kNpInt32>,
                                       guard_unbox<Rep::kNpInt64>,
                                       guard_unbox<Rep::kNpFloat32>,
-                                      guard_unbox<Rep::kNpFloat64>};
+                                      guard_unbox<Rep::kNpFloat64>,
+                                      guard_unbox<Rep::kNpInt8>,
+                                      guard_unbox<Rep::kNpUint8>,
+                                      guard_unbox<Rep::kNpInt16>,
+                                      guard_unbox<Rep::kNpUint16>,
+                                      guard_unbox<Rep::kNpUint32>,
+                                      guard_unbox<Rep::kNpUint64>};
   static_assert(std::size(kSteps) == static_cast<size_t>(Rep::kCount));
   return kSteps[static_cast<size_t>(rep)];
 }

@@ -40,14 +40,27 @@ PyObject* box_numpy(Rep rep, Reg value) {
       return make<PyLongScalarObject>(&PyLongArrType_Type, value.i);
     case Rep::kNpFloat32:
       return make<PyFloatScalarObject>(&PyFloatArrType_Type, value.s);
+    case Rep::kNpInt8:
+      return make<PyByteScalarObject>(&PyByteArrType_Type, static_cast<npy_byte>(value.i));
+    case Rep::kNpUint8:
+      return make<PyUByteScalarObject>(&PyUByteArrType_Type, static_cast<npy_ubyte>(value.i));
+    case Rep::kNpInt16:
+      return make<PyShortScalarObject>(&PyShortArrType_Type, static_cast<npy_short>(value.i));
+    case Rep::kNpUint16:
+      return make<PyUShortScalarObject>(&PyUShortArrType_Type, static_cast<npy_ushort>(value.i));
+    case Rep::kNpUint32:
+      return make<PyUIntScalarObject>(&PyUIntArrType_Type, static_cast<npy_uint>(value.i));
+    case Rep::kNpUint64:
+      return make<PyULongScalarObject>(&PyULongArrType_Type, static_cast<npy_ulong>(value.i));
     default:
       return make<PyDoubleScalarObject>(&PyDoubleArrType_Type, value.f);
   }
 }
 
 bool unbox_numpy(Rep rep, PyObject* o, Reg* out) {
-  static PyTypeObject* const kTypes[] = {&PyBoolArrType_Type, &PyIntArrType_Type, &PyLongArrType_Type, &PyFloatArrType_Type,
-                                         &PyDoubleArrType_Type};
+  static PyTypeObject* const kTypes[] = {&PyBoolArrType_Type,   &PyIntArrType_Type,  &PyLongArrType_Type,  &PyFloatArrType_Type,
+                                         &PyDoubleArrType_Type, &PyByteArrType_Type, &PyUByteArrType_Type, &PyShortArrType_Type,
+                                         &PyUShortArrType_Type, &PyUIntArrType_Type, &PyULongArrType_Type};
   if (!Py_IS_TYPE(o, kTypes[static_cast<int>(typed::dtype_of_rep(rep))])) return false;
   switch (rep) {
     case Rep::kNpBool:
@@ -62,6 +75,24 @@ bool unbox_numpy(Rep rep, PyObject* o, Reg* out) {
     case Rep::kNpFloat32:
       out->s = PyArrayScalar_VAL(o, Float);
       return true;
+    case Rep::kNpInt8:
+      out->i = PyArrayScalar_VAL(o, Byte);
+      return true;
+    case Rep::kNpUint8:
+      out->i = PyArrayScalar_VAL(o, UByte);
+      return true;
+    case Rep::kNpInt16:
+      out->i = PyArrayScalar_VAL(o, Short);
+      return true;
+    case Rep::kNpUint16:
+      out->i = PyArrayScalar_VAL(o, UShort);
+      return true;
+    case Rep::kNpUint32:
+      out->i = PyArrayScalar_VAL(o, UInt);
+      return true;
+    case Rep::kNpUint64:
+      out->i = static_cast<int64_t>(PyArrayScalar_VAL(o, ULong));
+      return true;
     default:
       out->f = PyArrayScalar_VAL(o, Double);
       return true;
@@ -70,14 +101,26 @@ bool unbox_numpy(Rep rep, PyObject* o, Reg* out) {
 
 // ---- conversions -----------------------------------------------------------------------------------------------------------------
 
+// Does an integer fit in this representation? `above`: it is 2**63 or more, and stands in `value` as the bits of an unsigned one.
+static bool fits(int64_t value, bool above, Rep to) {
+  if (above) return to == Rep::kNpUint64;
+  const int size = typed::size_of_integer(to);
+  if (typed::is_unsigned(to)) return value >= 0 && (size == 8 || value >> (8 * size) == 0);
+  const int64_t limit = size == 8 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (8 * size - 1)) - 1;
+  return value <= limit && value >= -limit - 1;
+}
+
 // A number as the dtype that NumPy computes in, as NumPy converts it. False: it does not fit, which NumPy has to say.
 bool convert(Rep from, Rep to, Reg value, Reg* out) {
   const typed::Bits bits = typed::bits_of(from);
   if (typed::bits_of(to) == typed::Bits::kInt64) {
     *out = value;
-    return to != Rep::kNpInt32 || value.i == static_cast<int32_t>(value.i);
+    return fits(value.i, from == Rep::kNpUint64 && value.i < 0, to);
   }
-  double wide = bits == typed::Bits::kDouble ? value.f : bits == typed::Bits::kFloat ? value.s : static_cast<double>(value.i);
+  double wide = bits == typed::Bits::kDouble  ? value.f
+                : bits == typed::Bits::kFloat ? value.s
+                : from == Rep::kNpUint64      ? static_cast<double>(static_cast<uint64_t>(value.i))
+                                              : static_cast<double>(value.i);
   if (typed::bits_of(to) == typed::Bits::kDouble) {
     out->f = wide;
     return true;
@@ -91,6 +134,13 @@ namespace {
 template <Rep from, Rep to>
 const Step* converted(const Step* s, Reg* r, Machine& m) {
   if (convert(from, to, r[s->a], &r[s->dst])) [[likely]]
+    return s + 1;
+  return refuse(m, s->exit);
+}
+
+// c: the representation it comes from, imm: the one it goes to. For the integers of few bits.
+const Step* converted_integer(const Step* s, Reg* r, Machine& m) {
+  if (convert(static_cast<Rep>(s->c), static_cast<Rep>(s->imm), r[s->a], &r[s->dst])) [[likely]]
     return s + 1;
   return refuse(m, s->exit);
 }
@@ -208,7 +258,9 @@ struct IntOps {
   static bool band(T a, T b, T* out) { return *out = a & b, true; }
   static bool bor(T a, T b, T* out) { return *out = a | b, true; }
   static bool bxor(T a, T b, T* out) { return *out = a ^ b, true; }
-  static bool divides(T a, T b) { return b != 0 && !(b == -1 && a == std::numeric_limits<T>::min()); }
+  static bool divides(T a, T b) {
+    return b != 0 && !(std::is_signed_v<T> && b == static_cast<T>(-1) && a == std::numeric_limits<T>::min());
+  }
   static bool floor_div(T a, T b, T* out) {
     if (!divides(a, b)) return false;
     *out = a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
@@ -251,8 +303,9 @@ const Step* int_negative(const Step* s, Reg* r, Machine& m) {
   r[s->dst].i = out;
   return s + 1;
 }
+template <class T>
 const Step* int_invert(const Step* s, Reg* r, Machine&) {
-  r[s->dst].i = ~r[s->a].i;
+  r[s->dst].i = static_cast<T>(~static_cast<T>(r[s->a].i));
   return s + 1;
 }
 template <class T>
@@ -299,37 +352,51 @@ const Step* truth(const Step* s, Reg* r, Machine&) {
 
 }  // namespace
 
+namespace {
+// What there is for one dtype of integers.
+struct IntegerSteps {
+  const StepFn* binary;
+  StepFn negative, invert;
+};
+template <class T>
+constexpr IntegerSteps kIntegers = {kIntSteps<T>, int_negative<T>, int_invert<T>};
+
+const IntegerSteps& integer_steps(Rep dtype) {
+  switch (dtype) {
+    case Rep::kNpInt8:
+      return kIntegers<int8_t>;
+    case Rep::kNpUint8:
+      return kIntegers<uint8_t>;
+    case Rep::kNpInt16:
+      return kIntegers<int16_t>;
+    case Rep::kNpUint16:
+      return kIntegers<uint16_t>;
+    case Rep::kNpInt32:
+      return kIntegers<int32_t>;
+    case Rep::kNpUint32:
+      return kIntegers<uint32_t>;
+    case Rep::kNpUint64:
+      return kIntegers<uint64_t>;
+    default:
+      return kIntegers<int64_t>;
+  }
+}
+}  // namespace
+
 StepFn numpy_binary_step(BinaryOp op, Rep dtype) {
   const auto i = static_cast<size_t>(op);
-  switch (dtype) {
-    case Rep::kNpInt32:
-      return kIntSteps<int32_t>[i];
-    case Rep::kNpInt64:
-      return kIntSteps<int64_t>[i];
-    case Rep::kNpFloat32:
-      return kFloatSteps<float>[i];
-    default:
-      return kFloatSteps<double>[i];
-  }
+  if (typed::is_numpy_integer(dtype)) return integer_steps(dtype).binary[i];
+  return dtype == Rep::kNpFloat32 ? kFloatSteps<float>[i] : kFloatSteps<double>[i];
 }
 
 StepFn numpy_unary_step(UnaryOp op, Rep dtype) {
-  if (op == UnaryOp::invert) return int_invert;
-  switch (dtype) {
-    case Rep::kNpInt32:
-      return int_negative<int32_t>;
-    case Rep::kNpInt64:
-      return int_negative<int64_t>;
-    case Rep::kNpFloat32:
-      return float_negative<float>;
-    default:
-      return float_negative<double>;
-  }
+  if (typed::is_numpy_integer(dtype)) return op == UnaryOp::invert ? integer_steps(dtype).invert : integer_steps(dtype).negative;
+  return dtype == Rep::kNpFloat32 ? float_negative<float> : float_negative<double>;
 }
 
 StepFn convert_step(Rep from, Rep to) {
   const typed::Bits bits = typed::bits_of(from);
-  if (to == Rep::kNpInt32) return converted<Rep::kInt, Rep::kNpInt32>;
+  if (typed::bits_of(to) == typed::Bits::kInt64 || from == Rep::kNpUint64) return converted_integer;
   if (typed::bits_of(to) == typed::Bits::kDouble)
     return bits == typed::Bits::kFloat ? converted<Rep::kNpFloat32, Rep::kNpFloat64> : converted<Rep::kInt, Rep::kFloat>;
   return bits == typed::Bits::kInt64 ? converted<Rep::kInt, Rep::kNpFloat32> : converted<Rep::kFloat, Rep::kNpFloat32>;

@@ -318,7 +318,13 @@ StepFn box_step(Rep rep) {
                                       box_once<Rep::kNpInt32>,
                                       box_once<Rep::kNpInt64>,
                                       box_once<Rep::kNpFloat32>,
-                                      box_once<Rep::kNpFloat64>};
+                                      box_once<Rep::kNpFloat64>,
+                                      box_once<Rep::kNpInt8>,
+                                      box_once<Rep::kNpUint8>,
+                                      box_once<Rep::kNpInt16>,
+                                      box_once<Rep::kNpUint16>,
+                                      box_once<Rep::kNpUint32>,
+                                      box_once<Rep::kNpUint64>};
   static_assert(std::size(kSteps) == static_cast<size_t>(Rep::kCount));
   return kSteps[static_cast<size_t>(rep)];
 }

@@ -138,7 +138,7 @@ bool has_rule(ArrayFn fn, const std::vector<SegmentInput>& operands, DType resul
     types.push_back(input_type(input));
     array |= input.kind == InputKind::kArray;
   }
-  return array && rule_of(fn, types, result).known;
+  return array && in_kernels(result) && rule_of(fn, types, result).known;
 }
 
 LoweredSegment lower_segment(const SegmentSpec& spec) { return Lowering(spec).run(); }

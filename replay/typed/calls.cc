@@ -26,7 +26,7 @@ Operator absolute(Rep a) { return is_truth(a) ? Operator{} : Operator{a, a}; }
 Operator extreme(std::span<const Rep> arguments) {
   const Rep first = arguments[0];
   const bool same = std::all_of(arguments.begin(), arguments.end(), [&](Rep rep) { return rep == first; });
-  return same && !is_truth(first) && arguments.size() >= 2 ? Operator{first, first} : Operator{};
+  return same && !is_truth(first) && first != Rep::kNpUint64 && arguments.size() >= 2 ? Operator{first, first} : Operator{};
 }
 
 // Numbers of a subclass of float, or with a __float__ of NumPy's, are taken by their value.
@@ -36,7 +36,7 @@ Operator of_double(Rep a, Rep result) {
 
 Operator to_int(Rep a) {
   if (is_any_float(a)) return {a == Rep::kNpFloat32 ? Rep::kFloat : a, Rep::kInt};
-  return {a, Rep::kInt};
+  return {a == Rep::kNpUint64 ? Rep::kInt : a, Rep::kInt};  // not every one fits
 }
 
 // Floats alone: ints give themselves, and NumPy's scalars ask methods of theirs.

@@ -135,7 +135,7 @@ class Inference {
     }
   }
 
-  static bool is_position(Rep rep) { return rep == Rep::kInt || rep == Rep::kNpInt32 || rep == Rep::kNpInt64; }
+  static bool is_position(Rep rep) { return rep == Rep::kInt || (is_numpy_integer(rep) && rep != Rep::kNpUint64); }
 
   void form_subscript(const Op& o, ValueId i) {
     if (is_element(o)) {
@@ -144,7 +144,8 @@ class Inference {
       return;
     }
     const Rep index = typed_.rep_in_ops(in(o)[1]);
-    if (index == Rep::kInt || index == Rep::kBool) form(i).mode = Mode::kIndex;
+    const bool sequence = !(o.effects & (kRunsCode | kStoresNames));  // else it may be a dict, with keys
+    if (index == Rep::kInt || index == Rep::kBool || (is_position(index) && sequence)) form(i).mode = Mode::kIndex;
   }
 
   bool is_element(const Op& o) const {
@@ -184,7 +185,7 @@ class Inference {
   void form_item(const Op& o, ValueId i) {
     if (!is_element(o)) return;
     const DType dtype = t_.facts[o.facts].dtype;
-    if (dtype == DType::kFloat32 || (typed_.known.box_ints && python_rep(dtype) == Rep::kInt)) return;
+    if (dtype == DType::kFloat32 || dtype == DType::kUint64 || (typed_.known.box_ints && python_rep(dtype) == Rep::kInt)) return;
     form(i) = {Mode::kElement, {}, Callee::kItem};
     born(i, python_rep(dtype));
   }

@@ -39,6 +39,16 @@ Operator float_operator(BinaryOp op) {
   }
 }
 
+// Of two integers of NumPy's: the smallest that holds both, or a double.
+Rep common_integer(Rep a, Rep b) {
+  const int size_a = size_of_integer(a), size_b = size_of_integer(b);
+  if (is_unsigned(a) == is_unsigned(b)) return size_a >= size_b ? a : b;
+  const Rep whole = is_unsigned(a) ? b : a;
+  const int natural = is_unsigned(a) ? size_a : size_b;
+  if (size_of_integer(whole) > natural) return whole;
+  return natural == 1 ? Rep::kNpInt16 : natural == 2 ? Rep::kNpInt32 : natural == 4 ? Rep::kNpInt64 : Rep::kNpFloat64;
+}
+
 // The dtype in which NumPy computes with two scalars, or with one and a Python number (NEP 50: an int takes any dtype of numbers, a float
 // any of floats). kNone: not done here.
 Rep common(Rep a, Rep b) {
@@ -47,7 +57,10 @@ Rep common(Rep a, Rep b) {
   const bool floating = bits_of(a) != Bits::kInt64;
   if (b == Rep::kInt) return a;
   if (b == Rep::kFloat) return floating ? a : Rep::kNpFloat64;
-  return bits_of(a) == Bits::kInt64 && bits_of(b) == Bits::kInt64 ? Rep::kNpInt64 : Rep::kNpFloat64;
+  if (is_numpy_integer(a) && is_numpy_integer(b)) return common_integer(a, b);
+  const Rep whole = is_numpy_integer(a) ? a : b;
+  const bool single = a == Rep::kNpFloat32 || b == Rep::kNpFloat32;
+  return single && is_numpy_integer(whole) && size_of_integer(whole) <= 2 ? Rep::kNpFloat32 : Rep::kNpFloat64;
 }
 
 bool is_truth(Rep rep) { return rep == Rep::kBool || rep == Rep::kNpBool; }
@@ -105,7 +118,9 @@ Operator compare_operator(Rep a, Rep b) {
   if (integral(a) && integral(b)) return {Rep::kInt, Rep::kBool};
   if (a == Rep::kFloat && b == Rep::kFloat) return {Rep::kFloat, Rep::kBool};
   const bool numbers = a != Rep::kNone && b != Rep::kNone && !is_truth(a) && !is_truth(b);
-  if (numbers && (is_numpy_scalar(a) || is_numpy_scalar(b))) return {common(a, b), Rep::kNpBool};
+  // NumPy compares uint64 with signed integers by their values, in no common dtype.
+  const bool natural = a == Rep::kNpUint64 || b == Rep::kNpUint64;
+  if (numbers && !natural && (is_numpy_scalar(a) || is_numpy_scalar(b))) return {common(a, b), Rep::kNpBool};
   return {};
 }
 
@@ -114,7 +129,7 @@ Operator unary_operator(UnaryOp op, Rep a) {
   if (op == UnaryOp::negative && a == Rep::kFloat) return {Rep::kFloat, Rep::kFloat};
   if (op == UnaryOp::negative && integral(a)) return {Rep::kInt, Rep::kInt};
   if (op == UnaryOp::negative && is_numpy_scalar(a) && !is_truth(a)) return {a, a};
-  if (op == UnaryOp::invert && (a == Rep::kNpInt32 || a == Rep::kNpInt64)) return {a, a};
+  if (op == UnaryOp::invert && is_numpy_integer(a)) return {a, a};
   if (op == UnaryOp::invert && a == Rep::kInt) return {Rep::kInt, Rep::kInt};
   return {};
 }
@@ -123,6 +138,12 @@ bool stores(DType dtype, Rep value) {
   switch (dtype) {
     case DType::kBool:
       return is_truth(value);
+    case DType::kInt8:
+    case DType::kUint8:
+    case DType::kInt16:
+    case DType::kUint16:
+    case DType::kUint32:
+    case DType::kUint64:
     case DType::kInt32:
     case DType::kInt64:
       return value == Rep::kInt || value == rep_of_dtype(dtype);

@@ -20,7 +20,12 @@ Operator unary_operator(UnaryOp op, Rep a);
 bool stores(DType dtype, Rep value);
 // Does a value turn into this representation by its bits alone, with nothing to be done or checked?
 constexpr bool same_bits(Rep from, Rep to) {
-  return from == to || (bits_of(from) == bits_of(to) && !(to == Rep::kNpInt32 && from == Rep::kInt));
+  if (from == to) return true;
+  if (bits_of(from) != bits_of(to)) return false;
+  if (bits_of(from) != Bits::kInt64) return true;
+  const int more = size_of_integer(to) - size_of_integer(from);
+  if (is_unsigned(from)) return is_unsigned(to) ? more >= 0 : more > 0;
+  return !is_unsigned(to) && more >= 0;
 }
 
 // Are all ints up to this one exact in a double?

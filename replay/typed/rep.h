@@ -16,7 +16,13 @@ namespace dalsegno::typed {
   X(kNpInt32, "np.int32")                                                                         \
   X(kNpInt64, "np.int64")                                                                         \
   X(kNpFloat32, "np.float32") /* float */                                                         \
-  X(kNpFloat64, "np.float64")
+  X(kNpFloat64, "np.float64")                                                                     \
+  X(kNpInt8, "np.int8")                                                                           \
+  X(kNpUint8, "np.uint8")                                                                         \
+  X(kNpInt16, "np.int16")                                                                         \
+  X(kNpUint16, "np.uint16")                                                                       \
+  X(kNpUint32, "np.uint32")                                                                       \
+  X(kNpUint64, "np.uint64") /* its 64 bits, as they are */
 
 enum class Rep : uint8_t {
 #define X(name, text) name,
@@ -32,6 +38,17 @@ constexpr Bits bits_of(Rep rep) {
   if (rep == Rep::kNone) return Bits::kNone;
   if (rep == Rep::kFloat || rep == Rep::kNpFloat64) return Bits::kDouble;
   return rep == Rep::kNpFloat32 ? Bits::kFloat : Bits::kInt64;
+}
+
+// Integers, not truth values.
+constexpr bool is_numpy_integer(Rep rep) { return rep > Rep::kNpBool && rep < Rep::kCount && bits_of(rep) == Bits::kInt64; }
+constexpr bool is_unsigned(Rep rep) {
+  return rep == Rep::kNpUint8 || rep == Rep::kNpUint16 || rep == Rep::kNpUint32 || rep == Rep::kNpUint64;
+}
+constexpr int size_of_integer(Rep rep) {
+  if (rep == Rep::kBool || rep == Rep::kNpBool || rep == Rep::kNpInt8 || rep == Rep::kNpUint8) return 1;
+  if (rep == Rep::kNpInt16 || rep == Rep::kNpUint16) return 2;
+  return rep == Rep::kNpInt32 || rep == Rep::kNpUint32 ? 4 : 8;
 }
 
 constexpr bool is_python_number(Rep rep) { return rep == Rep::kInt || rep == Rep::kBool || rep == Rep::kFloat; }

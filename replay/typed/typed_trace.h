@@ -14,7 +14,25 @@
 namespace dalsegno::typed {
 
 // The types that decide representations. All of them are final for a value: an object never changes from or to one of these.
-enum class Type : uint8_t { kOther, kInt, kBool, kFloat, kNpBool, kNpInt32, kNpInt64, kNpFloat32, kNpFloat64, kRangeIterator, kCount };
+enum class Type : uint8_t {
+  kOther,
+  kInt,
+  kBool,
+  kFloat,
+  kNpBool,
+  kNpInt32,
+  kNpInt64,
+  kNpFloat32,
+  kNpFloat64,
+  kNpInt8,
+  kNpUint8,
+  kNpInt16,
+  kNpUint16,
+  kNpUint32,
+  kNpUint64,
+  kRangeIterator,
+  kCount
+};
 Rep rep_of_type(Type type);
 
 // What is known of an object that the trace refers to. The caller fills this table from the live objects.

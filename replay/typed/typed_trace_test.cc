@@ -39,10 +39,18 @@ TEST(Operators, FollowTheLanguage) {
       {BinaryOp::true_divide, kNpInt32, kInt, {}},
       {BinaryOp::remainder, kNpFloat64, kInt, {kNpFloat64, kNpFloat64}},
       {BinaryOp::and_, kNpFloat64, kInt, {}},
+      {BinaryOp::add, kNpUint8, kNpInt8, {kNpInt16, kNpInt16}},
+      {BinaryOp::add, kNpUint8, kNpInt32, {kNpInt32, kNpInt32}},
+      {BinaryOp::add, kNpUint64, kNpInt8, {kNpFloat64, kNpFloat64}},
+      {BinaryOp::and_, kNpUint64, kNpInt8, {}},
+      {BinaryOp::add, kNpUint16, kNpFloat32, {kNpFloat32, kNpFloat32}},
+      {BinaryOp::add, kNpUint32, kNpFloat32, {kNpFloat64, kNpFloat64}},
+      {BinaryOp::lshift, kInt, kNpUint16, {kNpUint16, kNpUint16}},
       {BinaryOp::add, kNpBool, kInt, {}},
   };
   for (const auto& row : kRows) EXPECT_EQ(binary_operator(row.op, row.a, row.b), row.expected) << rep_name(row.a) << rep_name(row.b);
   EXPECT_FALSE(compare_operator(kInt, kFloat));
+  EXPECT_FALSE(compare_operator(kNpInt64, kNpUint64));
   EXPECT_EQ(compare_operator(kBool, kInt), (Operator{kInt, kBool}));
   EXPECT_EQ(compare_operator(kInt, kNpFloat32), (Operator{kNpFloat32, kNpBool}));
   EXPECT_FALSE(unary_operator(UnaryOp::positive, kInt));

@@ -85,7 +85,8 @@ namespace {
 bool is_position(PyObject* o) {
   DType dtype;
   if (PyLong_CheckExact(o)) return true;
-  return numpy::scalar_dtype(Py_TYPE(o), &dtype) && (dtype == DType::kInt32 || dtype == DType::kInt64);
+  if (!numpy::scalar_dtype(Py_TYPE(o), &dtype)) return false;
+  return dtype != DType::kBool && dtype != DType::kFloat32 && dtype != DType::kFloat64 && dtype != DType::kUint64;
 }
 }  // namespace
 

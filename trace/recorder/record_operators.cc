@@ -23,6 +23,13 @@ ArrayFn fn_of_compare(int op) {
   return fns[op];
 }
 
+// An int, or one of NumPy's: its __index__ runs no code of the user's.
+bool is_whole(PyObject* o) {
+  DType dtype;
+  if (PyLong_Check(o)) return true;
+  return numpy::scalar_dtype(Py_TYPE(o), &dtype) && dtype != DType::kBool && dtype != DType::kFloat32 && dtype != DType::kFloat64;
+}
+
 }  // namespace
 
 // Facts for the operands of an array op: arrays and scalars kernels know, at least one array of rank 1 or more.
@@ -238,7 +245,7 @@ void Recorder::get_item(const Instr&) {
     if (know_array(container, live) && safe_index(index, live_index)) effects = kReadsMemory;
   } else if (know(container, live) && know(index, live_index)) {
     bool sequence = PyList_Check(live) || PyTuple_Check(live) || PyUnicode_Check(live) || PyBytes_Check(live) || PyRange_Check(live);
-    bool position = PyLong_Check(live_index) || (PySlice_Check(live_index) && safe_index(index, live_index));
+    bool position = is_whole(live_index) || (PySlice_Check(live_index) && safe_index(index, live_index));
     bool keyed = PyDict_Check(live) && know_lookup(container, live, index, live_index);
     if ((sequence && position) || keyed) effects = kReadsMemory;
   }
@@ -273,7 +280,7 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
         (numpy::is_exact_array(live_value) ? know_array(value, live_value)
                                            : know(value, live_value) && (simple(value) || numpy::is_scalar_type(info_[value].type)));
     if (known) effects = kWarnsOnly;
-  } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && PyLong_Check(live_index)) {
+  } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && is_whole(live_index)) {
     effects = kReplaces;
   } else if (know(container, live) && PyDict_Check(live) && know_lookup(container, live, index, live_index)) {
     effects = planted(Fault::missing_name_effect) ? kWritesMemory : kReplacesName;  // it may be a namespace
