@@ -345,11 +345,12 @@ def recursive(n: int) -> Outcome:
 
 
 def _make_big() -> Callable[[int], Outcome]:
-    """Constants, names and jumps past 255: EXTENDED_ARG everywhere."""
-    lines = ["def big(x):", " s = 0"]
-    lines += [f" s += x * {1000 + i}\n v{i} = s" for i in range(260)]
-    lines += [" for q in range(3):", "  if q == 1:"]
-    lines += [f"   s += x * {5000 + i}" for i in range(60)]
+    """Constants, names and jumps past 255: EXTENDED_ARG everywhere. Most of it is passed over: tests cut at all that is executed."""
+    lines = ["def big(x):", " s = v0 = 0", " if x < 0:"]
+    lines += [f"  v{i} = {1000 + i}" for i in range(260)]
+    lines += [f" s += x * {2000 + i}\n v{i} = s" for i in range(255, 260)]
+    lines += [" for q in range(3):", "  if q == 1:", "   s += x * 4999", "   if x < 0:"]
+    lines += [f"    s += x * {5000 + i}" for i in range(60)]
     lines += [" try:", "  s += len(str(v259)) + undefined_name"]
     lines += [" except NameError:", "  s += max(v0, v259, key=lambda v: v + x)", " return s, v259, v0"]
     namespace: dict[str, Any] = {"__name__": __name__}
