@@ -79,7 +79,8 @@ std::string inputs_text(const Trace& t, const Op& op) {
   std::string text;
   for (int32_t k = 0; k < op.n_inputs; k++) {
     const ValueId* v = at(t.inputs, op.first_input + k);
-    add(&text, v == nullptr ? "?" : value(*v));
+    if (v == nullptr) return text + " ?";  // a damaged trace: however many follow
+    add(&text, value(*v));
   }
   return text;
 }
