@@ -88,7 +88,8 @@ class Lifetimes {
   bool snapshots() {
     for (size_t i = 0; i < t_.ops.size(); i++) {
       for (const int32_t s : {t_.ops[i].snapshot, t_.ops[i].exit_snapshot}) {
-        if (s >= 0 && first_[t_.snapshots.tops[s]] < static_cast<int32_t>(i)) return fail(i, "its snapshot names a value that was released");
+        if (s >= 0 && first_[t_.snapshots.tops[s]] < static_cast<int32_t>(i))
+          return fail(i, "its snapshot names a value that was released");
       }
     }
     return true;

@@ -6,7 +6,8 @@
 
 namespace dalsegno {
 
-// "" or what is wrong: a value is released twice, or used by an op or by a snapshot after its release. REQUIRES: everything else verify() asks.
+// "" or what is wrong: a value is released twice, or used by an op or by a snapshot after its release. REQUIRES: everything else verify()
+// asks.
 std::string verify_lifetimes(const Trace& trace);
 
 }  // namespace dalsegno
