@@ -345,7 +345,7 @@ def recursive(n: int) -> Outcome:
 
 
 def _make_big() -> Callable[[int], Outcome]:
-    """Constants, names and jumps past 255: EXTENDED_ARG everywhere. Most of it is passed over: tests cut at what runs."""
+    """Constants, names and jumps past 255: EXTENDED_ARG everywhere. Most is passed over: tests cut wherever it runs."""
     lines = ["def big(x):", " s = v0 = 0", " if x < 0:"]
     lines += [f"  v{i} = {1000 + i}" for i in range(260)]
     lines += [f" s += x * {2000 + i}\n v{i} = s" for i in range(255, 260)]

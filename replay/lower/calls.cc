@@ -1,0 +1,47 @@
+// Calls that need no call: builtins and math's functions on unboxed numbers.
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "replay/lower/lower.h"
+#include "replay/machine/scalars.h"
+
+namespace dalsegno::replay {
+
+void Lowering::emit_call(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kElement) return emit_element(o, i);
+  if (form(i).mode == Mode::kLength) {
+    const int32_t object = boxed(in(o)[1], o, i);
+    Step s = base(o, i);
+    s.fn = step_length;
+    s.a = object;
+    s.dst = loc(i).raw;
+    push(s);
+    return defined(i);
+  }
+  if (form(i).mode != Mode::kTyped) return emit_python(o, i);
+  const typed::OpForm& how = form(i);
+  std::vector<int32_t> regs;
+  for (int32_t k = 1; k < o.n_inputs; ++k) regs.push_back(raw(in(o)[k], how.typed.operand, o, i));
+  const auto n = static_cast<int32_t>(regs.size());
+  Step s = base(o, i);
+  s.a = regs[0];
+  s.b = n > 1 ? regs[1] : -1;
+  bool shares = false;
+  for (int32_t k = 1; k < o.n_inputs; ++k) {
+    const ValueId v = in(o)[k];
+    const bool shared = typed::gives_argument(how.callee, loc(v).rep) && !values_[v].passing;
+    regs.push_back(shared ? loc(v).obj : -1);
+    shares |= shared;
+  }
+  s.fn = call_step(how.callee, how.typed, shares, n);
+  s.imm = static_cast<int32_t>(how.typed.operand);
+  s.dst = loc(i).raw;
+  s.c = loc(i).obj;
+  s.n = n;
+  s.list = list(std::move(regs)).data();
+  push(s);
+  defined(i);
+}
+
+}  // namespace dalsegno::replay
