@@ -48,6 +48,14 @@ class _Jitted:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
+    @property
+    def __code__(self) -> types.CodeType:
+        return self.__wrapped__.__code__
+
+    @__code__.setter
+    def __code__(self, code: types.CodeType) -> None:
+        self.__wrapped__.__code__ = code
+
     def clear(self) -> None:
         self._memory.clear()
 
