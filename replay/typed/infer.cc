@@ -202,9 +202,10 @@ class Inference {
 
   // The values that op i was the last to take.
   const Op* released_behind(ValueId i) const {
-    size_t behind = static_cast<size_t>(i) + 1;
-    while (behind < t_.ops.size() && (op(behind).kind == OpKind::guard_world || op(behind).kind == OpKind::guard_type)) ++behind;
-    return behind < t_.ops.size() && op(behind).kind == OpKind::release ? &op(behind) : nullptr;
+    const auto end = static_cast<ValueId>(t_.ops.size());
+    ValueId behind = i + 1;
+    while (behind < end && (op(behind).kind == OpKind::guard_world || op(behind).kind == OpKind::guard_type)) ++behind;
+    return behind < end && op(behind).kind == OpKind::release ? &op(behind) : nullptr;
   }
 
   void find_passing() {
