@@ -1,9 +1,21 @@
 // Typed steps on NumPy's scalars and on elements of arrays: what the lowering and the other steps ask for. Internal to the machine.
 #pragma once
+#include <array>
+#include <utility>
+
 #include "numpy/dtypes.h"
 #include "replay/machine/program.h"
 
 namespace dalsegno::replay {
+
+// A step for each representation, by its number: what `make` gives for it; null for kNone.
+template <class Make>
+constexpr auto by_rep(Make make) {
+  return [&]<size_t... I>(std::index_sequence<I...>) {
+    return std::array<StepFn, sizeof...(I) + 1>{nullptr, make.template operator()<static_cast<Rep>(I + 1)>()...};
+  }
+  (std::make_index_sequence<static_cast<size_t>(Rep::kCount) - 1>());
+}
 
 // -- steps_numpy.cc
 PyObject* box_numpy(Rep rep, Reg value);

@@ -4,6 +4,7 @@
 #include "hook/lookups.h"
 #include "numpy/dtypes.h"
 #include "replay/machine/program.h"
+#include "replay/machine/scalars.h"
 #include "trace/kind_table.h"
 
 namespace dalsegno::replay {
@@ -94,22 +95,7 @@ const Step* step_guard_raw_true(const Step* s, Reg* r, Machine& m) { return verd
 const Step* step_guard_raw_false(const Step* s, Reg* r, Machine& m) { return verdict(r[s->a].i == 0, s, m); }
 
 StepFn guard_unbox_step(Rep rep) {
-  static constexpr StepFn kSteps[] = {nullptr,
-                                      guard_unbox<Rep::kInt>,
-                                      guard_unbox<Rep::kBool>,
-                                      guard_unbox<Rep::kFloat>,
-                                      guard_unbox<Rep::kNpBool>,
-                                      guard_unbox<Rep::kNpInt32>,
-                                      guard_unbox<Rep::kNpInt64>,
-                                      guard_unbox<Rep::kNpFloat32>,
-                                      guard_unbox<Rep::kNpFloat64>,
-                                      guard_unbox<Rep::kNpInt8>,
-                                      guard_unbox<Rep::kNpUint8>,
-                                      guard_unbox<Rep::kNpInt16>,
-                                      guard_unbox<Rep::kNpUint16>,
-                                      guard_unbox<Rep::kNpUint32>,
-                                      guard_unbox<Rep::kNpUint64>};
-  static_assert(std::size(kSteps) == static_cast<size_t>(Rep::kCount));
+  static constexpr auto kSteps = by_rep([]<Rep rep>() -> StepFn { return guard_unbox<rep>; });
   return kSteps[static_cast<size_t>(rep)];
 }
 

@@ -310,22 +310,7 @@ const Step* box_once(const Step* s, Reg* r, Machine& m) {
 }  // namespace
 
 StepFn box_step(Rep rep) {
-  static constexpr StepFn kSteps[] = {nullptr,
-                                      box_once<Rep::kInt>,
-                                      box_once<Rep::kBool>,
-                                      box_once<Rep::kFloat>,
-                                      box_once<Rep::kNpBool>,
-                                      box_once<Rep::kNpInt32>,
-                                      box_once<Rep::kNpInt64>,
-                                      box_once<Rep::kNpFloat32>,
-                                      box_once<Rep::kNpFloat64>,
-                                      box_once<Rep::kNpInt8>,
-                                      box_once<Rep::kNpUint8>,
-                                      box_once<Rep::kNpInt16>,
-                                      box_once<Rep::kNpUint16>,
-                                      box_once<Rep::kNpUint32>,
-                                      box_once<Rep::kNpUint64>};
-  static_assert(std::size(kSteps) == static_cast<size_t>(Rep::kCount));
+  static constexpr auto kSteps = by_rep([]<Rep rep>() -> StepFn { return box_once<rep>; });
   return kSteps[static_cast<size_t>(rep)];
 }
 
