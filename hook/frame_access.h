@@ -46,40 +46,20 @@ inline void set_next(Frame* frame, int offset) {
 #endif
 }
 
-// Where the instruction itself stands that begins at `offset`, behind its EXTENDED_ARG, KW_NAMES and PRECALL.
-int executing_offset(PyCodeObject* code, int offset);
-
-// The frame is executing the instruction that begins at `offset`: what f_lasti, positions and tracebacks show.
-inline void set_executing(Frame* frame, int offset) {
-  offset = executing_offset(code_of(frame), offset);
+// The frame is executing the instruction that stands at `offset` itself: what f_lasti, positions and tracebacks show.
+inline void set_executing_at(Frame* frame, int offset) {
 #if DALSEGNO_PY313
   frame->instr_ptr = _PyCode_CODE(code_of(frame)) + offset;
 #else
   frame->prev_instr = _PyCode_CODE(code_of(frame)) + offset;
 #endif
 }
+// The same for one that begins at `offset`.
+inline void set_executing(Frame* frame, int offset) { set_executing_at(frame, executing_offset(code_of(frame), offset)); }
 
 inline PyCodeObject* code_of(const PyFunctionObject* function) { return reinterpret_cast<PyCodeObject*>(function->func_code); }
 inline bool is_generator_like(const PyCodeObject* code) {
   return (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0;
-}
-
-// Python calls that this thread may still nest.
-inline int& recursion_remaining(PyThreadState* thread) {
-#if DALSEGNO_PY311
-  return thread->recursion_remaining;
-#else
-  return thread->py_recursion_remaining;
-#endif
-}
-
-// Counts frames that stand in the chain without an evaluator of their own against the recursion limit, as eager would. Never takes
-// the last of it, so that RecursionError comes at eager's depth or later. Returns what was taken; to be given back.
-inline int take_recursion(PyThreadState* thread, int frames) {
-  const int spare = recursion_remaining(thread) - 1;
-  const int taken = frames <= spare ? frames : (spare > 0 ? spare : 0);
-  recursion_remaining(thread) -= taken;
-  return taken;
 }
 
 // The first frame that Python code can see, from this one outward: not an evaluator's own, nor one that has not reached RESUME.

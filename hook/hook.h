@@ -107,7 +107,10 @@ struct FrameImage {
   bool written = false;  // set by LinkedFrames::unlink: somebody assigned to a variable through the frame object
   ReturnAction action = ReturnAction::kPush;
   PyCodeObject* code = nullptr;  // borrowed; the code being run, or null: the function's present code
+  int executing = -1;            // what executing_offset() says of `offset`, where the caller knows
 };
+// Where the instruction itself stands that begins at `offset`, behind its EXTENDED_ARG, KW_NAMES and PRECALL.
+int executing_offset(PyCodeObject* code, int offset);
 
 // Rebuilds `frames` (outermost first, n >= 1) and lets CPython go on in the innermost at its offset; with `raised` (stolen, may be
 // null; its __context__ is left as it is) as if that instruction had raised it. Returns the result of the outermost frame (new reference),
@@ -119,10 +122,35 @@ PyObject* resume(FrameImage* frames, int n, PyObject* raised, OnEntered on_enter
 
 // ---- linked frames ---------------------------------------------------------------------------------------------------------
 
-// While alive, `frames` (outermost first) stand in the thread's frame chain on top of the caller, so that code run by a step sees
-// them (sys._getframe, super(), warnings' stacklevel, tracebacks' f_back, locals()). Values are borrowed from the images and must
-// outlive this object. std::bad_alloc, with nothing linked, where there is no memory for the frames. unlink() (or the destructor) takes
-// them out and moves f_locals and kept frame objects into the images.
+// A frame that stands in the thread's frame chain on top of the caller, so that code run by a step sees it (sys._getframe, super(),
+// warnings' stacklevel, tracebacks' f_back, locals()). The function is borrowed from the image, values are referred to by the frame, too.
+// Frames are unlinked in reverse order. It does not count against the recursion limit by itself: see take_recursion().
+// std::bad_alloc, with nothing linked, where there is no memory.
+void* link_frame(FrameImage* image);
+// Takes it out and moves f_locals and a kept frame object into the image, whose values are as they were when it was linked. True if
+// somebody still holds its frame object (as the traceback of an exception raised by a Python function does), has written to its
+// variables, or set its trace function: the image then has frame_object set. It is to be passed on, to the next link_frame or to
+// resume, so that it becomes the frame of the resumed activation; where `written` is set, the trace must be left.
+bool unlink_frame(void* frame, FrameImage* image);
+// Would unlink_frame() be true?
+bool link_touched(void* frame, const FrameImage& image);
+// Counts so many frames, which have no evaluator of their own, against the thread's recursion limit, as eager would; fewer than 0: gives
+// them back. Never takes the last of it, so that RecursionError comes at eager's depth or later. Returns what was taken.
+inline int& recursion_remaining(PyThreadState* thread) {  // Python calls that this thread may still nest
+#if PY_VERSION_HEX < 0x030c0000
+  return thread->recursion_remaining;
+#else
+  return thread->py_recursion_remaining;
+#endif
+}
+inline int take_recursion(PyThreadState* thread, int frames) {
+  const int spare = recursion_remaining(thread) - 1;
+  const int taken = frames <= spare ? frames : (spare > 0 ? spare : 0);
+  recursion_remaining(thread) -= taken;
+  return taken;
+}
+
+// While alive, `frames` (outermost first) are linked, and counted. unlink() (or the destructor) takes them out.
 class LinkedFrames {
  public:
   LinkedFrames(FrameImage* frames, int n);
@@ -131,18 +159,12 @@ class LinkedFrames {
     unlink();
   }
   LinkedFrames(const LinkedFrames&) = delete;
-  // True if somebody still holds a frame object of one of them (as the traceback of an exception raised by a Python function does),
-  // has written to its variables, or set its trace function: the images then have frame_object set. It is to be passed on, to the next
-  // LinkedFrames or to resume, so that it becomes the frame of the resumed activation; where `written` is set, the trace must be left.
-  bool unlink();
+  bool unlink();  // as unlink_frame(): of any of them
 
  private:
   FrameImage* images_;
-  int n_;
-  void* top_ = nullptr;   // innermost linked frame
-  void* base_ = nullptr;  // frame that was current before
-  int debt_ = 0;          // what was taken off the recursion limit
-  bool linked_ = false;
+  std::vector<void*> linked_;
+  int debt_ = 0;  // what was taken off the recursion limit
   bool kept_ = false;
 };
 
@@ -196,9 +218,6 @@ PyObject* sequence_of(PyObject* iterator, Py_ssize_t** position);
 // Items of exact instances of this type are had without running code of the user's: iterators over them are quiet. Called once a type,
 // when the extension module is loaded.
 void add_quiet_sequence(PyTypeObject* type);
-// False where one more Python frame would exceed the recursion limit, or the C stack is nearly used up: replay leaves the call to the
-// interpreter, which raises.
-bool recursion_left();
 // False where half of the C stack is used up, or there is little of it at all: what is called now should run on another one. The other
 // half is for what the function calls, which counts on a stack of the usual size.
 bool stack_left();

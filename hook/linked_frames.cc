@@ -1,6 +1,6 @@
 // Linked frames (rule 1): frames recorded through stand in the thread's chain while a step runs that might look at them.
 #include <new>
-#include <vector>
+#include <utility>
 
 #include "hook/frame_access.h"
 
@@ -39,15 +39,6 @@ void free_frame(Frame* frame, int slots) {
   ++g_pooled;
 }
 
-void new_frames(const FrameImage* images, int n, Frame** made) {
-  for (int i = 0; i < n; ++i) {
-    made[i] = new_frame(code_of(images[i])->co_nlocalsplus);
-    if (made[i] != nullptr) continue;
-    while (i-- > 0) free_frame(made[i], code_of(images[i])->co_nlocalsplus);
-    throw std::bad_alloc();
-  }
-}
-
 // The function is borrowed from the image while the frame is linked; code and values are references of its own, as a step may assign
 // to __code__ or to f_locals.
 void fill_linked(Frame* frame, FrameImage* image) {
@@ -70,7 +61,11 @@ void fill_linked(Frame* frame, FrameImage* image) {
   const int count = code->co_nlocalsplus;
   for (int i = 0; i < count; ++i) frame->localsplus[i] = Py_XNewRef(image->locals[i]);
   frame->stacktop = count;
-  set_executing(frame, image->offset);
+  if (image->executing >= 0) {
+    set_executing_at(frame, image->executing);
+  } else {
+    set_executing(frame, image->offset);
+  }
   if (image->frame_object != nullptr) {
     PyFrameObject* object = image->frame_object;
     image->frame_object = nullptr;
@@ -95,14 +90,10 @@ bool written_to(const Frame* frame, const FrameImage& image) {
   return variables_changed(frame, image);
 }
 
-bool must_keep(const Frame* frame, const FrameImage& image) {
-  return frame->frame_obj != nullptr && (Py_REFCNT(frame->frame_obj) > 1 || written_to(frame, image));
-}
-
-// Takes one frame, already out of the chain, apart. True if its frame object lives on in the image.
+// Takes a frame, already out of the chain, apart. True if its frame object lives on in the image.
 bool retire(PyThreadState* thread, Frame* frame, FrameImage* image) {
   const int count = frame->stacktop;
-  if (must_keep(frame, *image)) {
+  if (link_touched(frame, *image)) {
     image->written = variables_changed(frame, *image);
     image->f_locals = Py_XNewRef(frame->f_locals);
     image->frame_object = give_frame_object(thread, frame);
@@ -119,36 +110,45 @@ bool retire(PyThreadState* thread, Frame* frame, FrameImage* image) {
 
 }  // namespace
 
-LinkedFrames::LinkedFrames(FrameImage* frames, int n) : images_(frames), n_(n) {
+bool link_touched(void* linked, const FrameImage& image) {
+  const auto* frame = static_cast<const Frame*>(linked);
+  return frame->frame_obj != nullptr && (Py_REFCNT(frame->frame_obj) > 1 || written_to(frame, image));
+}
+
+void* link_frame(FrameImage* image) {
+  Frame* frame = new_frame(code_of(*image)->co_nlocalsplus);
+  if (frame == nullptr) throw std::bad_alloc();
+  Frame*& current = current_frame(PyThreadState_Get());
+  fill_linked(frame, image);
+  frame->previous = current;
+  current = frame;
+  return frame;
+}
+
+bool unlink_frame(void* linked, FrameImage* image) {
   PyThreadState* thread = PyThreadState_Get();
-  Frame* top = current_frame(thread);
-  Frame* few[8];
-  std::vector<Frame*> many(n > 8 ? n : 0);
-  Frame** made = n > 8 ? many.data() : few;
-  new_frames(frames, n, made);
-  base_ = top;
-  linked_ = true;
-  for (int i = 0; i < n; ++i) {
-    fill_linked(made[i], &frames[i]);
-    made[i]->previous = top;
-    top = made[i];
+  auto* frame = static_cast<Frame*>(linked);
+  current_frame(thread) = frame->previous;
+  return retire(thread, frame, image);
+}
+
+LinkedFrames::LinkedFrames(FrameImage* frames, int n) : images_(frames) {
+  linked_.reserve(static_cast<size_t>(n));
+  try {
+    for (int i = 0; i < n; ++i) linked_.push_back(link_frame(&frames[i]));
+  } catch (const std::bad_alloc&) {
+    unlink();
+    throw;
   }
-  current_frame(thread) = top;
-  top_ = top;
-  debt_ = take_recursion(thread, n);
+  debt_ = take_recursion(PyThreadState_Get(), n);
 }
 
 bool LinkedFrames::unlink() {
-  if (!linked_) return kept_;
-  linked_ = false;
-  PyThreadState* thread = PyThreadState_Get();
-  recursion_remaining(thread) += debt_;
-  Frame* frame = static_cast<Frame*>(top_);
-  current_frame(thread) = static_cast<Frame*>(base_);
-  for (int i = n_ - 1; i >= 0; --i) {  // innermost first: a kept frame's f_back keeps the frames outside it
-    Frame* previous = frame->previous;
-    if (retire(thread, frame, &images_[i])) kept_ = true;
-    frame = previous;
+  take_recursion(PyThreadState_Get(), -std::exchange(debt_, 0));
+  while (!linked_.empty()) {  // innermost first: a kept frame's f_back keeps the frames outside it
+    void* frame = linked_.back();
+    linked_.pop_back();
+    if (unlink_frame(frame, &images_[linked_.size()])) kept_ = true;
   }
   return kept_;
 }

@@ -188,8 +188,6 @@ thread_local std::unique_ptr<Stack> t_spare;  // for the next time: recursion go
 
 }  // namespace
 
-bool recursion_left() { return recursion_remaining(PyThreadState_Get()) > 1; }
-
 bool stack_left() {
   const char here = 0;
   return &here > stack_low();

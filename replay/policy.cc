@@ -148,7 +148,7 @@ Lane* Policy::find_lane(uint32_t sizes) {
 }
 
 Way Policy::next(PyObject* const* args, Py_ssize_t count) {
-  if (timing_) return timed_way_;
+  if (under_) return *under_;
   lane_ = find_lane(sizes_of(args, count));
   const Way way = lane_->next();
   aside_ = way == Way::kEager ? lane_ : nullptr;
@@ -176,14 +176,13 @@ void Policy::forget() {
 
 // ---- one timed call ----------------------------------------------------------------------------------------------------------
 
-Policy::Timing::Timing(Policy& policy, Way way) : policy_(policy), lane_(policy.lane_), way_(way) {
-  policy.timing_ = true;
-  policy.timed_way_ = way == Way::kTimeReplay ? Way::kReplay : Way::kEager;
-  generation_ = policy.generation_;
-  start_ = thread_time();
-}
-
-Policy::Timing::~Timing() { policy_.timing_ = false; }
+Policy::Timing::Timing(Policy& policy, Way way)
+    : policy_(policy),
+      under_(policy, way == Way::kTimeReplay ? Way::kReplay : Way::kEager),
+      lane_(policy.lane_),
+      way_(way),
+      generation_(policy.generation_),
+      start_(thread_time()) {}
 
 bool Policy::Timing::ended(bool settled, bool provisional) {
   const double nanoseconds = thread_time() - start_;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "store/experience.h"
@@ -86,31 +87,52 @@ class Policy {
  public:
   // Replay or eager? Both of the following are asked with the same arguments.
   Way next(PyObject* const* args, Py_ssize_t count);
+  // While one lives, calls of the same function go this way, unasked: what a recursion costs is judged by its outermost call.
+  class Under {
+   public:
+    Under(Policy& policy, Way way) : policy_(policy), outermost_(!policy.under_) {
+      if (outermost_) policy.under_ = way;
+    }
+    ~Under() {
+      if (outermost_) policy_.under_.reset();
+    }
+    Under(const Under&) = delete;
+
+   private:
+    Policy& policy_;
+    const bool outermost_;
+  };
+  bool under_eager() const { return under_ == Way::kEager; }
   // The short way: true if the verdict for such arguments is "eager" and it is not time to look again.
   bool aside(PyObject* const* args, Py_ssize_t count) {
-    if (!aside_ || aside_->left <= 0 || timing_) return false;
+    if (!aside_ || aside_->left <= 0 || under_) return false;
     if (sizes_of(args, count) != aside_->sizes) return false;
     --aside_->left;
     return true;
   }
 
-  // Times one call. Calls of the same function inside it go the same way, untimed.
+  // May a call made by a replay be replayed without further question?
+  bool goes_on() {
+    if (under_) return under_ == Way::kReplay;
+    return lane_ && !lane_->eager_wins && lane_->left > 0 && (--lane_->left, true);
+  }
+
+  // Times one call.
   class Timing {
    public:
     Timing(Policy& policy, Way way);
-    ~Timing();
     // `settled`: nothing was recorded, and nothing will be at the exits that were taken. Until then a few calls do not count.
     // True: there is a new verdict, eager_wins() says which.
     bool ended(bool settled, bool provisional);
 
    private:
     Policy& policy_;
+    Under under_;
     Lane* lane_;  // not to be used if the generation has changed
     Way way_;
     uint64_t generation_;
     double start_;
   };
-  bool timing() const { return timing_; }
   bool eager_wins() const { return lane_ && lane_->eager_wins; }
   const Lane* lane() const { return lane_; }  // of the latest call
   void recorded(PyObject* const* args, Py_ssize_t count, double nanoseconds);
@@ -139,8 +161,7 @@ class Policy {
   std::map<uint32_t, Lane> lanes_;
   Lane* lane_ = nullptr;
   Lane* aside_ = nullptr;  // the latest call's, if its verdict is "eager"
-  bool timing_ = false;
-  Way timed_way_ = Way::kReplay;
+  std::optional<Way> under_;  // kReplay or kEager
   int unsettled_ = 0;
   uint64_t generation_ = 0;  // of lanes_
   std::map<Place, Penalty> penalties_;

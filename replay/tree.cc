@@ -138,7 +138,10 @@ PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) 
   if (stored_ != Stored::kLoaded) [[unlikely]]
     load();
   if (!has_entry()) return record_entry(args, nargsf, kwnames);
-  return way == Way::kReplay ? try_replay(args, nargsf, kwnames) : timed_call(way, args, nargsf, kwnames);
+  if (way == Way::kTimeReplay || way == Way::kTimeEager) return timed_call(way, args, nargsf, kwnames);
+  std::optional<Policy::Under> under;
+  if (settings().step_aside) under.emplace(policy_, way);
+  return try_replay(args, nargsf, kwnames);
 }
 
 // In eager a Python function that calls another one takes no C stack, here it does.
@@ -172,6 +175,17 @@ PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObje
     });
   }
   return result;
+}
+
+// What choose() asks, where the answer is to replay without anything else to be done. What a replayed function calls of itself is replayed.
+const std::shared_ptr<Tree::Programs>* Tree::ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) {
+  const auto* code = reinterpret_cast<PyCodeObject*>(function_->func_code);
+  if (function_->func_code != code_ || recording_ || stored_ != Stored::kLoaded || !settings().enabled) return nullptr;
+  if (count != code->co_argcount || code->co_kwonlyargcount || (code->co_flags & (CO_VARARGS | CO_VARKEYWORDS))) return nullptr;
+  if (policy_.entry_given_up() || programs_->empty() || !programs_->front()) return nullptr;
+  if (hook::thread_observed(thread) || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code))) return nullptr;
+  if (programs_.get() != running && settings().step_aside && !policy_.goes_on()) return nullptr;
+  return &programs_;
 }
 
 PyObject* Tree::try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
@@ -287,6 +301,7 @@ recorder::Options Tree::recorder_options() {
   o.max_ops = settings().max_ops;
   o.max_depth = settings().max_depth;
   o.first_number = static_cast<int>(programs_->size());
+  o.callable = callable_;
   o.recursion = [this] { return abandon_recursion(); };
   o.find_loop = [this](const recorder::AnchorKey& key, const recorder::SlotTypes& types) { return find_loop(key, types); };
   return o;

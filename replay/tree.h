@@ -34,7 +34,7 @@ inline bool may_die(PyObject* const* args, Py_ssize_t count) {
   return false;
 }
 
-class Tree {
+class Tree final : public Callee {
  public:
   // Both are borrowed: `callable`, the JitFunction, owns the function and the tree.
   Tree(PyObject* callable, PyFunctionObject* function, TreeOptions options);
@@ -43,8 +43,10 @@ class Tree {
 
   // Calls the function: replays where it can, else records or runs it eagerly. Arguments as in vectorcall.
   PyObject* call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-    if (policy_.aside(args, PyVectorcall_NARGS(nargsf)) && settings().step_aside && hook::stack_left()) {
+    const bool aside = policy_.under_eager() || policy_.aside(args, PyVectorcall_NARGS(nargsf));
+    if (aside && settings().step_aside && hook::stack_left()) {
       ++counters_.calls, ++counters_.eager_calls;
+      const Policy::Under under(policy_, Way::kEager);
       return interpret(args, nargsf, kwnames);
     }
     return choose(args, nargsf, kwnames);
@@ -62,8 +64,11 @@ class Tree {
   PyFunctionObject* function() const { return function_; }
 
  private:
-  using Programs = std::vector<std::unique_ptr<Program>>;
   bool has_entry() const { return !programs_->empty() && programs_->front(); }
+  const std::shared_ptr<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) override;
+  PyObject* plain() const override { return reinterpret_cast<PyObject*>(function_); }
+  void count_replay() override { ++counters_.calls, ++counters_.replays; }
+  PyObject* leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) override;
   PyObject* choose(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     const hook::UncountedEvaluator uncounted;
@@ -77,7 +82,6 @@ class Tree {
   PyObject* timed_call(Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* replay(PyObject* const* params, std::span<const Arguments> take, Outcome* outcome);
-  PyObject* leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
   PyObject* record_exit(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
   recorder::Options recorder_options();
   int find_loop(const recorder::AnchorKey& key, const recorder::SlotTypes& types) const;

@@ -211,6 +211,8 @@ class Verifier {
   bool particular(int32_t i) {
     const Op& op = t_.ops[i];
     switch (op.kind) {
+      case OpKind::call_tree:
+        return op.imm == op.n_inputs - 1 || fail_op(i, "wrong number of arguments");
       case OpKind::call:
         if (op.imm > op.n_inputs - 1 || (op.object < 0 && op.imm != op.n_inputs - 1)) return fail_op(i, "wrong number of arguments");
         return true;

@@ -65,6 +65,7 @@ bool Lowering::bind_params() {
 void Lowering::place() {
   p_->locs.resize(t().ops.size());
   depth_ = t().entry.frames.empty() ? 1 : static_cast<int32_t>(t().entry.frames.size());
+  ProgramImpl::deepest = std::max(ProgramImpl::deepest, depth_);
   for (ValueId v = 0; v < static_cast<ValueId>(t().ops.size()); ++v) {
     Value& value = values_[v];
     if (!op_has_result(op(v).kind)) continue;
@@ -72,6 +73,11 @@ void Lowering::place() {
       place_param(v);
     } else if (is_constant(v)) {
       place_constant(v);
+    } else if (PyObject* plain = known_plain(v)) {
+      loc(v) = {new_reg(), -1, Rep::kNone, false, -1};
+      Reg reg;
+      reg.o = plain;
+      p_->consts.push_back({loc(v).obj, reg});
     } else if (value.born_raw) {
       bool alias = form(v).mode == Mode::kAlias;
       loc(v) = {value.wants_obj ? new_reg() : -1, alias ? loc(in(op(v))[0]).raw : new_reg(), value.rep, value.wants_obj, -1};
@@ -80,6 +86,13 @@ void Lowering::place() {
     }
     if (loc(v).raw < 0) loc(v).rep = Rep::kNone;
   }
+}
+
+// The plain function of a jitted one that is a constant: it stays the same.
+PyObject* Lowering::known_plain(ValueId v) const {
+  if (op(v).kind != OpKind::jitted_func || !is_constant(in(op(v))[0])) return nullptr;
+  const Callee* callee = callee_of(object(op(in(op(v))[0]).object));
+  return callee ? callee->plain() : nullptr;
 }
 
 void Lowering::place_param(ValueId v) {
@@ -105,7 +118,7 @@ void Lowering::place_param(ValueId v) {
   } else {
     if (value.hoisted) static_cast<typed::ValueForm&>(value) = {.wants_obj = value.wants_obj};
     loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, true, value.since};
-    if (t().anchor == AnchorKind::entry) p_->param_regs.push_back(loc(v).obj);
+    if (t().anchor == AnchorKind::entry) p_->params.push_back(v);
   }
   if (loc(v).owned && loc(v).obj >= 0) p_->live_log.begins(loc(v).obj);
 }
@@ -138,6 +151,8 @@ void Lowering::make_worlds() {
 // Indices become pointers once nothing moves any more.
 void Lowering::finish() {
   for (Exit& exit : p_->exit_records) exit.owner = p_.get();
+  for (const Loc& l : p_->locs)
+    if (l.owned && l.obj >= p_->first_reg) p_->object_regs.push_back(l.obj);
   if (!waiting_.empty() || !deferred_.empty()) Py_FatalError("dalsegno: array ops left waiting");
 }
 

@@ -40,6 +40,7 @@ class Lowering {
   void place();
   void place_param(ValueId v);
   void place_constant(ValueId v);
+  PyObject* known_plain(ValueId v) const;
   void make_worlds();
   void finish();
   int32_t new_reg() { return p_->n_regs++; }
@@ -76,6 +77,8 @@ class Lowering {
   void emit_guard_array(const Op& op, ValueId i);
   void emit_guard_truth(const Op& op, ValueId i);
   void emit_guard_world(const Op& op, ValueId i);
+  void emit_jitted_func(const Op& op, ValueId i);
+  void emit_call_tree(const Op& op, ValueId i);
   void emit_release(const Op& op, ValueId i);
   void emit_leave_frame(const Op& op, ValueId i);
   void emit_return(const Op& op, ValueId i);

@@ -69,7 +69,7 @@ void Lowering::defined(ValueId v) {
 
 int32_t Lowering::boxed(ValueId v, const Op&, ValueId i) {
   const Loc& l = loc(v);
-  if (!values_[v].born_raw) return l.obj;
+  if (!values_[v].born_raw && !(l.raw >= 0 && typed::may_lack_object(typed_, v))) return l.obj;
   Step s;
   s.fn = box_step(l.rep);
   s.dst = l.obj;
@@ -123,14 +123,7 @@ void Lowering::done(const Op& o, uint32_t effects) {
 
 // ---- python ops ----------------------------------------------------------------------------------------------------------------
 
-// Nothing but one stack slot held v, and op i takes it from there.
-bool Lowering::dies_at(ValueId v, ValueId i) const {
-  size_t behind = static_cast<size_t>(i) + 1;
-  if (behind < t().ops.size() && t().ops[behind].kind == OpKind::guard_world) ++behind;
-  if (behind >= t().ops.size() || t().ops[behind].kind != OpKind::release) return false;
-  const Op& next = t().ops[behind];
-  return std::find(in(next), in(next) + next.n_inputs, v) != in(next) + next.n_inputs;
-}
+bool Lowering::dies_at(ValueId v, ValueId i) const { return typed::dies_behind(t(), v, i); }
 
 static bool is_builtin(PyObject* callee, const char* name) {
   if (!callee || !PyCFunction_Check(callee)) return false;
@@ -271,6 +264,35 @@ void Lowering::emit_is(const Op& o, ValueId i) {
   defined(i);
 }
 
+void Lowering::emit_jitted_func(const Op& o, ValueId i) {
+  if (loc(i).owned) emit_python(o, i);  // else it is known
+}
+
+// A call of a jitted function: what dies in it may go along unboxed.
+void Lowering::emit_call_tree(const Op& o, ValueId i) {
+  CallSite site;
+  site.callee = boxed(in(o)[0], o, i);
+  for (int32_t k = 1; k < o.n_inputs; ++k) {
+    const ValueId v = in(o)[k];
+    Handover argument;
+    argument.takes = loc(v).obj < 0 || (loc(v).owned && typed::hands_over(typed_, i, k));
+    const bool raw = argument.takes && !is_constant(v) && loc(v).raw_after(i);
+    if (!raw) boxed(v, o, i);
+    argument.from = loc(v);
+    if (!raw) argument.from.raw = -1;
+    site.arguments.push_back(argument);
+  }
+  site.result = loc(i);
+  Step s = base(o, i);
+  s.fn = step_call_tree;
+  s.link = o.snapshot;
+  s.n = depth_;
+  s.imm = static_cast<int32_t>(p_->calls.size());
+  p_->calls.push_back(std::move(site));
+  push(s);
+  defined(i);
+}
+
 // ---- guards --------------------------------------------------------------------------------------------------------------------
 
 void Lowering::emit_guard(const Op& o, ValueId i) {
@@ -294,10 +316,12 @@ void Lowering::emit_guard_type(const Op& o, ValueId i) {
     value.type = type;
     return;
   }
+  const bool unboxes = !value.born_raw && loc(v).raw >= 0 && value.since == i;
+  if (!unboxes && !value.born_raw) boxed(v, o, i);
   Step s = base(o, i);
   s.fn = value.born_raw ? step_leave : guard_step(o.kind);
   s.a = loc(v).obj;
-  if (!value.born_raw && loc(v).raw >= 0 && value.since == i) {
+  if (unboxes) {
     s.fn = guard_unbox_step(value.rep);
     s.dst = loc(v).raw;
   }
@@ -441,6 +465,8 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::iter_next, &Lowering::emit_iter_next},
       {OpKind::build_tuple, &Lowering::emit_tuple},
       {OpKind::call, &Lowering::emit_call},
+      {OpKind::jitted_func, &Lowering::emit_jitted_func},
+      {OpKind::call_tree, &Lowering::emit_call_tree},
       {OpKind::release, &Lowering::emit_release},
       {OpKind::leave_frame, &Lowering::emit_leave_frame},
       {OpKind::return_, &Lowering::emit_return},
@@ -454,8 +480,10 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
 void Lowering::emit_all() {
   for (ValueId i = 0; i < static_cast<ValueId>(t().ops.size()); ++i) {
     const Op& o = op(i);
-    if (o.kind == OpKind::enter) depth_++;
-    if (o.kind == OpKind::enter) continue;
+    if (o.kind == OpKind::enter) {
+      ProgramImpl::deepest = std::max(ProgramImpl::deepest, ++depth_);
+      continue;
+    }
     if (!virtuals_.empty() && !leaves_virtuals(o, i)) build_virtuals(i);
     if (waits(o, i)) continue;
     if (must_flush(o, i)) flush(i);

@@ -70,28 +70,6 @@ bool build(const Virtual& what, Reg* r) {
   return true;
 }
 
-const Snapshot& ProgramImpl::snapshot(int32_t i, Snapshot& room) {
-  constexpr size_t kMostSlots = 1 << 18;
-  if (built.empty()) built.resize(data().snapshots.size());
-  if (built[i]) return *built[i];
-  room = data().snapshot(i);
-  size_t slots = 0;
-  for (const SnapshotFrame& f : room.frames) slots += f.locals.size() + f.stack.size();
-  if (built_slots + slots > kMostSlots) return room;
-  built_slots += slots;
-  built[i] = std::make_unique<const Snapshot>(std::move(room));
-  return *built[i];
-}
-
-void forget_shown(Machine& m, size_t from) {
-  while (m.shown.size() > from) {
-    Shown gone = m.shown.back();
-    m.shown.pop_back();
-    Py_XDECREF(gone.f_locals);
-    Py_XDECREF(reinterpret_cast<PyObject*>(gone.frame));
-  }
-}
-
 // ---- frames for the interpreter ------------------------------------------------------------------------------------------------
 
 namespace {
@@ -109,6 +87,7 @@ class Objects {
     if (loc.obj >= 0 && r_[loc.obj].o) return Py_NewRef(r_[loc.obj].o);
     for (auto& [value, o] : boxes_)
       if (value == v) return Py_NewRef(o);
+    if (loc.raw < 0) return nullptr;  // an argument that a call has taken, which raised: nobody looks at that slot any more
     PyObject* o = box(loc.rep, r_[loc.raw]);
     if (!o) throw std::bad_alloc();
     boxes_.emplace_back(v, o);
@@ -153,33 +132,12 @@ void move_offset(const Trace& t, const ExitPlan& plan, FrameState& state) {
   }
 }
 
-// Hands what was shown of frame i to its image. A frame object somebody kept gets the variables as they are at the snapshot; but one
-// that was assigned to through the object, and not by the trace since, stays.
-void attach_shown(Machine& m, size_t i, int32_t snapshot, hook::FrameImage* image, ObjectsWin* wins) {
-  if (i >= m.shown.size()) return;
-  Shown& shown = m.shown[i];
-  image->f_locals = std::exchange(shown.f_locals, nullptr);
-  PyFrameObject* frame = std::exchange(shown.frame, nullptr);
-  if (!frame) return;
-  const Trace& t = m.program->data();
-  const Snapshot here = t.snapshot(snapshot);
-  const std::vector<ValueId>& now = here.frames[i].locals;
-  auto win = std::make_unique<bool[]>(now.size());
-  if (shown.written && shown.trace == &t) {
-    const Snapshot there = t.snapshot(shown.snapshot);
-    const std::vector<ValueId>& then = there.frames[i].locals;
-    for (size_t k = 0; k < now.size(); ++k) win[k] = then[k] == now[k];
-  }
-  image->frame_object = frame;
-  image->object_wins = win.get();
-  wins->push_back(std::move(win));
-}
-
 // Where an exception is to be thrown in behind an instruction, the frame stands at that.
 void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool raised) {
+  unlink(m, m.first_frame);
   ProgramImpl& p = *m.program;
-  Snapshot room;
-  const Snapshot& snapshot = p.snapshot(plan.snapshot, room);
+  Framing room;
+  const Snapshot& snapshot = p.framing(plan.snapshot, room).snapshot;
   Objects objects(p, m.r);
   state.slots.resize(snapshot.frames.size());
   state.images.resize(snapshot.frames.size());
@@ -199,10 +157,10 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool rais
     image.depth = static_cast<int>(frame.stack.size());
     image.action = static_cast<hook::ReturnAction>(frame.action);
     image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
-    attach_shown(m, i, plan.snapshot, &image, &state.wins);
+    attach_shown(m, p, m.first_frame + i, i, plan.snapshot, &image, &state.wins.emplace_back());
   }
   if (const int32_t at = p.data().ops[plan.op].at; raised && at >= 0 && !planted(Fault::wrong_raise_line)) state.images.back().offset = at;
-  forget_shown(m, 0);
+  forget_shown(m, m.first_frame);
   if (planted(Fault::wrong_snapshot_slot)) swap_two_locals(state);
   if (planted(Fault::lost_snapshot_value)) lose_a_local(state);
   if (planted(Fault::wrong_resume_offset)) move_offset(p.data(), plan, state);
@@ -214,8 +172,10 @@ const Step* to_interpreter(Machine& m, ExitPlan& plan, Why why, PyObject* raised
   Exit& exit = m.program->exit_records[plan.exit];
   counters.exits++;
   if (why == Why::kGuard) exit.count++;  // else a side trace would not be taken either
-  m.state->raised = raised;
-  build_frames(m, plan, *m.state, raised != nullptr);
+  if (m.calling()) m.inner_state = std::make_unique<FrameState>();
+  FrameState& state = m.calling() ? *m.inner_state : *m.state;
+  state.raised = raised;
+  build_frames(m, plan, state, raised != nullptr);
   *m.exit = &exit;
   m.outcome = Outcome::kLeft;
   // Values that no frame holds die here; while they do, an exception of ours must not be seen.
@@ -312,58 +272,6 @@ const Step* refuse(Machine& m, int32_t plan) {
 const Step* overflow(Machine& m, int32_t plan) {
   m.program->exit_overflow[m.program->plans[plan].exit] = true;
   return leave(m, plan);
-}
-
-// ---- frames shown to unknown code ----------------------------------------------------------------------------------------------
-
-Shows::Shows(Machine& m, int32_t snapshot, int32_t at) : m_(m), snapshot_(snapshot) {
-  if (snapshot < 0 || planted(Fault::unlinked_frames)) return;
-  ProgramImpl& p = *m.program;
-  Snapshot room;
-  const std::vector<SnapshotFrame>& frames = p.snapshot(snapshot, room).frames;
-  size_t total = 0;
-  for (const SnapshotFrame& f : frames) total += f.locals.size();
-  if (total > kFewSlots) many_slots_.resize(total);
-  if (frames.size() > kFewFrames) many_images_.resize(frames.size());
-  PyObject** slots = total > kFewSlots ? many_slots_.data() : few_slots_;
-  images_ = frames.size() > kFewFrames ? many_images_.data() : few_images_;
-  n_images_ = frames.size();
-  auto object = [&](ValueId v) -> PyObject* {
-    if (v == kNull) return nullptr;
-    const Loc& loc = p.locs[v];
-    if (loc.obj >= 0 && m.r[loc.obj].o) return m.r[loc.obj].o;
-    PyObject* o = box(loc.rep, m.r[loc.raw]);
-    if (!o) throw std::bad_alloc();
-    boxes_.push_back(o);
-    return o;
-  };
-  for (size_t i = 0; i < frames.size(); ++i) {
-    hook::FrameImage& image = images_[i];
-    image.function = reinterpret_cast<PyFunctionObject*>(object(frames[i].function));
-    image.offset = frames[i].offset;
-    image.after = frames[i].after;
-    image.locals = slots;
-    for (ValueId v : frames[i].locals) *slots++ = object(v);
-    image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frames[i].code]);
-    attach_shown(m, i, snapshot, &image, &wins_);
-  }
-  if (at >= 0) images_[n_images_ - 1].offset = at;
-  if (planted(Fault::wrong_shown_line)) images_[0].offset = p.data().snapshot(0).frames[0].offset;
-  linked_.emplace(images_, static_cast<int>(n_images_));
-}
-
-Shows::~Shows() {
-  hook::stop_if_ended();
-  m_.dirty = m_.unsettled = true;
-  if (!linked_) return;
-  linked_->unlink();
-  for (size_t i = 0; i < n_images_; ++i) {
-    if (!images_[i].f_locals && !images_[i].frame_object && i >= m_.shown.size()) continue;
-    if (m_.shown.size() <= i) m_.shown.resize(i + 1);
-    m_.shown[i] = {images_[i].f_locals, images_[i].frame_object, &m_.program->data(), snapshot_, images_[i].written};
-    m_.written |= images_[i].written;
-  }
-  for (PyObject* o : boxes_) Py_DECREF(o);
 }
 
 }  // namespace dalsegno::replay

@@ -216,7 +216,7 @@ const Step* step_jump(const Step* s, Reg* r, Machine& m) {
 
 void start_program(Machine& m, ProgramImpl& program) {
   m.program = &program;
-  for (int32_t i = program.first_reg; i < program.n_regs; ++i) m.r[i].o = nullptr;
+  for (int32_t reg : program.object_regs) m.r[reg].o = nullptr;
   for (const ConstReg& c : program.consts) m.r[c.reg] = c.value;
 }
 

@@ -50,6 +50,24 @@ enum class Outcome : uint8_t {
   kRefused,   // the entry's guards on folded globals did not hold and nothing has run yet: call the plain function
 };
 
+// A jitted function as the machine sees it. Where a step calls one, the machine runs its tree itself: without an evaluator, on registers.
+class Callee {
+ public:
+  using Programs = std::vector<std::unique_ptr<Program>>;
+  // The programs whose first one is to be run for a call with so many positional arguments, or null: the function is to be called as
+  // any callable is. `running`: those of the caller. Needs the GIL; asks no code of the user's.
+  virtual const std::shared_ptr<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) = 0;
+  virtual void count_replay() = 0;
+  virtual PyObject* plain() const = 0;  // the plain function; borrowed
+  // What has run leaves: the interpreter goes on, perhaps recording. The call's result, or null with an exception set.
+  virtual PyObject* leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) = 0;
+
+ protected:
+  ~Callee() = default;
+};
+// Null for other objects.
+extern Callee* (*callee_of)(PyObject* callable);
+
 struct MachineCounters {
   uint64_t steps, exits, guard_failures;
 };

@@ -78,6 +78,21 @@ struct JumpPlan {
   std::vector<int32_t> drop;
 };
 
+// One argument of a call of a tree: where it stands before, and as a parameter.
+struct Handover {
+  Loc from;            // `raw` only where it is valid
+  bool takes = false;  // nothing but the call holds it: the reference goes along, and it may come without an object
+  int32_t to_obj = -1;
+  int32_t to_raw = -1;  // where it may be handed over unboxed, or -1
+};
+// A step that calls a jitted function.
+struct CallSite {
+  int32_t callee = -1;     // object register
+  uint64_t target = 0;     // ProgramImpl::id of the entry that the handovers' `to` is about
+  std::vector<Handover> arguments;
+  Loc result;
+};
+
 // Folded globals of one dict.
 struct World {
   hook::DictVersion version;
@@ -94,6 +109,13 @@ struct AttributePlace {
 struct ConstReg {
   int32_t reg;
   Reg value;
+};
+
+// A snapshot, and of each of its frames, outermost first, what tells its states apart and where its instruction stands.
+struct Framing {
+  Snapshot snapshot;
+  std::vector<int32_t> states;     // indices into Snapshots::frames
+  std::vector<int32_t> executing;  // hook::executing_offset()
 };
 
 class ProgramImpl final : public Program {
@@ -122,8 +144,9 @@ class ProgramImpl final : public Program {
     return plan.live;
   }
 
-  // A snapshot built from its deltas: kept where it is asked for, as it will be again, or else, where much is kept already, in `room`.
-  const Snapshot& snapshot(int32_t i, Snapshot& room);
+  // The frames of a snapshot, built from their deltas: kept where they are asked for, as they will be again, or else, where much is kept
+  // already, in `room`.
+  const Framing& framing(int32_t i, Framing& room);
 
   std::unique_ptr<LiveTrace> live;
   const std::vector<std::unique_ptr<Program>>* tree = nullptr;
@@ -133,7 +156,8 @@ class ProgramImpl final : public Program {
   std::vector<int32_t> array_step;
   std::vector<Loc> locs;  // per value
   std::vector<Exit> exit_records;
-  std::vector<std::unique_ptr<const Snapshot>> built;  // snapshots asked for
+  const uint64_t id = next_id();                      // of all programs there have been
+  std::vector<std::unique_ptr<const Framing>> built;  // snapshots asked for
   size_t built_slots = 0;
   std::vector<bool> exit_overflow;  // per exit: an int did not fit, so a side trace keeps ints boxed
   std::vector<bool> exit_refused;   // per exit: a typed op refused its operands, so a side trace begins with objects
@@ -142,6 +166,7 @@ class ProgramImpl final : public Program {
   std::vector<Group> groups;
   std::vector<std::unique_ptr<SegmentRunner>> runners;
   std::vector<JumpPlan> jumps;
+  std::vector<CallSite> calls;
   std::vector<World> worlds;
   uint64_t seen_changes = UINT64_MAX;  // of all folded names, when these were looked at
   std::vector<PyCodeObject*> codes;    // whose frames stand in snapshots; borrowed from the trace
@@ -149,13 +174,18 @@ class ProgramImpl final : public Program {
   std::deque<std::vector<int32_t>> lists;  // what Step::list points into
   std::deque<AttributePlace> attributes;
   std::deque<Virtual> virtuals;
-  int32_t first_reg = 0;  // own registers: [first_reg, n_regs)
+  std::vector<int32_t> object_regs;  // own ones that own references
+  int32_t first_reg = 0;             // own registers: [first_reg, n_regs)
   int32_t n_regs = 0;
   bool box_ints = false;            // ints are not unboxed here: one was too large
-  std::vector<int32_t> param_regs;  // root: object registers of the parameters
+  static inline int32_t deepest = 1;  // frames that any program so far is of, at most
+  std::vector<ValueId> params;        // root: the parameters that are given, in order
+
+ private:
+  static uint64_t next_id();
 };
 
-// What frames a run has shown to others: dicts of locals() and frame objects somebody kept, per frame of the activation.
+// What frames a run has shown to others: dicts of locals() and frame objects somebody kept, per frame of the run.
 struct Shown {
   PyObject* f_locals = nullptr;
   PyFrameObject* frame = nullptr;
@@ -164,24 +194,68 @@ struct Shown {
   bool written = false;  // or as somebody has assigned to them since
 };
 
+// A frame of the run that stands in the thread's chain.
+struct Link {
+  ProgramImpl* program = nullptr;
+  int32_t snapshot = -1;
+  int32_t state = -1;  // index into the trace's Snapshots::frames: as long as that is the same, so are the variables
+  void* frame = nullptr;
+  hook::FrameImage image;
+  std::vector<PyObject*> slots;
+  std::vector<PyObject*> boxes;  // owned: values that are unboxed otherwise
+  std::unique_ptr<bool[]> wins;
+};
+
+using Programs = std::vector<std::unique_ptr<Program>>;
+
+// A call of a tree that is under way in the same run: what its caller goes on with. (calls.cc)
+struct PendingCall {
+  ProgramImpl* program;
+  const Step* step;
+  int32_t base;    // of the caller's registers
+  int32_t frames;  // of the caller
+  Callee* callee;
+  uint64_t code_run;  // Machine's, as the call began
+  bool dirty, unsettled;
+};
+
+// What a run needs memory for; kept for the next one.
+struct Room {
+  std::vector<Reg> registers = std::vector<Reg>(256);
+  std::vector<PendingCall> calls;
+  std::vector<Link> links;
+  std::vector<std::shared_ptr<Programs>> kept;  // of calls under way
+};
+
 // The state of one run().
+//
+// Frames. A run is of one frame or more: those of the calls under way, outermost first, then those of the program that runs. Each has
+// a number. Frames are linked into the thread's chain only when code that may look at them runs, and those around the innermost one, which
+// do not change while that runs, stay linked until it has ended. What is linked are always the first `n_links` frames.
 struct Machine {
   ProgramImpl* program = nullptr;
   Reg* r = nullptr;
-  int32_t capacity = 0;
-  std::vector<Reg>* file = nullptr;
+  int32_t base = 0;  // of r, in the register file
+  Room* room = nullptr;
   std::vector<Shown> shown;
-  bool written = false;    // somebody assigned to a variable of a frame shown
-  bool dirty = false;      // unknown code has run: facts of arrays are to be looked at again
-  bool unsettled = false;  // and nobody has looked since whether the run may go on
+  size_t first_frame = 0;   // number of the outermost frame of the program that runs
+  size_t n_links = 0;       // of room->links
+  size_t linked_calls = 0;  // calls all of whose frames are linked
+  int counted = 0;          // frames counted against the recursion limit
+  uint64_t code_run = 0;    // times that code nothing is known of has run
+  bool written = false;     // somebody assigned to a variable of a frame shown
+  bool dirty = false;       // unknown code has run: facts of arrays are to be looked at again
+  bool unsettled = false;   // and nobody has looked since whether the run may go on
   PyThreadState* thread = nullptr;
   const volatile unsigned char* breaker = nullptr;  // hook::eval_breaker()
   Outcome outcome = Outcome::kReturned;
   PyObject** result = nullptr;
   Exit** exit = nullptr;
   FrameState* state = nullptr;
+  std::unique_ptr<FrameState> inner_state;  // of a call under way that has left
 
-  void reserve(int32_t n);
+  void reserve(int32_t n);  // registers from base on
+  bool calling() const { return !room->calls.empty(); }
 };
 
 // Frames of a snapshot standing in the thread's chain while unknown code runs. Values that are unboxed are boxed for the time.
@@ -193,19 +267,35 @@ class Shows {
 
  private:
   Machine& m_;
-  int32_t snapshot_;
-  static constexpr size_t kFewSlots = 32;
-  static constexpr size_t kFewFrames = 4;
-  PyObject* few_slots_[kFewSlots];
-  hook::FrameImage few_images_[kFewFrames];
-  std::vector<PyObject*> many_slots_;
-  std::vector<hook::FrameImage> many_images_;
-  ObjectsWin wins_;
-  hook::FrameImage* images_ = few_images_;
-  size_t n_images_ = 0;
-  std::vector<PyObject*> boxes_;
-  std::optional<hook::LinkedFrames> linked_;
+  const bool linked_;
 };
+
+// -- shows.cc
+// Links the frames of all calls under way.
+void link_callers(Machine& m);
+// Takes out of the chain what is linked from frame `from` on.
+void unlink(Machine& m, size_t from);
+// Has somebody kept a frame around the innermost one, or assigned to its variables? Then it is taken out, to be looked at.
+void unlink_touched(Machine& m);
+// Counts what is pending or linked against the recursion limit.
+// Frames that are recorded through are counted only while they are linked: near the limit the interpreter counts them.
+inline bool recursion_left(PyThreadState* thread) { return hook::recursion_remaining(thread) > ProgramImpl::deepest; }
+inline void count_frames(Machine& m) {
+  const auto now = static_cast<int>(m.n_links > m.first_frame ? m.n_links : m.first_frame);
+  if (now != m.counted) m.counted += hook::take_recursion(m.thread, now - m.counted);
+}
+void forget_shown(Machine& m, size_t from);
+// Hands what was shown of frame i of the program that runs to its image.
+void attach_shown(Machine& m, const ProgramImpl& p, size_t number, size_t i, int32_t snapshot, hook::FrameImage* image,
+                  std::unique_ptr<bool[]>* wins);
+
+// -- calls.cc
+// The program that runs returns to the step that called its tree.
+const Step* return_to_caller(const Step* s, Reg* r, Machine& m);
+// The program that runs has left: the interpreter ends its frames, and the step that called its tree goes on with the result.
+const Step* end_left_call(Machine& m);
+// Forgets the innermost call: its caller runs again.
+void end_call(Machine& m);
 
 // -- exits.cc
 // Leaves by a plan: on to the side trace, if there is one, else the frames are built and null is returned.
@@ -225,7 +315,6 @@ PyObject* object_of(const Loc& loc, const Reg* r);
 void drop(const std::vector<int32_t>& regs, Reg* r);
 // Builds the object unless it is there. False: MemoryError is set.
 bool build(const Virtual& what, Reg* r);
-void forget_shown(Machine& m, size_t from);
 void count_guard_failure();
 void count_steps(uint64_t n);
 

@@ -104,6 +104,7 @@ const Step* step_release_one(const Step* s, Reg* r, Machine& m);
 const Step* step_release_shown(const Step* s, Reg* r, Machine& m);  // what dies may run code
 const Step* step_leave_frame(const Step* s, Reg* r, Machine& m);
 const Step* step_segment(const Step* s, Reg* r, Machine& m);
+const Step* step_call_tree(const Step* s, Reg* r, Machine& m);  // calls.cc; imm: the call site; n: frames of the caller
 const Step* step_return(const Step* s, Reg* r, Machine& m);
 const Step* step_jump(const Step* s, Reg* r, Machine& m);
 const Step* step_leave(const Step* s, Reg* r, Machine& m);

@@ -276,11 +276,14 @@ const Step* step_release_shown(const Step* s, Reg* r, Machine& m) {
 
 // imm: number of frames left.
 const Step* step_leave_frame(const Step* s, Reg*, Machine& m) {
-  if (!m.shown.empty()) forget_shown(m, s->imm);
+  const size_t left = m.first_frame + static_cast<size_t>(s->imm);
+  if (m.n_links >= left) unlink(m, left - 1);  // the innermost one goes on
+  if (!m.shown.empty()) forget_shown(m, left);
   return s + 1;
 }
 
 const Step* step_return(const Step* s, Reg* r, Machine& m) {
+  if (m.calling()) return return_to_caller(s, r, m);
   PyObject* v = object_of(m.program->locs[s->imm], r);
   if (!v) return fail(m, s->exit, false);
   for (int32_t i = 0; i < s->n; ++i) {
@@ -288,6 +291,7 @@ const Step* step_return(const Step* s, Reg* r, Machine& m) {
     r[s->list[i]].o = nullptr;
     Py_XDECREF(o);
   }
+  unlink(m, 0);
   if (!m.shown.empty()) forget_shown(m, 0);
   count_steps(static_cast<uint64_t>(s - m.program->steps.data()) + 1);
   *m.result = v;

@@ -46,6 +46,7 @@ const Step* guard_defaults(const Step* s, Reg* r, Machine& m) {
 template <Rep rep>
 const Step* guard_unbox(const Step* s, Reg* r, Machine& m) {
   PyObject* o = r[s->a].o;
+  if (!o) return s + 1;  // it came unboxed, as such a number
   if (unbox(rep, o, &r[s->dst])) [[likely]]
     return s + 1;
   count_guard_failure();

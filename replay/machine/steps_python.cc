@@ -127,6 +127,11 @@ bool call_ex(const Step& s, Reg* r) {
 bool method_func(const Step& s, Reg* r) { return PyMethod_Check(A) && give(s, r, Py_NewRef(PyMethod_GET_FUNCTION(A))); }
 bool method_self(const Step& s, Reg* r) { return PyMethod_Check(A) && give(s, r, Py_NewRef(PyMethod_GET_SELF(A))); }
 
+bool jitted_func(const Step& s, Reg* r) {
+  const Callee* callee = callee_of(A);
+  return callee && give(s, r, Py_NewRef(callee->plain()));
+}
+
 // -- text
 bool convert(const Step& s, Reg* r) { return give(s, r, kConvert[s.imm](A)); }
 bool format(const Step& s, Reg* r) {
@@ -149,6 +154,7 @@ constexpr KindRow<Exec> kRows[] = {
     ROW(get_item),    ROW(set_item),     ROW(del_item),      ROW(binary),       ROW(inplace),      ROW(unary),          ROW(compare),
     ROW(contains),    ROW(is_),          ROW(truth),         ROW(not_),         ROW(get_len),      ROW(call),           ROW(call_ex),
     ROW(method_func), ROW(method_self),  ROW(convert),       ROW(format),       ROW(get_iter),     ROW(tuple_item),
+    ROW(jitted_func),
 #undef ROW
 };
 

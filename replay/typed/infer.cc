@@ -350,6 +350,7 @@ class Inference {
     if (mode == Mode::kElement) return want_element(o);
     if (o.kind == OpKind::call && mode == Mode::kTyped) return want_call(o, i);
     if (mode == Mode::kVirtual) return want_parts(o);
+    if (o.kind == OpKind::call_tree) return want_arguments(o, i);
     for (int32_t k = 0; k < o.n_inputs; ++k) {
       ValueForm& v = value(inputs[k]);
       const bool index = mode == Mode::kIndex && k == 1;
@@ -359,6 +360,14 @@ class Inference {
     // An int's remainder may be the very object that was divided.
     if (is_int_remainder(o, form(i))) value(i).wants_obj = value(inputs[0]).wants_obj = true;
   }
+
+  // A jitted function takes unboxed what only the call holds: nobody can tell which object it would have been.
+  void want_arguments(const Op& o, ValueId i) {
+    value(in(o)[0]).wants_obj = true;
+    for (int32_t k = 1; k < o.n_inputs; ++k)
+      (hands_over(typed_, i, k) && has_raw(in(o)[k], i) ? value(in(o)[k]).wants_raw : value(in(o)[k]).wants_obj) = true;
+  }
+  bool has_raw(ValueId v, ValueId i) { return value(v).rep != Rep::kNone && value(v).since < i && !is_constant(v); }
 
   // The container is an object, the rest is unboxed.
   void want_element(const Op& o) {
@@ -432,6 +441,27 @@ std::optional<Element> element_of(const TypedTrace& typed, const Op& op) {
   std::copy_n(t.inputs_of(made), e.rank, e.at.begin());
   e.tuple = index;
   return e;
+}
+
+bool dies_behind(const Trace& t, ValueId v, ValueId i) {
+  size_t behind = static_cast<size_t>(i) + 1;
+  if (behind < t.ops.size() && t.ops[behind].kind == OpKind::guard_world) ++behind;
+  if (behind >= t.ops.size() || t.ops[behind].kind != OpKind::release) return false;
+  const Op& next = t.ops[behind];
+  return std::find(t.inputs_of(next), t.inputs_of(next) + next.n_inputs, v) != t.inputs_of(next) + next.n_inputs;
+}
+
+bool hands_over(const TypedTrace& typed, ValueId i, int32_t k) {
+  const Trace& t = *typed.trace;
+  const ValueId* inputs = t.inputs_of(t.ops[i]);
+  return std::count(inputs, inputs + t.ops[i].n_inputs, inputs[k]) == 1 && dies_behind(t, inputs[k], i);
+}
+
+bool may_lack_object(const TypedTrace& typed, ValueId v) {
+  const Trace& t = *typed.trace;
+  const ValueForm& form = typed.values[v];
+  if (form.rep == Rep::kNone || form.born_raw || form.since < 0) return false;
+  return t.ops[v].kind == OpKind::call_tree || (t.ops[v].kind == OpKind::param && t.anchor == AnchorKind::entry);
 }
 
 std::vector<ValueId> slots_of(const Snapshot& s) {

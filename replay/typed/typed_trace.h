@@ -109,6 +109,13 @@ TypedTrace infer(const Trace& trace, Knowledge known);
 std::string verify(const TypedTrace& typed);
 // One op a line, after the representations the anchor's slots have.
 std::string print(const TypedTrace& typed);
+// Nothing but one stack slot holds v, and op i takes it from there.
+bool dies_behind(const Trace& trace, ValueId v, ValueId i);
+// Does the call_tree i hand its input k over for good?
+bool hands_over(const TypedTrace& typed, ValueId i, int32_t k);
+// Parameters and results of calls of trees may come unboxed, although they are not born so: without an object the unboxed part is valid
+// from the first.
+bool may_lack_object(const TypedTrace& typed, ValueId v);
 inline constexpr int32_t kMaxElementRank = 4;
 // Which element of an array an op reads or writes.
 struct Element {

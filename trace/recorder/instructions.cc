@@ -1,5 +1,6 @@
 #include "trace/recorder/instructions.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <new>
@@ -196,6 +197,10 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
   }
   Py_DECREF(bytes);
   read_lines();
+}
+
+bool CodeInfo::loops() const {
+  return std::any_of(instrs_.begin(), instrs_.end(), [](const Instr& i) { return i.target >= 0 && i.target < i.next; });
 }
 
 const Instr* CodeInfo::at(int offset) const {

@@ -48,6 +48,9 @@ class CodeInfo {
   // Where the first announced instruction may be: RESUME, or the one after it.
   bool is_entry(int offset) const { return offset == first_ || offset == at(first_)->next; }
 
+  // Has it a loop?
+  bool loops() const;
+
   PyCodeObject* code;
 
  private:

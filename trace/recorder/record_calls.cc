@@ -64,8 +64,14 @@ void Recorder::on_CALL_KW(const Instr& i) { call(i, i.arg, live_top()); }
 bool Recorder::call_through(ValueId callee, PyObject* live, Arguments arguments) {
   if (!goes_through(live)) return false;
   if (PyFunction_Check(live)) return call_python(callee, reinterpret_cast<PyFunctionObject*>(live), arguments);
+  if (live == options_.callable) return call_itself(callee, arguments);
   if (PyMethod_Check(live)) return call_method(callee, live, std::move(arguments));
   return is_partial(live) ? call_partial(callee, live, std::move(arguments)) : call_instance(callee, live, std::move(arguments));
+}
+
+// The jitted function calls itself: while it is recorded, that runs the plain function.
+bool Recorder::call_itself(ValueId callee, const Arguments& arguments) {
+  return call_python(emit(OpKind::jitted_func, {callee}, {.snapshot = true}), function_, arguments);
 }
 
 bool Recorder::call_method(ValueId callee, PyObject* live, Arguments arguments) {
@@ -147,6 +153,8 @@ bool Recorder::recurses(PyObject* code) const {
 // The callees whose frames are recorded through: functions, and what does no more than call one.
 bool Recorder::goes_through(PyObject* live) const {
   if (!live || static_cast<int>(frames_.size()) >= options_.max_depth) return false;
+  if (live == options_.callable)  // a loop in each of its levels would be recorded again for each
+    return !frames_.front().code->loops() && goes_through(reinterpret_cast<PyObject*>(function_));
   if (PyMethod_Check(live)) return goes_through(PyMethod_GET_FUNCTION(live));
   if (is_partial(live)) return goes_through(partial_function(live));
   if (PyFunction_Check(live)) {
@@ -318,11 +326,13 @@ void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) 
   uint32_t effects = kAnyEffect;
   pending_fn_ = ArrayFn::none;
   const bool known = call_is_known(call, &effects);
-  if (!known && live) note(call.facts.kind == CalleeKind::frame_reader ? Reason::frame_reader : Reason::opaque_call, live);
+  const bool jitted = live && options_.callable && Py_IS_TYPE(live, Py_TYPE(options_.callable)) && !call.kwnames;
+  if (!known && live && !jitted) note(call.facts.kind == CalleeKind::frame_reader ? Reason::frame_reader : Reason::opaque_call, live);
   std::vector<ValueId> inputs{callee};
   inputs.insert(inputs.end(), call.args.begin(), call.args.end());
   if (!known) effects = planted(Fault::missing_effect) ? kReadsMemory | kWritesMemory | kRaises : kAnyEffect;
-  ValueId v = emit(OpKind::call, inputs, {.imm = positional, .object = arguments.names_object, .effects = effects});
+  const OpKind kind = jitted ? OpKind::call_tree : OpKind::call;
+  ValueId v = emit(kind, inputs, {.imm = positional, .object = arguments.names_object, .effects = effects});
   const int pops = call_.pops;
   for (int i = 0; i < pops; ++i) pop();
   push(v);

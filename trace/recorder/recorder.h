@@ -38,6 +38,7 @@ struct Options {
   int max_ops = 20000;
   int max_depth = 20;
   int first_number = 0;  // number of the first trace recorded; following ones count on
+  PyObject* callable = nullptr;  // the jitted function that is being recorded, if calls of jitted functions are recorded as such
   // Asked when a call that is not recorded through runs a function that is being recorded again and again: recursion, of which every
   // instruction is announced here. True: the recording is abandoned; else it ends before the call.
   std::function<bool()> recursion = [] { return false; };
@@ -232,6 +233,7 @@ class Recorder final : public hook::Watcher {
     size_t positional() const { return values.size() - (names ? PyTuple_GET_SIZE(names) : 0); }
   };
   bool call_through(ValueId callee, PyObject* live, Arguments arguments);
+  bool call_itself(ValueId callee, const Arguments& arguments);
   bool call_method(ValueId callee, PyObject* live, Arguments arguments);
   bool call_instance(ValueId callee, PyObject* live, Arguments arguments);
   bool call_partial(ValueId callee, PyObject* live, Arguments arguments);

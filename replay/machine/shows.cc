@@ -1,0 +1,203 @@
+// Frames of a run in the thread's chain, while code runs that may look at them. Those around the innermost one stay there.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "replay/machine/program.h"
+#include "trace/fault.h"
+
+namespace dalsegno::replay {
+namespace {
+
+Framing build(const ProgramImpl& p, int32_t snapshot) {
+  Framing made;
+  const Snapshots& all = p.data().snapshots;
+  made.snapshot = all.at(snapshot);
+  const size_t n = made.snapshot.frames.size();
+  made.states.resize(n);
+  made.executing.resize(n);
+  int32_t state = all.tops[snapshot];
+  for (size_t i = n; i-- > 0; state = all.frames[state].outer) {
+    const SnapshotFrame& frame = made.snapshot.frames[i];
+    made.states[i] = state;
+    made.executing[i] = hook::executing_offset(reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]), frame.offset);
+  }
+  return made;
+}
+
+void drop_boxes(Link& link) {
+  for (PyObject* o : std::exchange(link.boxes, {})) Py_DECREF(o);
+}
+
+}  // namespace
+
+const Framing& ProgramImpl::framing(int32_t i, Framing& room) {
+  constexpr size_t kMostSlots = 1 << 18;
+  if (built.empty()) built.resize(data().snapshots.size());
+  if (built[i]) return *built[i];
+  room = build(*this, i);
+  size_t slots = 0;
+  for (const SnapshotFrame& f : room.snapshot.frames) slots += f.locals.size() + f.stack.size();
+  if (built_slots + slots > kMostSlots) return room;
+  built_slots += slots;
+  built[i] = std::make_unique<const Framing>(std::move(room));
+  return *built[i];
+}
+
+void forget_shown(Machine& m, size_t from) {
+  while (m.shown.size() > from) {
+    Shown gone = m.shown.back();
+    m.shown.pop_back();
+    Py_XDECREF(gone.f_locals);
+    Py_XDECREF(reinterpret_cast<PyObject*>(gone.frame));
+  }
+}
+
+// A frame object somebody kept gets the variables as they are at the snapshot; but one that was assigned to through the object, and not by
+// the trace since, stays.
+void attach_shown(Machine& m, const ProgramImpl& p, size_t number, size_t i, int32_t snapshot, hook::FrameImage* image,
+                  std::unique_ptr<bool[]>* wins) {
+  if (number >= m.shown.size()) return;
+  Shown& shown = m.shown[number];
+  image->f_locals = std::exchange(shown.f_locals, nullptr);
+  PyFrameObject* frame = std::exchange(shown.frame, nullptr);
+  if (!frame) return;
+  const Trace& t = p.data();
+  const Snapshot here = t.snapshot(snapshot);
+  const std::vector<ValueId>& now = here.frames[i].locals;
+  *wins = std::make_unique<bool[]>(now.size());
+  if (shown.written && shown.trace == &t) {
+    const Snapshot there = t.snapshot(shown.snapshot);
+    const std::vector<ValueId>& then = there.frames[i].locals;
+    for (size_t k = 0; k < now.size(); ++k) (*wins)[k] = then[k] == now[k];
+  }
+  image->frame_object = frame;
+  image->object_wins = wins->get();
+}
+
+// ---- one frame -----------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Fills and links frame i of a snapshot of `p`, whose registers are `r`.
+void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing& framing, int32_t snapshot, size_t i, int32_t at) {
+  const size_t number = first + i;
+  std::vector<Link>& links = m.room->links;
+  if (links.size() <= number) links.resize(number + 1);
+  Link& to = links[number];
+  const SnapshotFrame& frame = framing.snapshot.frames[i];
+  auto object = [&](ValueId v) -> PyObject* {
+    if (v == kNull) return nullptr;
+    const Loc& loc = p.locs[v];
+    if (loc.obj >= 0 && r[loc.obj].o) return r[loc.obj].o;
+    PyObject* o = box(loc.rep, r[loc.raw]);
+    if (!o) throw std::bad_alloc();
+    to.boxes.push_back(o);
+    return o;
+  };
+  to.image = {};
+  try {
+    const size_t n = frame.locals.size();
+    if (to.slots.size() < n) to.slots.resize(n);
+    for (size_t k = 0; k < n; ++k) to.slots[k] = object(frame.locals[k]);
+    to.image.function = reinterpret_cast<PyFunctionObject*>(object(frame.function));
+    to.image.offset = at >= 0 ? at : frame.offset;
+    to.image.executing = at >= 0 ? -1 : framing.executing[i];
+    if (i == 0 && planted(Fault::wrong_shown_line)) to.image.offset = p.data().snapshot(0).frames[0].offset, to.image.executing = -1;
+    to.image.locals = to.slots.data();
+    to.image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
+    if (!m.shown.empty()) attach_shown(m, p, number, i, snapshot, &to.image, &to.wins);
+    to.frame = hook::link_frame(&to.image);
+  } catch (const std::bad_alloc&) {
+    Py_CLEAR(to.image.f_locals);
+    Py_CLEAR(to.image.frame_object);
+    drop_boxes(to);
+    throw;
+  }
+  to.program = &p;
+  to.snapshot = snapshot;
+  to.state = framing.states[i];
+  m.n_links = number + 1;
+}
+
+// Takes the innermost linked frame out.
+void unlink_last(Machine& m) {
+  const size_t number = --m.n_links;
+  Link& last = m.room->links[number];
+  hook::unlink_frame(last.frame, &last.image);
+  if (last.image.f_locals || last.image.frame_object || number < m.shown.size()) [[unlikely]] {
+    if (m.shown.size() <= number) m.shown.resize(number + 1);
+    m.shown[number] = {last.image.f_locals, last.image.frame_object, &last.program->data(), last.snapshot, last.image.written};
+    m.written |= last.image.written;
+    last.wins.reset();
+  }
+  if (!last.boxes.empty()) drop_boxes(last);
+}
+
+// Frames of a snapshot that do not stand there yet, but for the innermost ones.
+void link_outer(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing& framing, int32_t snapshot, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    if (first + i < m.n_links) {
+      const Link& there = m.room->links[first + i];
+      if (there.program == &p && there.state == framing.states[i]) [[likely]]
+        continue;
+      unlink(m, first + i);
+    }
+    link(m, p, r, first, framing, snapshot, i, -1);
+  }
+}
+
+}  // namespace
+
+void unlink_touched(Machine& m) {
+  for (size_t i = m.first_frame; i < m.n_links; ++i)
+    if (hook::link_touched(m.room->links[i].frame, m.room->links[i].image)) return unlink(m, m.first_frame);
+}
+
+void unlink(Machine& m, size_t from) {
+  if (m.n_links <= from) return;
+  while (m.n_links > from) unlink_last(m);
+  count_frames(m);
+}
+
+void link_callers(Machine& m) {
+  const std::vector<PendingCall>& calls = m.room->calls;
+  if (m.linked_calls == calls.size()) return;
+  size_t first = 0;
+  for (size_t k = 0; k < m.linked_calls; ++k) first += static_cast<size_t>(calls[k].frames);
+  for (; m.linked_calls < calls.size(); ++m.linked_calls) {
+    const PendingCall& call = calls[m.linked_calls];
+    Framing room;
+    const Framing& framing = call.program->framing(call.step->link, room);
+    const auto n = static_cast<size_t>(call.frames);
+    link_outer(m, *call.program, m.room->registers.data() + call.base, first, framing, call.step->link, n);
+    first += n;
+  }
+}
+
+// ---- all frames ----------------------------------------------------------------------------------------------------------------
+
+Shows::Shows(Machine& m, int32_t snapshot, int32_t at) : m_(m), linked_(snapshot >= 0 && !planted(Fault::unlinked_frames)) {
+  if (!linked_) return;
+  link_callers(m);
+  ProgramImpl& p = *m.program;
+  Framing room;
+  const Framing& framing = p.framing(snapshot, room);
+  const size_t innermost = framing.snapshot.frames.size() - 1;
+  link_outer(m, p, m.r, m.first_frame, framing, snapshot, innermost);
+  unlink(m, m.first_frame + innermost);
+  link(m, p, m.r, m.first_frame, framing, snapshot, innermost, at);
+  count_frames(m);
+}
+
+Shows::~Shows() {
+  hook::stop_if_ended();
+  m_.dirty = m_.unsettled = true;
+  ++m_.code_run;
+  if (!linked_) return;
+  unlink_last(m_);
+  unlink_touched(m_);
+  count_frames(m_);
+}
+
+}  // namespace dalsegno::replay
