@@ -160,7 +160,7 @@ class Policy {
 
   std::map<uint32_t, Lane> lanes_;
   Lane* lane_ = nullptr;
-  Lane* aside_ = nullptr;  // the latest call's, if its verdict is "eager"
+  Lane* aside_ = nullptr;     // the latest call's, if its verdict is "eager"
   std::optional<Way> under_;  // kReplay or kEager
   int unsettled_ = 0;
   uint64_t generation_ = 0;  // of lanes_

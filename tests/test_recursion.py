@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import inspect
 import sys
@@ -10,14 +11,15 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import dalsegno as ds
 import pytest
+
+import dalsegno as ds
 
 from .support import counting, stepped
 
 
 def both(source: str, name: str = "f", **names: Any) -> tuple[Callable[..., Any], Any]:
-    """A function of this text twice, each with a namespace of its own: plain, and jitted under the name it calls itself by."""
+    """A function of this text twice, in namespaces of their own: plain, and jitted under the name it calls itself by."""
     spaces: list[dict[str, Any]] = [{"__name__": "programs", **names} for _ in range(2)]
     code = compile(inspect.cleandoc(source), "<recursion>", "exec")
     for space in spaces:
@@ -268,8 +270,8 @@ def test_code_replaced_in_the_middle() -> None:
         for round_ in range(8):
             results = []
             for function, target in ((plain, plain), (jitted, inner)):
-                quiet = round_ % 4 != 3
-                results.append(function(7, (lambda: None) if quiet else (lambda t=target: replace(t))))
+                hook = functools.partial(replace, target) if round_ % 4 == 3 else int
+                results.append(function(7, hook))
                 target.__code__ = codes[target]
             assert results[0] == results[1]
 
@@ -419,12 +421,12 @@ def test_what_a_call_holds_dies_with_it() -> None:
 @pytest.mark.parametrize("source", [FIB, LIST], ids=["numbers", "lists"])
 def test_references_do_not_grow(source: str) -> None:
     _, jitted = both(source)
-    arguments = (10,) if source is FIB else (10, [])
+    out: list[int] = []
+    arguments: tuple[Any, ...] = (10,) if source is FIB else (10, out)
     watched = [10**6 + k for k in range(3)]
 
     def turn() -> None:
-        if len(arguments) == 2:
-            arguments[1].clear()
+        out.clear()
         jitted(*arguments)
 
     with stepped():

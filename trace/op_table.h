@@ -85,7 +85,7 @@ constexpr bool is_pure(uint32_t effects) { return (effects & ~uint32_t{kReadsMem
   X(truth, 1, 1, kAnyEffect, "bool(v)")                                                                                                    \
   X(not_, 1, 1, kAnyEffect, "not v")                                                                                                       \
   X(call, -1, 1, kAnyEffect, "v0(v1 ..); imm: number of positional arguments, `object`: tuple of keyword names or -1")                     \
-  X(call_tree, -1, 1, kAnyEffect, "v0(v1 ..), imm: their number; v0 was a jitted function, whose tree is run by the same machine")           \
+  X(call_tree, -1, 1, kAnyEffect, "v0(v1 ..), imm: their number; v0 was a jitted function, whose tree is run by the same machine")         \
   X(call_ex, -1, 1, kAnyEffect, "v0(*v1, **v2)")                                                                                           \
   X(method_func, 1, 1, kNoEffect, "__func__ of exact bound method v")                                                                      \
   X(method_self, 1, 1, kNoEffect, "__self__ of exact bound method v")                                                                      \

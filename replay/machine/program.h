@@ -87,8 +87,8 @@ struct Handover {
 };
 // A step that calls a jitted function.
 struct CallSite {
-  int32_t callee = -1;     // object register
-  uint64_t target = 0;     // ProgramImpl::id of the entry that the handovers' `to` is about
+  int32_t callee = -1;  // object register
+  uint64_t target = 0;  // ProgramImpl::id of the entry that the handovers' `to` is about
   std::vector<Handover> arguments;
   Loc result;
 };
@@ -177,7 +177,7 @@ class ProgramImpl final : public Program {
   std::vector<int32_t> object_regs;  // own ones that own references
   int32_t first_reg = 0;             // own registers: [first_reg, n_regs)
   int32_t n_regs = 0;
-  bool box_ints = false;            // ints are not unboxed here: one was too large
+  bool box_ints = false;              // ints are not unboxed here: one was too large
   static inline int32_t deepest = 1;  // frames that any program so far is of, at most
   std::vector<ValueId> params;        // root: the parameters that are given, in order
 

@@ -37,7 +37,7 @@ struct Note {
 struct Options {
   int max_ops = 20000;
   int max_depth = 20;
-  int first_number = 0;  // number of the first trace recorded; following ones count on
+  int first_number = 0;          // number of the first trace recorded; following ones count on
   PyObject* callable = nullptr;  // the jitted function that is being recorded, if calls of jitted functions are recorded as such
   // Asked when a call that is not recorded through runs a function that is being recorded again and again: recursion, of which every
   // instruction is announced here. True: the recording is abandoned; else it ends before the call.
