@@ -213,7 +213,7 @@ PyType_Spec spec = {
 
 PyTypeObject* jit_type() {
   static PyTypeObject* type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  callee_of = [](PyObject* callable) -> Callee* { return Py_IS_TYPE(callable, type) ? self_of(callable)->tree : nullptr; };
+  jitted_at = [](PyObject* callable) -> Jitted* { return Py_IS_TYPE(callable, type) ? self_of(callable)->tree : nullptr; };
   return type;
 }
 

@@ -34,7 +34,7 @@ inline bool may_die(PyObject* const* args, Py_ssize_t count) {
   return false;
 }
 
-class Tree final : public Callee {
+class Tree final : public Jitted {
  public:
   // Both are borrowed: `callable`, the JitFunction, owns the function and the tree.
   Tree(PyObject* callable, PyFunctionObject* function, TreeOptions options);

@@ -91,7 +91,7 @@ void Lowering::place() {
 // The plain function of a jitted one that is a constant: it stays the same.
 PyObject* Lowering::known_plain(ValueId v) const {
   if (op(v).kind != OpKind::jitted_func || !is_constant(in(op(v))[0])) return nullptr;
-  const Callee* callee = callee_of(object(op(in(op(v))[0]).object));
+  const Jitted* callee = jitted_at(object(op(in(op(v))[0]).object));
   return callee ? callee->plain() : nullptr;
 }
 

@@ -9,7 +9,7 @@
 
 namespace dalsegno::replay {
 
-Callee* (*callee_of)(PyObject* callable) = [](PyObject*) -> Callee* { return nullptr; };
+Jitted* (*jitted_at)(PyObject* callable) = [](PyObject*) -> Jitted* { return nullptr; };
 
 uint64_t ProgramImpl::next_id() {
   static uint64_t last = 0;
@@ -102,7 +102,7 @@ const Step* call_object(const Step* s, const CallSite& site, Reg* r, Machine& m)
 const Step* step_call_tree(const Step* s, Reg* r, Machine& m) {
   ProgramImpl& caller = *m.program;
   CallSite& site = caller.calls[s->imm];
-  Callee* callee = callee_of(r[site.callee].o);
+  Jitted* callee = jitted_at(r[site.callee].o);
   const std::shared_ptr<Programs>* programs =
       callee && *m.breaker == 0 ? callee->ready(m.thread, static_cast<Py_ssize_t>(site.arguments.size()), caller.tree) : nullptr;
   if (!programs) return call_object(s, site, r, m);

@@ -51,7 +51,7 @@ enum class Outcome : uint8_t {
 };
 
 // A jitted function as the machine sees it. Where a step calls one, the machine runs its tree itself: without an evaluator, on registers.
-class Callee {
+class Jitted {
  public:
   using Programs = std::vector<std::unique_ptr<Program>>;
   // The programs whose first one is to be run for a call with so many positional arguments, or null: the function is to be called as
@@ -63,10 +63,10 @@ class Callee {
   virtual PyObject* leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) = 0;
 
  protected:
-  ~Callee() = default;
+  ~Jitted() = default;
 };
 // Null for other objects.
-extern Callee* (*callee_of)(PyObject* callable);
+extern Jitted* (*jitted_at)(PyObject* callable);
 
 struct MachineCounters {
   uint64_t steps, exits, guard_failures;

@@ -214,7 +214,7 @@ struct PendingCall {
   const Step* step;
   int32_t base;    // of the caller's registers
   int32_t frames;  // of the caller
-  Callee* callee;
+  Jitted* callee;
   uint64_t code_run;  // Machine's, as the call began
   bool dirty, unsettled;
 };

@@ -128,7 +128,7 @@ bool method_func(const Step& s, Reg* r) { return PyMethod_Check(A) && give(s, r,
 bool method_self(const Step& s, Reg* r) { return PyMethod_Check(A) && give(s, r, Py_NewRef(PyMethod_GET_SELF(A))); }
 
 bool jitted_func(const Step& s, Reg* r) {
-  const Callee* callee = callee_of(A);
+  const Jitted* callee = jitted_at(A);
   return callee && give(s, r, Py_NewRef(callee->plain()));
 }
 
