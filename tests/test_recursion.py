@@ -19,7 +19,7 @@ from .support import counting, stepped
 
 
 def both(source: str, name: str = "f", **names: Any) -> tuple[Callable[..., Any], Any]:
-    """A function of this text twice, in namespaces of their own: plain, and jitted under the name it calls itself by."""
+    """A function of this text twice, in spaces of their own: plain, and jitted under the name it calls itself by."""
     spaces: list[dict[str, Any]] = [{"__name__": "programs", **names} for _ in range(2)]
     code = compile(inspect.cleandoc(source), "<recursion>", "exec")
     for space in spaces:
