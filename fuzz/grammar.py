@@ -191,6 +191,8 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "sum(map(<fnvar>, <list>))"),
         (1, "functools.reduce(lambda p, q: p + q, <list>, 0)"),
         (1, "recursive(<depth>, <num>)"),
+        (1, "branching(<depth>, <num>)"),
+        (1, "evens(<depth>, <num>)"),
         (1, "(t1 := <num>)"),
         (3, "next(<itervar>, <num>)"),
         (1, "sum(<itervar>)"),

@@ -143,6 +143,44 @@ def deep(n, x):
     return deep(n - 1, x + LIMIT) - 1
 """
 
+_BRANCHING = """
+
+@jit
+def leaf(x, seen):
+    frame = sys._getframe(1)
+    LOG.append((frame.f_lineno, frame.f_locals['n'], type(x)))
+    if len(seen) > 2:
+        raise ValueError('too deep')
+    return x
+
+
+@jit
+def branching(n, x, seen=()):
+    if n <= 0 or n > 6:
+        return leaf(x, seen)
+    try:
+        left = branching(n - 1, x + LIMIT, (*seen, n))
+    except ValueError:
+        left = n
+    return left - branching(n - 2, x * 0.5 if n % 2 else x)
+"""
+
+_TURNS = """
+
+@jit
+def evens(n, x=1, *, step=1):
+    return x if n <= 0 or n > 8 else odds(n - step, x + 1, step=step)
+
+
+@jit
+def odds(n, x=1, *, step=1):
+    total = x
+    for _ in range(2):
+        if n > 0:
+            total -= evens(n - step, x, step=step)
+    return total
+"""
+
 _ROTATED = """
 
 def rotated(x):
@@ -234,6 +272,8 @@ PARTS: dict[str, str] = {
     "numbers": _NUMBERS,
     "recursive": _RECURSIVE,
     "deep": _DEEP,
+    "branching": _BRANCHING,
+    "evens": _TURNS,
     "rotated": _ROTATED,
     "ADDER": _ADDER,
     "section": _SECTION,
@@ -286,6 +326,10 @@ REBINDINGS: tuple[tuple[str, str], ...] = (
     ("wrapped = passing(lambda *args, **kwargs: len(args) + len(kwargs))", "def wrapped"),
     ("wrapped.__wrapped__.__wrapped__.__kwdefaults__ = {'z': 7}", "def wrapped"),
     ("Money.__call__ = lambda self, *more, **named: len(more)", "class Money"),
+    ("def leaf(x, seen): return -x", "def leaf"),
+    ("branching.__code__ = (lambda n, x, seen=(): x).__code__", "def branching"),
+    ("def odds(n, x=1, *, step=1): return n + x", "def odds"),
+    ("evens.__kwdefaults__ = {'step': 2}", "def evens"),
     ("def len(x): return 2", "len("),
     ("def abs(x): return x", "abs("),
     ("del SCALE", "SCALE"),
