@@ -1,4 +1,4 @@
-# The extension modules: dalsegno._core, dalsegno._halide and, for tests only, dalsegno._hooktest.
+# The extension modules: dalsegno._core, dalsegno._halide and, in development builds, dalsegno._testing.
 
 # _dalsegno_module(_core folder SOURCES... LINK ...): nothing while its main source does not exist yet.
 function(_dalsegno_module name)
@@ -21,7 +21,20 @@ file(GLOB bindings RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS "${PROJECT
 list(REMOVE_ITEM bindings replay/bind/module.cc)
 _dalsegno_module(_core SOURCES replay/bind/module.cc ${bindings} LINK replay trace_recorder numpy hook store trace)
 _dalsegno_module(_halide SOURCES halide_gen/module.cc LINK halide_gen)
-_dalsegno_module(_hooktest SOURCES hook/testing.cc LINK hook dalsegno_python)
+
+# A process has one machine, so _testing must not bring a second one along: its code is in _core's library, which gets a second name.
+# (CPython finds a module's PyInit_ function by the name it was imported by; the dynamic linker loads a file once.)
+if(DALSEGNO_DEV AND TARGET _core)
+  file(GLOB testing CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/replay/testing/*.cc")
+  add_library(hook_testing OBJECT "${PROJECT_SOURCE_DIR}/hook/testing.cc")
+  target_include_directories(hook_testing PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(hook_testing PRIVATE dalsegno_python)
+  dalsegno_python_internals(hook_testing)
+  target_sources(_core PRIVATE ${testing} $<TARGET_OBJECTS:hook_testing>)
+  add_custom_command(
+    TARGET _core POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE_NAME:_core> "$<TARGET_FILE_DIR:_core>/_testing$<TARGET_FILE_SUFFIX:_core>")
+endif()
 
 if(TARGET _core)
   install(TARGETS _core LIBRARY DESTINATION dalsegno)
@@ -30,7 +43,4 @@ if(TARGET _halide)
   # Installed, libHalide.so lies beside dalsegno in site-packages; in development, wherever the build environment has it.
   set_target_properties(_halide PROPERTIES INSTALL_RPATH "$ORIGIN/../halide/lib64")
   install(TARGETS _halide LIBRARY DESTINATION dalsegno)
-endif()
-if(TARGET _hooktest)
-  dalsegno_python_internals(_hooktest)
 endif()

@@ -1,6 +1,8 @@
-// The extension module dalsegno._hooktest: hook.h as Python sees it, for the tests only. Frames come in as tuples
+// dalsegno._testing.hook. Frames come in as tuples
 // (function, offset, after, locals, stack, action, f_locals, frame_object[, code]), outermost first, with the object NULL for a null
 // pointer.
+#include "hook/testing.h"
+
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -262,7 +264,7 @@ class Cutter : public Watcher {
     PyObject* table = PyDict_GetItem(places_, reinterpret_cast<PyObject*>(code_of(frame)));
     Ref key(PyLong_FromLong(unit));
     PyObject* row = table != nullptr ? PyDict_GetItem(table, key.get()) : nullptr;
-    if (row == nullptr) Py_FatalError("_hooktest: no such place");
+    if (row == nullptr) Py_FatalError("_testing.hook: no such place");
     return static_cast<int>(PyLong_AsLong(PyTuple_GET_ITEM(row, column)));
   }
   void add_image(Images* images, Frame* frame, int offset) const {  // offset < 0: an outer frame, at its call
@@ -396,15 +398,10 @@ PyMethodDef g_methods[] = {
     {"set_handled_exception", py_set_handled_exception, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
-PyModuleDef g_module = {PyModuleDef_HEAD_INIT, "_hooktest", "hook.h, for tests only", -1, g_methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) PyObject* PyInit__hooktest() {
-  if (!dalsegno::hook::init()) return nullptr;
-  PyObject* module = PyModule_Create(&g_module);
-  if (module == nullptr) return nullptr;
+bool dalsegno::hook::bind_testing(PyObject* module) {
   g_null = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
-  PyModule_AddObjectRef(module, "NULL", g_null);
-  return module;
+  return g_null != nullptr && PyModule_AddFunctions(module, g_methods) == 0 && PyModule_AddObjectRef(module, "NULL", g_null) == 0;
 }

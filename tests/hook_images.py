@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from dalsegno import _hooktest as hooktest
+from dalsegno._testing import hook as hooktest
 from tests import hook_places
 
 Image = tuple[Any, ...]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from dalsegno._core import segments
+from dalsegno._testing import segments
 
 DTYPES = ("bool", "int32", "int64", "float32", "float64")
 FLOATS = ("float32", "float64")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from dalsegno._core import machine as machine
+from dalsegno._testing import machine as machine
 
 NONE, WRITES, ARRAY = 0, 32, 2 | 16 | 64  # Effect of trace/op_table.h; without any given, all that the kind may have
 ENTRY, LOOP, EXIT = 0, 1, 2

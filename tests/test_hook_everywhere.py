@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dalsegno import _hooktest as hooktest
+from dalsegno._testing import hook as hooktest
 from tests import hook_block_programs, hook_places, hook_programs
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the programs' own

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
-from dalsegno import _hooktest as hooktest
+from dalsegno._testing import hook as hooktest
 from tests.hook_images import NULL, at, starting, with_frame_object
 
 PY313 = sys.version_info >= (3, 13)

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from dalsegno import _hooktest as hooktest
+from dalsegno._testing import hook as hooktest
 from tests.hook_images import DISCARD, NULL, at, starting
 
 

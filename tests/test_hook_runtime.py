@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dalsegno import _hooktest as hooktest
+from dalsegno._testing import hook as hooktest
 
 
 def change_by_popitem(d: dict[Any, Any]) -> None:

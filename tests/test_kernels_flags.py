@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import numpy as np
-from dalsegno._core import segments
+from dalsegno._testing import segments
 from tests import kernel_kit as kit
 
 pytestmark = pytest.mark.once

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PRELUDE = """
 import gc, os, sys, threading, time
 import numpy as np
-from dalsegno._core import segments
+from dalsegno._testing import segments
 from tests import kernel_kit as kit
 
 OPS = [("multiply", [~0, ~1]), ("exp", [0]), ("add", [1, ~0])]

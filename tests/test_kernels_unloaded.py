@@ -10,7 +10,7 @@ import pytest
 
 import dalsegno as ds
 import numpy as np
-from dalsegno._core import segments
+from dalsegno._testing import segments
 
 IDLE = 6
 

@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import numpy as np
-from dalsegno import _core
+from dalsegno._testing import persist
 
-persist = _core.persist
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -136,7 +135,7 @@ def test_running_does_not_change_the_key() -> None:
 
 OTHER_PROCESS = """
 import types
-from dalsegno import _core
+from dalsegno._testing import persist
 SOURCE = "def f(x, y=(1, 2)):\\n    return x in {'a', 'b', 'c', 'd', 1, 2.5, None}, lambda: {(1, 2), (3, 4)}\\n"
 SOURCE += "class C:\\n    __slots__ = ('p', 'q')\\n    def m(self): return 1\\n"
 m = types.ModuleType("other")
@@ -144,8 +143,8 @@ exec(compile(SOURCE, "x.py", "exec"), m.__dict__)
 import numpy as np
 c_objects = [np.add, np.sum, np.ndarray, len, np.ndarray.sum, int, np.__dict__, np.float64]
 for o in [m.f, m.f.__code__, m.C, m.f.__defaults__, np, *c_objects]:
-    print(_core.persist.fingerprint(o))
-print(_core.persist.function_key(m.f))
+    print(persist.fingerprint(o))
+print(persist.function_key(m.f))
 """
 
 

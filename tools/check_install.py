@@ -10,9 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = """
 import os
+from pathlib import Path
 import numpy as np
 import dalsegno as ds
-from dalsegno import fuzz
+from dalsegno import _core, fuzz
 
 @ds.jit
 def f(x):
@@ -25,6 +26,9 @@ for _ in range(8):
 print("installed in", os.path.dirname(ds.__file__))
 print({name: count for name, count in f.stats.items() if count})
 assert not ds.__file__.startswith(os.environ["SOURCE_TREE"])
+folder = Path(ds.__file__).parent
+assert {path.name.split(".")[0] for path in folder.glob("*.so")} == {"_core", "_halide"}, list(folder.glob("*.so"))
+assert b"PyInit__core" in Path(_core.__file__).read_bytes() and b"_testing" not in Path(_core.__file__).read_bytes()
 assert f.stats["replays"] and f.stats["kernels_compiled"] and f.stats["kernel_launches"]
 """
 

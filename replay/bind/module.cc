@@ -19,8 +19,6 @@ namespace py = pybind11;
 
 namespace dalsegno::replay {
 
-void bind_machine(py::module_& m);
-void bind_segments(py::module_& m);
 void bind_store(py::module_& m);
 
 namespace {
@@ -158,7 +156,5 @@ PYBIND11_MODULE(_core, m) {
   m.def("configure", &configure);
   m.def("versions", &versions);
   m.def("cpu_features", &cpu_features);
-  bind_machine(m);
-  bind_segments(m);
   bind_store(m);
 }

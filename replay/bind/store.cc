@@ -4,7 +4,6 @@
 #include <pybind11/pybind11.h>
 
 #include "hook/hook.h"
-#include "replay/persist/persist.h"
 
 namespace py = pybind11;
 
@@ -50,12 +49,6 @@ py::list query(const std::string& sql) {
   return rows;
 }
 
-// An owned reference, or KeyError for null.
-py::object to_python(PyObject* object) {
-  if (object == nullptr) throw py::key_error("not found");
-  return py::reinterpret_steal<py::object>(object);
-}
-
 template <class Call>
 auto without_gil(Call call) {
   const hook::ThreadGuard guard;
@@ -96,20 +89,6 @@ void gc() {
   if (!ok) fail();
 }
 
-// _core.persist: the names objects have in the store, for tests and for finding out why something was not found there.
-void bind_persist(py::module_ m) {
-  m.def("function_key", [](py::handle f) { return function_key(f.ptr()); });
-  m.def("fingerprint", [](py::handle object) { return fingerprint(object.ptr()); });
-  m.def("fetch", [](const std::string& source, const std::string& fingerprint, py::handle self) {
-    return to_python(fetch({source, fingerprint}, self.ptr()));
-  });
-  m.def("encode_literal", [](py::handle object) -> py::object {
-    std::string text;
-    return encode_literal(object.ptr(), &text) ? py::object(py::bytes(text)) : py::none();
-  });
-  m.def("decode_literal", [](const py::bytes& text) { return to_python(decode_literal(text)); });
-}
-
 }  // namespace
 
 void bind_store(py::module_& m) {
@@ -128,7 +107,9 @@ void bind_store(py::module_& m) {
   m.def("store_close", [] { without_gil([] { use_store("off"); }); });
   m.def("store_path", [] {
     const std::string path = without_gil([] { return process_store().path(); });
-    return to_python(PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
+    PyObject* object = PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size()));
+    if (object == nullptr) throw py::error_already_set();
+    return py::reinterpret_steal<py::object>(object);
   });
   m.def(
       "store_why", [] { return told(without_gil([] { return process_store().why(); })); },
@@ -138,7 +119,6 @@ void bind_store(py::module_& m) {
   m.def("store_verify", &verify, "Checks every row's sum and deletes the bad ones.");
   m.def("store_gc", &gc, "Drops what was used longest ago beyond the cap, and gives space back.");
   m.def("store_clear", &clear);
-  bind_persist(m.def_submodule("persist"));
   set_kernel_cache(&store_kernel_cache());
 }
 

@@ -1,4 +1,4 @@
-// dalsegno._core.segments: lets tests build a SegmentSpec and run it. Nothing else uses it.
+// dalsegno._testing.segments: lets tests build a SegmentSpec and run it.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -99,8 +99,7 @@ double Segment::time(int repeats, int batch, const py::args& inputs) {
 
 }  // namespace
 
-void bind_segments(py::module_& core) {
-  py::module_ m = core.def_submodule("segments", "Array segments, for tests.");
+void bind_segments(py::module_ m) {
   py::class_<Segment>(m, "Segment")
       .def(py::init<const std::vector<py::tuple>&, const std::vector<py::tuple>&>(), py::arg("inputs"), py::arg("ops"))
       .def_property_readonly("usable", &Segment::usable)

@@ -1,4 +1,4 @@
-// dalsegno._core.machine: lets tests build traces by hand, lower them, run them and look at what comes out. Not public.
+// dalsegno._testing.machine: lets tests build traces by hand, lower them, run them and look at what comes out.
 #include "replay/machine/machine.h"
 
 #include <pybind11/pybind11.h>
@@ -218,8 +218,7 @@ class Tree {
 
 }  // namespace
 
-void bind_machine(py::module_& parent) {
-  py::module_ m = parent.def_submodule("machine", "Traces built by hand, for tests.");
+void bind_machine(py::module_ m) {
   py::class_<Tree>(m, "Tree")
       .def(py::init<>())
       .def("add", &Tree::add)
