@@ -220,7 +220,20 @@ PyObject* sequence_of(PyObject* iterator, Py_ssize_t** position);
 void add_quiet_sequence(PyTypeObject* type);
 // False where half of the C stack is used up, or there is little of it at all: what is called now should run on another one. The other
 // half is for what the function calls, which counts on a stack of the usual size.
-bool stack_left();
+// (What is asked of one thread again and again costs two loads: the answer is kept for the one that asked last. The GIL guards it.)
+struct StackBound {
+  const PyThreadState* state;
+  uint64_t id;      // of the state: its memory may be another thread's by now
+  const char* low;  // the first half ends here
+};
+extern StackBound g_stack_bound;
+const char* stack_low();
+inline bool stack_left() {
+  const char here = 0;
+  const PyThreadState* state = PyThreadState_Get();
+  const bool known = g_stack_bound.state == state && g_stack_bound.id == state->id;
+  return &here > (known ? g_stack_bound.low : stack_low());
+}
 // Runs it on a stack of its own, which it may use as it would a thread's. False if there is no memory for one; then it has not run.
 bool on_new_stack(void (*run)(void*), void* context);
 // While one lives that `applies`, the thread may start one more evaluator without its being counted as use of the C stack. For Python
@@ -228,12 +241,26 @@ bool on_new_stack(void (*run)(void*), void* context);
 // of the stack, so that what is counted stays safe; and nothing on 3.11, which counts frames only.
 class UncountedEvaluator {
  public:
-  explicit UncountedEvaluator(bool applies = true);
-  ~UncountedEvaluator();
+#if PY_VERSION_HEX < 0x030c0000
+  explicit UncountedEvaluator(bool /*applies*/ = true) {}
+  ~UncountedEvaluator() { stop_if_ended(); }
+#else
+  explicit UncountedEvaluator(bool applies = true) {
+    if (!applies || !stack_left()) return;
+    given_ = 2;  // _PyEval_EvalFrameDefault takes PY_EVAL_C_STACK_UNITS (Python/ceval.c)
+    PyThreadState_Get()->c_recursion_remaining += given_;
+  }
+  ~UncountedEvaluator() {
+    stop_if_ended();
+    if (given_ > 0) PyThreadState_Get()->c_recursion_remaining -= given_;
+  }
+#endif
   UncountedEvaluator(const UncountedEvaluator&) = delete;
 
+#if PY_VERSION_HEX >= 0x030c0000
  private:
   int given_ = 0;
+#endif
 };
 // Where an instruction calls a Python function, the arguments on the caller's stack become the variables of the new frame: what a variable
 // held dies when it is bound anew. A C callable only borrows them, unless it takes them.

@@ -149,11 +149,6 @@ const char* low_of_thread() {
 
 thread_local const char* t_low = nullptr;  // of the stack this thread is on
 
-const char* stack_low() {
-  if (t_low == nullptr) t_low = low_of_thread();
-  return t_low;
-}
-
 // A stack of our own, with a page below it that must not be touched. Its memory is taken as it is used.
 class Stack {
  public:
@@ -188,9 +183,13 @@ thread_local std::unique_ptr<Stack> t_spare;  // for the next time: recursion go
 
 }  // namespace
 
-bool stack_left() {
-  const char here = 0;
-  return &here > stack_low();
+StackBound g_stack_bound{};
+
+const char* stack_low() {
+  if (t_low == nullptr) t_low = low_of_thread();
+  const PyThreadState* state = PyThreadState_Get();
+  g_stack_bound = {state, state->id, t_low};
+  return t_low;
 }
 
 bool on_new_stack(void (*run)(void*), void* context) {
@@ -203,28 +202,13 @@ bool on_new_stack(void (*run)(void*), void* context) {
   const auto at = reinterpret_cast<uintptr_t>(&s);
   makecontext(&s.there, reinterpret_cast<void (*)()>(run_there), 2, static_cast<unsigned>(at >> 32), static_cast<unsigned>(at));
   const char* low = std::exchange(t_low, low_of(stack->base(), Stack::kSize));
+  g_stack_bound = {};
   swapcontext(&s.back, &s.there);
   t_low = low;
+  g_stack_bound = {};
   t_spare = std::move(stack);
   return true;
 }
-
-// _PyEval_EvalFrameDefault takes PY_EVAL_C_STACK_UNITS, 2 since 3.12 (Python/ceval.c).
-#if DALSEGNO_PY311
-UncountedEvaluator::UncountedEvaluator(bool) {}
-UncountedEvaluator::~UncountedEvaluator() { stop_if_ended(); }
-#else
-UncountedEvaluator::UncountedEvaluator(bool applies) {
-  const char here = 0;
-  if (!applies || &here < stack_low()) return;
-  given_ = 2;
-  PyThreadState_Get()->c_recursion_remaining += given_;
-}
-UncountedEvaluator::~UncountedEvaluator() {
-  stop_if_ended();
-  if (given_ > 0) PyThreadState_Get()->c_recursion_remaining -= given_;
-}
-#endif
 
 void stop_ended_thread() {
 #if DALSEGNO_PY313
