@@ -108,7 +108,7 @@ def run_batch(folder: str) -> None:
         for index, fields in job["programs"]:
             loaded = load(Program.from_json(fields), folder, f"program{index}")
             session = run_session(loaded, Engine.COLD_PROCESS, backend, store=True)
-            if large := kept.too_large(backend):
+            if large := kept.too_large(backend, loaded.program.source.count("\n")):
                 session = dataclasses.replace(session, afterwards=("store", large))
             pickle.dump((index, session), stream)
             stream.flush()

@@ -1,4 +1,5 @@
-"""What a store holds of a program, as an oracle: a trace takes memory linear in its ops."""
+"""What a store holds of a program, as an oracle: traces are no longer than the program accounts for, their memory is
+linear in their ops."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from .engines import Backend
 
 _BYTES_A_TRACE = 3000  # names, paths and constants of what it refers to
 _BYTES_AN_OP = 100
+_OPS_A_TRACE = 500
+_OPS_A_LINE = 25  # of the source, where a line may call functions and is in a loop at most once in each trace
 
 
 class KeptTraces:
@@ -17,8 +20,9 @@ class KeptTraces:
         self._store = store
         self._seen: set[tuple[str, int]] = set()
 
-    def too_large(self, backend: Backend) -> str:
-        """The first trace that is new and larger than its ops account for, in words; empty if there is none."""
+    def too_large(self, backend: Backend, lines: int) -> str:
+        """The first trace that is new and longer than a source of so many lines accounts for, or larger than its ops
+        do, in words; empty if there is none."""
         backend.wait()
         if not os.path.exists(self._store):
             return ""
@@ -27,8 +31,13 @@ class KeptTraces:
         new = [row for row in rows if row[:2] not in self._seen]
         self._seen.update(row[:2] for row in new)
         large = [f"{size} bytes for {ops} ops" for *_, ops, size in new if size > most_bytes(ops)]
-        return large[0] if large else ""
+        long = [f"{ops} ops for {lines} lines" for *_, ops, _ in new if ops > most_ops(lines)]
+        return next(iter(large + long), "")
 
 
 def most_bytes(ops: int) -> int:
     return _BYTES_A_TRACE + _BYTES_AN_OP * ops
+
+
+def most_ops(lines: int) -> int:
+    return _OPS_A_TRACE + _OPS_A_LINE * lines
