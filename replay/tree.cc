@@ -288,8 +288,8 @@ int Tree::find_loop(const recorder::AnchorKey& key, const recorder::SlotTypes& t
   int first = -1, count = 0;
   for (const auto& p : *programs_) {
     if (!p || p->trace().data.anchor != AnchorKind::loop) continue;
-    if (recorder::Recorder::anchor_of(p->trace(), p->trace().data.entry) != key) continue;
-    if (recorder::Recorder::takes(p->trace(), types)) return p->trace().data.number;
+    if (recorder::anchor_of(p->trace(), p->trace().data.entry) != key) continue;
+    if (recorder::takes(p->trace(), types)) return p->trace().data.number;
     if (first < 0) first = p->trace().data.number;
     ++count;
   }

@@ -26,6 +26,12 @@ LAYERS = [
     (r"sqlite3\.h", r"(?!store/)"),
     (r"(replay|halide_gen|store)/[\w/]+\.h", r"(trace|hook)/"),
     (r"(replay|store|hook)/[\w/]+\.h|trace/recorder/\w+\.h", r"numpy/"),
+    # The recorder's two halves know nothing of each other: what follows the interpreter, and what writes the trace.
+    (
+        r"trace/recorder/(recorder|follower|instructions)\.h",
+        r"trace/recorder/(builder|shadows|knowledge|made|anchors|sources)\.",
+    ),
+    (r"trace/recorder/(recorder|builder)\.h", r"trace/recorder/follower\."),
 ]
 
 

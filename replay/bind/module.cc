@@ -99,7 +99,7 @@ void clear() {
 
 py::object type_of_iterator(py::object iterable) { return py::type::of(py::iter(iterable)); }
 
-// Types that have no name of their own in Python: traces' sources name them here (facts.cc type_path).
+// Types that have no name of their own in Python: traces' sources name them here (sources.cc).
 void name_types(py::module_& m) {
   m.attr("range_iterator") = type_of_iterator(py::eval("range(0)"));
   m.attr("list_iterator") = type_of_iterator(py::list());

@@ -39,9 +39,6 @@ PyObject* class_call(PyTypeObject* type);
 bool counts_references(PyObject* callee);        // may be null
 bool is_pure_array_attribute(const char* name);  // shape, T, dtype ...: reading it does nothing else
 
-// Source path of a plain type.
-std::string type_path(PyTypeObject* type);
-
 bool init_facts();  // the tables; false with an exception set
 
 }  // namespace dalsegno::recorder

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "trace/recorder/recorder.h"
+#include "trace/recorder/builder.h"
 #include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
@@ -34,7 +34,7 @@ bool leaves_containers(OpKind kind, uint32_t effects) {
 
 }  // namespace
 
-void Recorder::made_of(ValueId container, std::vector<ValueId> items, std::vector<PyObject*> keys) {
+void Builder::made_of(ValueId container, std::vector<ValueId> items, std::vector<PyObject*> keys) {
   for (ValueId v : items) hold(v, +1);
   no_longer_made(container);
   ValueInfo& info = info_[container];
@@ -44,14 +44,28 @@ void Recorder::made_of(ValueId container, std::vector<ValueId> items, std::vecto
   if (info.type != &PyTuple_Type) made_.push_back(container);
 }
 
-void Recorder::no_longer_made(ValueId container) {
+void Builder::made_of_pairs(ValueId dict, const std::vector<ValueId>& pairs) {
+  std::vector<PyObject*> keys;
+  std::vector<ValueId> values;
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    PyObject* key = info_[pairs[i]].object;
+    if (!key || !PyUnicode_CheckExact(key)) return;
+    const bool twice = std::find_if(keys.begin(), keys.end(), [&](PyObject* k) { return PyUnicode_Compare(k, key) == 0; }) != keys.end();
+    if (twice) return;
+    keys.push_back(key);
+    values.push_back(pairs[i + 1]);
+  }
+  made_of(dict, std::move(values), std::move(keys));
+}
+
+void Builder::no_longer_made(ValueId container) {
   if (!info_[container].made) return;
   info_[container].made = false;
   info_[container].keys.clear();
   for (ValueId v : std::exchange(info_[container].items, {})) hold(v, -1);
 }
 
-void Recorder::may_change(const Op& op) {
+void Builder::may_change(const Op& op) {
   if (made_.empty() || leaves_containers(op.kind, op.effects)) return;
   for (int i = 0; i < op.n_inputs; ++i) {
     const ValueId v = trace_->data.inputs[op.first_input + i];
@@ -60,7 +74,7 @@ void Recorder::may_change(const Op& op) {
   }
 }
 
-bool Recorder::parts(ValueId v, PyObject* live, std::vector<ValueId>* values) {
+bool Builder::parts(ValueId v, PyObject* live, std::vector<ValueId>* values) {
   if (!live || !(PyTuple_CheckExact(live) || PyList_CheckExact(live)) || Py_SIZE(live) > kMostParts) return false;
   if (!know(v, live)) return false;
   if (info_[v].made) {
@@ -78,7 +92,7 @@ bool Recorder::parts(ValueId v, PyObject* live, std::vector<ValueId>* values) {
   return true;
 }
 
-bool Recorder::named_parts(ValueId dict, PyObject* live, std::vector<PyObject*>* keys, std::vector<ValueId>* values) {
+bool Builder::named_parts(ValueId dict, PyObject* live, std::vector<PyObject*>* keys, std::vector<ValueId>* values) {
   if (!live || !PyDict_CheckExact(live) || PyDict_GET_SIZE(live) > kMostParts || !know(dict, live)) return false;
   if (info_[dict].made) {
     *keys = info_[dict].keys;
@@ -104,15 +118,6 @@ bool Recorder::named_parts(ValueId dict, PyObject* live, std::vector<PyObject*>*
   }
   Py_XDECREF(names);
   return plain;
-}
-
-int Recorder::names_index(PyObject* names) {
-  std::string path = "const:tuple:";
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
-    const std::string item = std::string("str:") + utf8_of(PyTuple_GET_ITEM(names, i));
-    path += std::to_string(item.size()) + ":" + item;
-  }
-  return object_index(names, path);
 }
 
 }  // namespace dalsegno::recorder

@@ -35,17 +35,17 @@ bool foreign(PyFunctionObject* function) {
 void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   int below = kwnames && instr.op == Ins::CALL_KW ? 1 : 0;  // 3.13: the names are on the stack
   if (below) pop();
-  size_t base = frame().stack.size() - nargs - 2;
-  auto live = [&](size_t slot) { return view_->localsplus[frame().code->nlocalsplus() + slot]; };
-  ValueId first = frame().stack[base], second = frame().stack[base + 1];
+  size_t base = shadow().stack.size() - nargs - 2;
+  auto live = [&](size_t slot) { return view()->localsplus[frame().code->nlocalsplus() + slot]; };
+  ValueId first = shadow().stack[base], second = shadow().stack[base + 1];
   bool method = kHas313Calls ? second != kNull : first != kNull;
   size_t callable_at = kHas313Calls || method ? base : base + 1;
   size_t args_from = method ? base + 1 : base + 2;
-  ValueId callee = frame().stack[callable_at];
+  ValueId callee = shadow().stack[callable_at];
   PyObject* live_callee = live(callable_at);
   Arguments arguments;
-  arguments.values.assign(frame().stack.begin() + args_from, frame().stack.end());
-  for (size_t i = args_from; i < frame().stack.size(); ++i) arguments.live.push_back(live(i));
+  arguments.values.assign(shadow().stack.begin() + args_from, shadow().stack.end());
+  for (size_t i = args_from; i < shadow().stack.size(); ++i) arguments.live.push_back(live(i));
   arguments.names = kwnames;
   if (kwnames) arguments.names_object = keywords_index(kwnames);
   if (!method) {  // the live frame may hold an unbound method and self where the trace holds a bound method
@@ -136,8 +136,7 @@ bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const Argume
   if (varkw) {
     ValueId dict = emit(OpKind::build_map, extra_kw, {.effects = kNoEffect});
     set_type(dict, &PyDict_Type);
-    info_[dict].items = extra_kw;
-    made_of_pairs(dict);
+    made_of_pairs(dict, extra_kw);
     (*locals)[slot] = dict;
   }
   return true;
@@ -147,14 +146,14 @@ bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const Argume
 bool Recorder::recurses(PyObject* code) const {
   constexpr int kMostLevels = 3;
   auto same = [&](const Frame& f) { return reinterpret_cast<PyObject*>(f.code->code) == code; };
-  return std::count_if(frames_.begin(), frames_.end(), same) >= kMostLevels;
+  return std::count_if(frames().begin(), frames().end(), same) >= kMostLevels;
 }
 
 // The callees whose frames are recorded through: functions, and what does no more than call one.
 bool Recorder::goes_through(PyObject* live) const {
-  if (!live || static_cast<int>(frames_.size()) >= options_.max_depth) return false;
+  if (!live || static_cast<int>(frames().size()) >= options_.max_depth) return false;
   if (live == options_.callable)  // a loop in each of its levels would be recorded again for each
-    return !frames_.front().code->loops() && goes_through(reinterpret_cast<PyObject*>(function_));
+    return !frames().front().code->loops() && goes_through(reinterpret_cast<PyObject*>(function_));
   if (PyMethod_Check(live)) return goes_through(PyMethod_GET_FUNCTION(live));
   if (is_partial(live)) return goes_through(partial_function(live));
   if (PyFunction_Check(live)) {
@@ -169,12 +168,10 @@ bool Recorder::goes_through(PyObject* live) const {
 bool Recorder::call_python(ValueId func, PyFunctionObject* live, const Arguments& arguments) {
   auto* code = reinterpret_cast<PyCodeObject*>(live->func_code);
   auto* object = reinterpret_cast<PyObject*>(live);
-  auto& info = codes_[code];
-  if (!info) info = CodeInfo::of(code);
-  std::string path = info_[func].object ? info_[func].path : "";
-  if (path.empty()) path = path_by_name(object);
+  std::string path = is_constant(func) ? info(func).path : "";
+  if (path.empty()) path = sources_.by_name(object);
   int code_object = object_index(live->func_code, path.empty() ? "" : path + ".code");
-  int globals = object_index(live->func_globals, globals_path(live->func_globals));
+  int globals = object_index(live->func_globals, sources_.of_globals(live->func_globals));
   emit(OpKind::guard_function, {func}, {.imm = globals, .object = code_object});
   if (code->co_argcount > static_cast<int>(arguments.positional())) {
     int defaults = live->func_defaults ? static_cast<int>(PyTuple_GET_SIZE(live->func_defaults)) : 0;
@@ -182,16 +179,15 @@ bool Recorder::call_python(ValueId func, PyFunctionObject* live, const Arguments
   }
   std::vector<ValueId> locals;
   if (!bind_arguments(func, live, arguments, &locals) || !hook::watch_code(code)) return false;
-  call_.code = code;
   call_.function = func;
   call_.locals = std::move(locals);
-  successors_[0] = -2;  // the next event is in the new frame; anything else ends the recording
+  will_enter(code);
   return true;
 }
 
 // np.float32, float, a dtype object: as argument of a NumPy function, data and not code.
 bool Recorder::is_constant_dtype(ValueId v, PyObject* live) const {
-  return live && info_[v].object && (PyType_Check(live) || PyArray_DescrCheck(live));
+  return live && is_constant(v) && (PyType_Check(live) || PyArray_DescrCheck(live));
 }
 
 // ---- everything else -------------------------------------------------------------------------------------------------------
@@ -236,12 +232,12 @@ bool takes_numpy_scalars(PyObject* callee) {
 // Builtins that look at their arguments' values, or at whatever they contain: with plain arguments they run no code of the user's.
 bool Recorder::call_is_quiet(const OpaqueCall& call) {
   PyObject* callee = call.live;
-  if (is_class_test(callee, call.live_args) && info_[call.args[1]].object) return info_[call.args[0]].type != nullptr;
+  if (is_class_test(callee, call.live_args) && is_constant(call.args[1])) return info(call.args[0]).type != nullptr;
   if (!call.plain) return false;
   const bool any_container = builtin_name(callee) == "len" || builtin_name(callee) == "id";  // min(list) looks into it
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool own = i == 0 && Py_IS_TYPE(callee, &PyMethodDescr_Type);
-    const bool of_numpy = takes_numpy_scalars(callee) && numpy::is_scalar_type(info_[call.args[i]].type);
+    const bool of_numpy = takes_numpy_scalars(callee) && is_numpy_scalar(call.args[i]);
     if (!any_container && !own && !simple(call.args[i]) && !of_numpy) return false;
   }
   const bool looks_up = is_method_of(callee, &PyDict_Type) && call.args.size() > 1;  // dict.get
@@ -268,10 +264,10 @@ bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
       if (call.kwnames || !call_is_quiet(call)) return false;
       *effects = kReadsMemory | kRaises;
       for (ValueId v : call.args)
-        if (numpy::is_scalar_type(info_[v].type)) *effects = kWarnsOnly;
+        if (is_numpy_scalar(v)) *effects = kWarnsOnly;
       return true;
     case CalleeKind::quiet_write:
-      if (call.kwnames || call.args.empty() || !info_[call.args[0]].type) return false;
+      if (call.kwnames || call.args.empty() || !info(call.args[0]).type) return false;
       if (call.facts.index > 0 && call.args.size() > 1 && !is_int(call.args[call.facts.index])) return false;  // __index__
       *effects = kWritesMemory | kRaises;
       return true;
@@ -288,15 +284,15 @@ bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
 bool Recorder::is_constant_astype(const OpaqueCall& call) const {
   if (!is_astype(call.live) || call.args.size() != (call.kwnames ? 3u : 2u)) return false;
   if (call.kwnames && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(call.kwnames, 0), "copy") != 0) return false;
-  return std::all_of(call.args.begin() + 1, call.args.end(), [&](ValueId v) { return info_[v].object != nullptr; });
+  return std::all_of(call.args.begin() + 1, call.args.end(), [&](ValueId v) { return is_constant(v); });
 }
 
 // What follows for the result, and whether the call is one that kernels know.
 void Recorder::known_result(const OpaqueCall& call, ValueId v) {
   set_type(v, call.facts.result);
   const bool astype = is_constant_astype(call);
-  if (is_item(call.live) && !call.kwnames && call.args.size() == 2 && info_[call.args[0]].facts.rank == 1) {
-    trace_->data.ops[v].facts = element_facts(call.args[0], call.args[1], call.live_args[1]);
+  if (is_item(call.live) && !call.kwnames && call.args.size() == 2 && info(call.args[0]).facts.rank == 1) {
+    op(v).facts = element_facts(call.args[0], call.args[1], call.live_args[1]);
   } else if (call.facts.kind == CalleeKind::numpy_pure && (!call.kwnames || astype)) {
     pending_fn_ = astype ? ArrayFn::astype : call.facts.fn;
     const bool fits = pending_fn_ != ArrayFn::none && call.args.size() == static_cast<size_t>(array_fn_inputs(pending_fn_));
@@ -304,8 +300,8 @@ void Recorder::known_result(const OpaqueCall& call, ValueId v) {
   } else if (const std::string_view name = builtin_name(call.live);
              !call.args.empty() && (name == "abs" || name == "min" || name == "max")) {
     // One of the arguments, or a number of its type.
-    PyTypeObject* type = info_[call.args[0]].type;
-    const bool one = std::all_of(call.args.begin(), call.args.end(), [&](ValueId a) { return info_[a].type == type; });
+    PyTypeObject* type = info(call.args[0]).type;
+    const bool one = std::all_of(call.args.begin(), call.args.end(), [&](ValueId a) { return info(a).type == type; });
     const bool number = type == &PyFloat_Type || type == &PyLong_Type;
     if (one && number && (call.args.size() > 1 || name == "abs")) set_type(v, type);
   }
@@ -313,7 +309,7 @@ void Recorder::known_result(const OpaqueCall& call, ValueId v) {
 
 void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) {
   const int positional = static_cast<int>(arguments.positional());
-  OpaqueCall call{live, live && info_[callee].object ? callee_facts(live) : CalleeFacts{}, std::move(arguments.values),
+  OpaqueCall call{live, live && is_constant(callee) ? callee_facts(live) : CalleeFacts{}, std::move(arguments.values),
                   std::move(arguments.live), arguments.names};
   if (counts_references(live)) return give_up(Reason::refcount);
   for (size_t i = 0; i < call.args.size(); ++i) {
@@ -333,8 +329,7 @@ void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) 
   if (!known) effects = planted(Fault::missing_effect) ? kReadsMemory | kWritesMemory | kRaises : kAnyEffect;
   const OpKind kind = jitted ? OpKind::call_tree : OpKind::call;
   ValueId v = emit(kind, inputs, {.imm = positional, .object = arguments.names_object, .effects = effects});
-  const int pops = call_.pops;
-  for (int i = 0; i < pops; ++i) pop();
+  pop(call_.pops);
   push(v);
   call_result_ = v;
   if (known) known_result(call, v);
@@ -342,8 +337,8 @@ void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) 
 
 // The tuple of names is a constant of the code; 3.13 has it on the stack.
 int Recorder::keywords_index(PyObject* kwnames) {
-  std::string path = frame().code_path.empty() ? "" : frame().code_path + ".const[" + std::to_string(pending_->kwnames) + "]";
-  if (pending_->op == Ins::CALL_KW) path = info_[check_.top].path;
+  std::string path = shadow().code_path.empty() ? "" : shadow().code_path + ".const[" + std::to_string(pending()->kwnames) + "]";
+  if (pending()->op == Ins::CALL_KW) path = info(top_before()).path;
   return object_index(kwnames, path);
 }
 
@@ -363,13 +358,12 @@ void Recorder::on_BEFORE_WITH(const Instr&) {
 // ---- functions made in the trace -------------------------------------------------------------------------------------------
 
 void Recorder::on_MAKE_FUNCTION(const Instr& i) {
-  Frame& f = frame();
   int flags = kHas313Calls ? 0 : i.arg;
   std::vector<ValueId> inputs{top()};
   int parts = __builtin_popcount(flags);
   for (int j = parts; j >= 1; --j) inputs.push_back(top(j));
-  ValueId v =
-      emit(OpKind::make_function, inputs, {.imm = flags, .object = object_index(f.live->func_globals, f.globals_path), .snapshot = false});
+  ValueId v = emit(OpKind::make_function, inputs,
+                   {.imm = flags, .object = object_index(frame().live->func_globals, shadow().globals_path), .snapshot = false});
   for (int j = 0; j <= parts; ++j) pop();
   push(v);
   set_type(v, &PyFunction_Type);

@@ -9,16 +9,18 @@ namespace dalsegno::recorder {
 
 // Pops `count` values into one new container.
 void Recorder::build(const Instr&, OpKind kind, int count, PyTypeObject* type, uint32_t effects) {
-  std::vector<ValueId> items(frame().stack.end() - count, frame().stack.end());
+  std::vector<ValueId> items(shadow().stack.end() - count, shadow().stack.end());
   bool hashes = kind == OpKind::build_set || kind == OpKind::build_map;  // may raise
   ValueId v = emit(kind, items, {.effects = effects, .snapshot = hashes});
-  for (int i = 0; i < count; ++i) pop();
+  pop(count);
   push(v);
   set_type(v, type);
   if (kind == OpKind::build_tuple || kind == OpKind::build_list) {
     made_of(v, items);
-  } else {
-    info_[v].items = items;
+  } else if (kind == OpKind::build_map) {
+    made_of_pairs(v, items);
+  } else if (kind == OpKind::build_slice) {
+    set_items(v, std::move(items));
   }
 }
 
@@ -43,30 +45,13 @@ void Recorder::on_BUILD_MAP(const Instr& i) {
   bool simple_keys = true;
   for (int j = 0; j < i.arg; ++j) simple_keys &= know(top(2 * j + 1), live_top(2 * j + 1)) && simple(top(2 * j + 1));
   build(i, OpKind::build_map, 2 * i.arg, &PyDict_Type, simple_keys ? kNoEffect : kAnyEffect);
-  made_of_pairs(top());
-}
-
-// A dict just built of pairs: its contents are known if its keys are constant names.
-void Recorder::made_of_pairs(ValueId dict) {
-  const std::vector<ValueId> pairs = std::exchange(info_[dict].items, {});
-  std::vector<PyObject*> keys;
-  std::vector<ValueId> values;
-  for (size_t i = 0; i < pairs.size(); i += 2) {
-    PyObject* key = info_[pairs[i]].object;
-    if (!key || !PyUnicode_CheckExact(key)) return;
-    const bool twice = std::find_if(keys.begin(), keys.end(), [&](PyObject* k) { return PyUnicode_Compare(k, key) == 0; }) != keys.end();
-    if (twice) return;
-    keys.push_back(key);
-    values.push_back(pairs[i + 1]);
-  }
-  made_of(dict, std::move(values), std::move(keys));
 }
 
 void Recorder::on_BUILD_CONST_KEY_MAP(const Instr& i) {
   PyObject* keys = live_top();
-  std::string path = info_[top()].path;
+  std::string path = info(top()).path;
   pop();
-  std::vector<ValueId> values(frame().stack.end() - i.arg, frame().stack.end()), items;
+  std::vector<ValueId> values(shadow().stack.end() - i.arg, shadow().stack.end()), items;
   for (int j = 0; j < i.arg; ++j) {
     items.push_back(constant(PyTuple_GET_ITEM(keys, j), path.empty() ? "" : path + "[" + std::to_string(j) + "]"));
     items.push_back(values[j]);
@@ -75,8 +60,7 @@ void Recorder::on_BUILD_CONST_KEY_MAP(const Instr& i) {
   for (int j = 0; j < i.arg; ++j) pop();
   push(v);
   set_type(v, &PyDict_Type);
-  info_[v].items = items;
-  made_of_pairs(v);
+  made_of_pairs(v, items);
 }
 
 void Recorder::on_BUILD_STRING(const Instr& i) {
@@ -88,7 +72,7 @@ void Recorder::on_BUILD_STRING(const Instr& i) {
 void Recorder::on_LIST_APPEND(const Instr& i) {
   const ValueId list = top(i.arg);
   const bool display = i.arg == 1 && made(list, &PyList_Type);
-  std::vector<ValueId> items = info_[list].items;
+  std::vector<ValueId> items = info(list).items;
   items.push_back(top());
   emit(OpKind::list_append, {list, top()}, {});
   if (display) made_of(list, std::move(items));
@@ -111,9 +95,9 @@ void Recorder::on_MAP_ADD(const Instr& i) {
 void Recorder::on_LIST_EXTEND(const Instr& i) {
   const ValueId list = top(i.arg), more = top();
   bool quiet = know(more, live_top()) && (PyTuple_CheckExact(live_top()) || PyList_CheckExact(live_top()));
-  const bool known = made(list, &PyList_Type) && info_[more].made;
-  std::vector<ValueId> items = info_[list].items;
-  items.insert(items.end(), info_[more].items.begin(), info_[more].items.end());
+  const bool known = made(list, &PyList_Type) && info(more).made;
+  std::vector<ValueId> items = info(list).items;
+  items.insert(items.end(), info(more).items.begin(), info(more).items.end());
   emit(OpKind::list_extend, {list, more}, {.effects = quiet ? kWritesMemory : kAnyEffect});
   if (quiet && known) made_of(list, std::move(items));
   pop();
@@ -124,7 +108,7 @@ void Recorder::on_LIST_TO_TUPLE(const Instr&) {
   const bool known = made(list, &PyList_Type);
   ValueId v = emit(OpKind::list_to_tuple, {list}, {.snapshot = false});
   set_type(v, &PyTuple_Type);
-  if (known) made_of(v, info_[list].items);
+  if (known) made_of(v, info(list).items);
   pop();
   push(v);
 }
@@ -152,7 +136,7 @@ void Recorder::on_UNPACK_SEQUENCE(const Instr& i) {
   ValueId sequence = top();
   PyObject* live = live_top();
   bool plain = know(sequence, live) && (PyTuple_CheckExact(live) || PyList_CheckExact(live));
-  const std::vector<ValueId> items = info_[sequence].items;
+  const std::vector<ValueId> items = info(sequence).items;
   if (made(sequence, &PyTuple_Type) && static_cast<int>(items.size()) == i.arg) {
     for (ValueId item : items) hold(item, +1);
     pop();

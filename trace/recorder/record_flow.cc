@@ -5,10 +5,10 @@
 
 namespace dalsegno::recorder {
 
-void Recorder::on_JUMP_FORWARD(const Instr& i) { successors_[0] = i.target; }
+void Recorder::on_JUMP_FORWARD(const Instr& i) { may_go_to(i.target); }
 
 void Recorder::on_JUMP_BACKWARD(const Instr& i) {
-  successors_[0] = i.target;
+  may_go_to(i.target);
   close_loop(i, i.target);
 }
 void Recorder::on_JUMP_BACKWARD_NO_INTERRUPT(const Instr& i) { not_recorded(i); }
@@ -17,7 +17,7 @@ void Recorder::on_JUMP_BACKWARD_NO_INTERRUPT(const Instr& i) { not_recorded(i); 
 
 // when: the truth (or None-ness) that jumps. keep: JUMP_IF_x_OR_POP leaves the value on the stack when it jumps.
 void Recorder::pop_jump(const Instr& i, bool when, bool is_none, bool keep) {
-  successors_[1] = i.target;
+  may_branch_to(i.target);
   if (is_none) {
     branch_ = top();
   } else {
@@ -31,7 +31,7 @@ void Recorder::pop_jump(const Instr& i, bool when, bool is_none, bool keep) {
 }
 
 void Recorder::finish_branch(const Instr& i) {
-  int now = frame().code->at(view_->offset)->start;
+  int now = next_start();
   bool jumped = now == i.target;
   bool backward = i.target < i.next;
   ValueId value = top();
@@ -52,11 +52,8 @@ void Recorder::finish_branch(const Instr& i) {
     } else {
       kind = jumped == branch_when_ ? OpKind::guard_true : OpKind::guard_false;
     }
-    bool certain = info_[branch_].object != nullptr;  // a constant needs no guard
-    if (!certain) {
-      emit(kind, {branch_}, {.object = object, .snapshot = false});
-      trace_->data.ops.back().snapshot = other;
-    }
+    bool certain = is_constant(branch_);  // a constant needs no guard
+    if (!certain) emit(kind, {branch_}, {.object = object, .leaves_by = other});
     if (keep_here) push(kept);
     hold(kept, -1);
   } else {
@@ -88,36 +85,36 @@ void Recorder::on_GET_ITER(const Instr&) {
 }
 
 void Recorder::on_FOR_ITER(const Instr& i) {
-  successors_[1] = for_iter_exhausted(i);
+  may_branch_to(for_iter_exhausted(i));
   uint32_t effects = kAnyEffect;
   const bool plain = know_iterator(top(), live_top());
-  if (plain) effects = info_[top()].type ? kWritesMemory : kReplaces;  // zip() may use its tuple again
+  if (plain) effects = info(top()).type ? kWritesMemory : kReplaces;  // zip() may use its tuple again
   call_result_ = emit(OpKind::iter_next, {top()}, {.imm = 1, .effects = effects});
   Py_ssize_t* position;
   ArrayFacts facts;
   PyObject* sequence = plain ? hook::sequence_of(live_top(), &position) : nullptr;
-  if (sequence && numpy::facts_of(sequence, &facts) && facts.rank == 1) trace_->data.ops[call_result_].facts = facts_index(facts);
+  if (sequence && numpy::facts_of(sequence, &facts) && facts.rank == 1) op(call_result_).facts = facts_index(facts);
   finisher_ = &Recorder::finish_for_iter;
 }
 
 void Recorder::finish_for_iter(const Instr& i) {
   ValueId next = call_result_;
   ValueId iterator = top();
-  bool exhausted = frame().code->at(view_->offset)->start == for_iter_exhausted(i) && for_iter_exhausted(i) != i.next;
+  bool exhausted = next_start() == for_iter_exhausted(i) && for_iter_exhausted(i) != i.next;
   hold(iterator, +1);
   if (exhausted) {
     push(next);
     int more = snapshot_aside(i.next);
     pop();
     pop();
-    trace_->data.ops[next].imm = 0;
-    trace_->data.ops[next].exit_snapshot = more;
-    info_[next].slots = -1;  // on this way there is no item
+    op(next).imm = 0;
+    op(next).exit_snapshot = more;
+    set_unborn(next);  // on this way there is no item
   } else {
     pop();
     int end = snapshot_now(for_iter_exhausted(i));
     push(iterator);
-    trace_->data.ops[next].exit_snapshot = end;
+    op(next).exit_snapshot = end;
     push(next);
   }
   hold(iterator, -1);
@@ -127,13 +124,13 @@ void Recorder::finish_for_iter(const Instr& i) {
 
 void Recorder::on_RETURN_VALUE(const Instr&) {
   if (frame_is_kept()) return give_up(Reason::frame_kept);
-  returning_ = true;
+  will_return();
 }
 
 void Recorder::on_RETURN_CONST(const Instr& i) {
   if (frame_is_kept()) return give_up(Reason::frame_kept);
   push(code_const(i.arg));
-  returning_ = true;
+  will_return();
 }
 
 // ---- exceptions: the interpreter's business for now ------------------------------------------------------------------------

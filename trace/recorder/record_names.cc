@@ -16,11 +16,6 @@ void Recorder::on_MAKE_CELL(const Instr& i) { not_recorded(i); }
 void Recorder::on_COPY_FREE_VARS(const Instr& i) { not_recorded(i); }
 void Recorder::on_RETURN_GENERATOR(const Instr& i) { not_recorded(i); }
 
-void Recorder::give_up(Reason reason) {
-  abort_ = true;
-  abort_reason_ = reason;
-}
-
 void Recorder::not_recorded(const Instr&) { give_up(Reason::instruction); }
 
 void Recorder::on_POP_TOP(const Instr&) { pop(); }
@@ -43,16 +38,16 @@ void Recorder::on_LOAD_CONST(const Instr& i) { push(code_const(i.arg)); }
 // ---- locals ----------------------------------------------------------------------------------------------------------------
 
 void Recorder::on_LOAD_FAST(const Instr& i) {
-  if (frame().locals[i.arg] == kNull) {  // unbound: the interpreter raises with its own message
+  if (shadow().locals[i.arg] == kNull) {  // unbound: the interpreter raises with its own message
     return give_up(Reason::exception);
   }
-  push(frame().locals[i.arg]);
+  push(shadow().locals[i.arg]);
 }
 void Recorder::on_LOAD_FAST_CHECK(const Instr& i) { on_LOAD_FAST(i); }
 void Recorder::on_LOAD_CLOSURE(const Instr& i) { on_LOAD_FAST(i); }
 
 void Recorder::on_LOAD_FAST_AND_CLEAR(const Instr& i) {
-  push(frame().locals[i.arg]);
+  push(shadow().locals[i.arg]);
   set_local(i.arg, kNull);
 }
 
@@ -62,21 +57,21 @@ void Recorder::on_STORE_FAST(const Instr& i) {
 }
 
 void Recorder::on_DELETE_FAST(const Instr& i) {
-  if (frame().locals[i.arg] == kNull) return not_recorded(i);
+  if (shadow().locals[i.arg] == kNull) return not_recorded(i);
   set_local(i.arg, kNull);
 }
 
 void Recorder::on_LOAD_FAST_LOAD_FAST(const Instr& i) {
-  if (frame().locals[i.arg >> 4] == kNull || frame().locals[i.arg & 15] == kNull) return not_recorded(i);
-  push(frame().locals[i.arg >> 4]);
-  push(frame().locals[i.arg & 15]);
+  if (shadow().locals[i.arg >> 4] == kNull || shadow().locals[i.arg & 15] == kNull) return not_recorded(i);
+  push(shadow().locals[i.arg >> 4]);
+  push(shadow().locals[i.arg & 15]);
 }
 
 void Recorder::on_STORE_FAST_LOAD_FAST(const Instr& i) {
   set_local(i.arg >> 4, top());
   pop();
-  if (frame().locals[i.arg & 15] == kNull) return not_recorded(i);
-  push(frame().locals[i.arg & 15]);
+  if (shadow().locals[i.arg & 15] == kNull) return not_recorded(i);
+  push(shadow().locals[i.arg & 15]);
 }
 
 void Recorder::on_STORE_FAST_STORE_FAST(const Instr& i) {
@@ -91,28 +86,27 @@ void Recorder::on_STORE_FAST_STORE_FAST(const Instr& i) {
 void Recorder::on_LOAD_DEREF(const Instr& i) {
   PyObject* cell = live_local(i.arg);
   if (!cell || !PyCell_Check(cell) || !PyCell_GET(cell)) return not_recorded(i);
-  push(emit(OpKind::cell_get, {frame().locals[i.arg]}, {}));
+  push(emit(OpKind::cell_get, {shadow().locals[i.arg]}, {}));
 }
 
 void Recorder::on_STORE_DEREF(const Instr& i) {
-  emit(OpKind::cell_set, {frame().locals[i.arg], top()}, {});
+  emit(OpKind::cell_set, {shadow().locals[i.arg], top()}, {});
   pop();
 }
 
 void Recorder::on_DELETE_DEREF(const Instr& i) {
   PyObject* cell = live_local(i.arg);
   if (!cell || !PyCell_GET(cell)) return not_recorded(i);
-  emit(OpKind::cell_delete, {frame().locals[i.arg]}, {});
+  emit(OpKind::cell_delete, {shadow().locals[i.arg]}, {});
 }
 
 // ---- globals ---------------------------------------------------------------------------------------------------------------
 
 // Functions, modules and classes are folded and watched; anything else is looked up again on every replay.
 void Recorder::load_global(const Instr& instr, bool push_null) {
-  Frame& f = frame();
   PyObject* name = name_at(load_global_name(instr.arg));
-  PyObject* globals = f.live->func_globals;
-  PyObject* builtins = f.live->func_builtins;
+  PyObject* globals = frame().live->func_globals;
+  PyObject* builtins = frame().live->func_builtins;
   if (!PyDict_CheckExact(globals) || !PyDict_CheckExact(builtins)) return not_recorded(instr);  // they are asked by __getitem__
   PyObject* value = PyDict_GetItemWithError(globals, name);
   bool from_globals = value != nullptr;
@@ -121,7 +115,7 @@ void Recorder::load_global(const Instr& instr, bool push_null) {
     PyErr_Clear();
     return not_recorded(instr);
   }
-  const std::string globals_path = f.globals_path, builtins_path = f.builtins_path;
+  const std::string globals_path = shadow().globals_path, builtins_path = shadow().builtins_path;
   const char* text = utf8_of(name);
   ValueId v;
   if (foldable(value)) {
@@ -142,24 +136,18 @@ void Recorder::load_global(const Instr& instr, bool push_null) {
 void Recorder::on_LOAD_GLOBAL(const Instr& i) { load_global(i, load_global_pushes_null(i.arg)); }
 
 void Recorder::on_STORE_GLOBAL(const Instr& i) {
-  Frame& f = frame();
-  emit(OpKind::store_global, {top()}, {.object = object_index(f.live->func_globals, f.globals_path), .name = name_index(name_at(i.arg))});
+  emit(OpKind::store_global, {top()},
+       {.object = object_index(frame().live->func_globals, shadow().globals_path), .name = name_index(name_at(i.arg))});
   pop();
 }
 
 void Recorder::on_DELETE_GLOBAL(const Instr& i) {
-  Frame& f = frame();
-  if (!PyDict_GetItemWithError(f.live->func_globals, name_at(i.arg))) return not_recorded(i);
-  emit(OpKind::delete_global, {}, {.object = object_index(f.live->func_globals, f.globals_path), .name = name_index(name_at(i.arg))});
+  if (!PyDict_GetItemWithError(frame().live->func_globals, name_at(i.arg))) return not_recorded(i);
+  emit(OpKind::delete_global, {},
+       {.object = object_index(frame().live->func_globals, shadow().globals_path), .name = name_index(name_at(i.arg))});
 }
 
 // ---- attributes ------------------------------------------------------------------------------------------------------------
-
-// Source path of an attribute; "" if its owner has none.
-static std::string attr_path(const std::string& owner, PyObject* name) {
-  const char* text = utf8_of(name);
-  return owner.empty() || !text ? "" : owner + ".attr(" + text + ")";
-}
 
 // As LOAD_ATTR and LOAD_METHOD leave them. `self` is kNull where the callable is bound already, or is no method.
 void Recorder::push_loaded(ValueId value, ValueId self, bool method) {
@@ -179,13 +167,13 @@ void Recorder::push_loaded(ValueId value, ValueId self, bool method) {
 bool Recorder::module_attr(PyObject* name, bool method) {
   ValueId object = top();
   PyObject* live = live_top();
-  if (!info_[object].object || !PyModule_CheckExact(live)) return false;
+  if (!is_constant(object) || !PyModule_CheckExact(live)) return false;
   PyObject* dict = PyModule_GetDict(live);
   PyObject* value = PyDict_GetItemWithError(dict, name);
   PyErr_Clear();
   if (!value || !foldable(value)) return false;
   know_module(object);
-  const std::string path = info_[object].path;
+  const std::string path = info(object).path;
   const std::string value_path = attr_path(path, name);
   fold(dict, path.empty() ? "" : path + ".attr(__dict__)", name, value, value_path);
   push_loaded(constant(value, value_path), kNull, method);
@@ -224,7 +212,7 @@ bool Recorder::ordinary_attr(PyObject* live, PyObject* name, dalsegno_attribute*
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return false;
   *attribute = {type, name, _PyType_Lookup(type, name)};
   if (!leaves_it_to_instances(attribute->found) || !keepable(attribute->found)) return false;
-  *path = path_by_name(reinterpret_cast<PyObject*>(type));
+  *path = sources_.by_name(reinterpret_cast<PyObject*>(type));
   return !path->empty();
 }
 
@@ -244,7 +232,7 @@ bool Recorder::instance_attr(PyObject* name, bool method) {
   dalsegno_attribute a;
   dalsegno_attribute_cache cache{};
   std::string path;
-  if (info_[object].slots < 0 || !ordinary_attr(live, name, &a, &path)) return false;
+  if (is_dead(object) || !ordinary_attr(live, name, &a, &path)) return false;
   if (PyObject* own = dalsegno_own_attribute(live, &a, &cache)) {
     Py_DECREF(own);
     push_loaded(emit_attr(OpKind::own_attr, {object}, a, path), kNull, method);
@@ -269,18 +257,16 @@ void Recorder::get_attr(PyObject* name, bool method) {
 // LOAD_METHOD may have left a function and self instead of a bound method. For a Python function the trace does the same.
 void Recorder::finish_method(const Instr&) {
   ValueId m = call_result_;
-  const Frame& f = frame();
-  size_t n = f.stack.size();
-  PyObject** slots = view_->localsplus + f.code->nlocalsplus();
+  size_t n = shadow().stack.size();
+  PyObject** slots = view()->localsplus + frame().code->nlocalsplus();
   PyObject* first = slots[n - 2];
   PyObject* second = slots[n - 1];
   if (!first || !second || !PyFunction_Check(first)) return;
   // guard: a bound method, so that __func__ and __self__ exist. It leaves in the form [NULL, bound method], equally good to CALL.
-  int after = snapshot_now(pending_->next);
+  int after = snapshot_now(pending()->next);
   int object = object_index(reinterpret_cast<PyObject*>(&PyMethod_Type), "type:types.MethodType");
-  ValueId guard = emit(OpKind::guard_type, {m}, {.object = object, .snapshot = false});
-  trace_->data.ops[guard].snapshot = after;
-  info_[m].type = &PyMethod_Type;
+  emit(OpKind::guard_type, {m}, {.object = object, .leaves_by = after});
+  set_type(m, &PyMethod_Type);
   ValueId func = emit(OpKind::method_func, {m}, {.snapshot = false});
   ValueId self = emit(OpKind::method_self, {m}, {.snapshot = false});
   pop();
@@ -323,9 +309,8 @@ void Recorder::on_DELETE_ATTR(const Instr& i) {
 // ---- imports ---------------------------------------------------------------------------------------------------------------
 
 void Recorder::on_IMPORT_NAME(const Instr& i) {
-  Frame& f = frame();
   ValueId v = emit(OpKind::import_name, {top(1), top()},
-                   {.object = object_index(f.live->func_globals, f.globals_path), .name = name_index(name_at(i.arg))});
+                   {.object = object_index(frame().live->func_globals, shadow().globals_path), .name = name_index(name_at(i.arg))});
   pop();
   pop();
   push(v);

@@ -54,7 +54,7 @@ bool Recorder::array_operands(const std::vector<ValueId>& values, const std::vec
 ArrayFn Recorder::binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyObject* live_right) const {
   if (op != BinaryOp::power) return fn_of(op);
   ArrayFacts facts;
-  if (!info_[right].object || !numpy::facts_of(live_left, &facts)) return ArrayFn::none;
+  if (!is_constant(right) || !numpy::facts_of(live_left, &facts)) return ArrayFn::none;
   if (facts.dtype != DType::kFloat64 && facts.dtype != DType::kFloat32) return ArrayFn::none;
   int overflow = 0;
   bool two = (PyLong_CheckExact(live_right) && PyLong_AsLongAndOverflow(live_right, &overflow) == 2) ||
@@ -62,20 +62,7 @@ ArrayFn Recorder::binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyO
   return two ? ArrayFn::square : ArrayFn::none;
 }
 
-void Recorder::mark_array_op(ValueId v, ArrayFn fn) {
-  ArrayFacts facts;
-  if (fn == ArrayFn::none || !numpy::facts_of(result(), &facts) || facts.rank == 0) return;
-  Op& op = trace_->data.ops[v];
-  op.fn = fn;
-  op.effects = kArrayEffects;
-  op.facts = static_cast<int>(trace_->data.facts.size());
-  trace_->data.facts.push_back(facts);
-  info_[v].type = reinterpret_cast<PyTypeObject*>(Py_TYPE(result()));
-  info_[v].facts = facts;
-  info_[v].epoch = epoch_;
-}
-
-void Recorder::finish_array(const Instr&) { mark_array_op(call_result_, pending_fn_); }
+void Recorder::finish_array(const Instr&) { set_array_op(call_result_, pending_fn_, result()); }
 
 // What follows from exact operand types: int op int is int, and so on.
 static PyTypeObject* arithmetic_type(PyTypeObject* a, PyTypeObject* b, BinaryOp op) {
@@ -101,12 +88,11 @@ void Recorder::binary(const Instr&, int nb) {
       (numpy::is_exact_array(live_left) || numpy::is_exact_array(live_right)) && array_operands({left, right}, {live_left, live_right});
   bool plain = !arrays && know(left, live_left) && know(right, live_right);
   PyTypeObject* type = nullptr;
-  bool numeric =
-      plain && (simple(left) || numpy::is_scalar_type(info_[left].type)) && (simple(right) || numpy::is_scalar_type(info_[right].type));
+  bool numeric = plain && (simple(left) || is_numpy_scalar(left)) && (simple(right) || is_numpy_scalar(right));
   uint32_t effects = arrays || numeric ? kWarnsOnly : kAnyEffect;
   if (plain && simple(left) && simple(right)) {
     effects = kNoEffect;
-    type = arithmetic_type(info_[left].type, info_[right].type, op);
+    type = arithmetic_type(info(left).type, info(right).type, op);
   }
   bool writes = inplace && numpy::is_exact_array(live_left);
   // On values that are not changed in place, the in-place operator is the plain one.
@@ -121,9 +107,7 @@ void Recorder::binary(const Instr&, int nb) {
     pending_fn_ = binary_fn(op, right, live_left, live_right);
     finisher_ = &Recorder::finish_array;
   } else if (arrays && writes) {
-    info_[v].type = info_[left].type;  // the same array
-    info_[v].facts = info_[left].facts;
-    info_[v].epoch = info_[left].epoch;
+    set_same_array(v, left);
   }
 }
 
@@ -137,7 +121,7 @@ void Recorder::unary(const Instr&, UnaryOp op) {
   bool plain = !array && know(in, live);
   bool warns = op == UnaryOp::invert && is(in, &PyBool_Type);  // deprecated since 3.12
   bool quiet = plain && simple(in) && !warns;
-  bool known = array || (plain && numpy::is_scalar_type(info_[in].type));
+  bool known = array || (plain && is_numpy_scalar(in));
   ValueId v = emit(OpKind::unary, {in}, {.imm = static_cast<int>(op), .effects = quiet ? kNoEffect : known ? kWarnsOnly : kAnyEffect});
   pop();
   push(v);
@@ -192,7 +176,7 @@ void Recorder::on_COMPARE_OP(const Instr& i) {
       (numpy::is_exact_array(live_left) || numpy::is_exact_array(live_right)) && array_operands({left, right}, {live_left, live_right});
   bool plain = !arrays && know(left, live_left) && know(right, live_right);
   bool quiet = plain && simple(left) && simple(right);
-  auto scalar = [&](ValueId v) { return simple(v) || (info_[v].type && numpy::is_scalar_type(info_[v].type)); };
+  auto scalar = [&](ValueId v) { return simple(v) || is_numpy_scalar(v); };
   bool known = plain && scalar(left) && scalar(right);
   ValueId v = emit(OpKind::compare, {left, right}, {.imm = op, .effects = quiet ? kNoEffect : known || arrays ? kWarnsOnly : kAnyEffect});
   pop();
@@ -227,7 +211,7 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
   bool hashed = is(container, &PyDict_Type) || is(container, &PySet_Type) || is(container, &PyFrozenSet_Type);
   bool quiet = plain && simple(item) && (simple(container) || is(container, &PyRange_Type));
   if (hashed) quiet = know_lookup(container, live_top(), item, live_top(1));
-  if (plain && info_[container].object && PyTuple_Check(live_top())) quiet = simple(item) && safe_index(container, live_top());
+  if (plain && is_constant(container) && PyTuple_Check(live_top())) quiet = simple(item) && safe_index(container, live_top());
   ValueId v = emit(OpKind::contains, {item, container}, {.imm = i.arg, .effects = quiet ? kNoEffect : kAnyEffect});
   set_type(v, &PyBool_Type);
   pop();
@@ -250,7 +234,7 @@ void Recorder::get_item(const Instr&) {
     if ((sequence && position) || keyed) effects = kReadsMemory;
   }
   ValueId v = emit(OpKind::get_item, {container, index}, {.effects = effects});
-  if (effects == kReadsMemory && numpy::is_exact_array(live)) trace_->data.ops[v].facts = element_facts(container, index, live_index);
+  if (effects == kReadsMemory && numpy::is_exact_array(live)) op(v).facts = element_facts(container, index, live_index);
   pop();
   pop();
   push(v);
@@ -266,7 +250,7 @@ void Recorder::on_BINARY_SLICE(const Instr&) {
   bool known = parts && (numpy::is_exact_array(live) ? know_array(container, live) : know(container, live) && !PyDict_Check(live));
   ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.snapshot = false});
   ValueId v = emit(OpKind::get_item, {container, slice}, {.effects = known ? kReadsMemory : kAnyEffect});
-  for (int i = 0; i < 3; ++i) pop();
+  pop(3);
   push(v);
 }
 
@@ -275,10 +259,9 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
   PyObject *live = live_top(1), *live_index = live_top(), *live_value = live_top(2);
   uint32_t effects = kAnyEffect;
   if (numpy::is_exact_array(live)) {
-    const bool known =
-        know_array(container, live) && safe_index(index, live_index) &&
-        (numpy::is_exact_array(live_value) ? know_array(value, live_value)
-                                           : know(value, live_value) && (simple(value) || numpy::is_scalar_type(info_[value].type)));
+    const bool known = know_array(container, live) && safe_index(index, live_index) &&
+                       (numpy::is_exact_array(live_value) ? know_array(value, live_value)
+                                                          : know(value, live_value) && (simple(value) || is_numpy_scalar(value)));
     if (known) effects = kWarnsOnly;
   } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && is_whole(live_index)) {
     effects = kReplaces;
@@ -286,15 +269,15 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
     effects = planted(Fault::missing_name_effect) ? kWritesMemory : kReplacesName;  // it may be a namespace
   }
   ValueId v = emit(OpKind::set_item, {container, index, value}, {.effects = effects});
-  if (effects == kWarnsOnly) trace_->data.ops[v].facts = element_facts(container, index, live_index);
-  for (int i = 0; i < 3; ++i) pop();
+  if (effects == kWarnsOnly) op(v).facts = element_facts(container, index, live_index);
+  pop(3);
 }
 
 void Recorder::on_STORE_SLICE(const Instr&) {
   ValueId value = top(3), container = top(2);
   ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.snapshot = false});
   emit(OpKind::set_item, {container, slice, value}, {});
-  for (int i = 0; i < 4; ++i) pop();
+  pop(4);
 }
 
 void Recorder::on_DELETE_SUBSCR(const Instr&) {

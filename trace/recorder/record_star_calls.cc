@@ -51,7 +51,7 @@ PyObject* tuple_of(const std::vector<PyObject*>& items) {
 // Known callees get their arguments as an ordinary call: no C function that keeps its tuple or dict is among them.
 bool Recorder::wants_parts(ValueId callee, PyObject* live) const {
   if (goes_through(live)) return true;
-  const CalleeKind kind = live && info_[callee].object ? callee_facts(live).kind : CalleeKind::unknown;
+  const CalleeKind kind = live && is_constant(callee) ? callee_facts(live).kind : CalleeKind::unknown;
   return kind == CalleeKind::quiet || kind == CalleeKind::quiet_write || kind == CalleeKind::numpy_pure || kind == CalleeKind::numpy_write;
 }
 
@@ -92,7 +92,7 @@ void Recorder::on_CALL_FUNCTION_EX(const Instr& i) {
   }
   note(Reason::opaque_call, live);
   ValueId v = has_named ? emit(OpKind::call_ex, {callee, positional, named}) : emit(OpKind::call_ex, {callee, positional});
-  for (int j = 0; j < n + 2; ++j) pop();
+  pop(n + 2);
   push(v);
 }
 
@@ -107,8 +107,8 @@ void Recorder::on_DICT_MERGE(const Instr& i) {
   const bool known =
       wants_parts(top(callee_at), live_top(callee_at)) && made(dict, &PyDict_Type) && named_parts(more, live, &keys_more, &values_more);
   if (known) {
-    keys = info_[dict].keys;
-    values = info_[dict].items;
+    keys = info(dict).keys;
+    values = info(dict).items;
     for (PyObject* key : keys_more)
       if (find_name(keys, key) >= 0) return give_up(Reason::exception);
     keys.insert(keys.end(), keys_more.begin(), keys_more.end());
@@ -129,7 +129,7 @@ bool Recorder::call_instance(ValueId callee, PyObject* live, Arguments arguments
   dalsegno_attribute a;
   dalsegno_attribute_cache cache{};
   std::string path;
-  if (info_[callee].slots < 0 || !ordinary_attr(live, kCall, &a, &path) || !dalsegno_has_class_attribute(live, &a, &cache)) return false;
+  if (is_dead(callee) || !ordinary_attr(live, kCall, &a, &path) || !dalsegno_has_class_attribute(live, &a, &cache)) return false;
   emit_attr(OpKind::class_attr, {callee}, a, path);
   const ValueId found = constant(a.found, path + ".attr(__call__)");
   arguments.values.insert(arguments.values.begin(), callee);
@@ -139,7 +139,7 @@ bool Recorder::call_instance(ValueId callee, PyObject* live, Arguments arguments
 
 // A partial's function and arguments never change by themselves, but __setstate__ changes them: they are read again each time.
 bool Recorder::call_partial(ValueId callee, PyObject* live, Arguments arguments) {
-  if (info_[callee].slots < 0) return false;
+  if (is_dead(callee)) return false;
   emit(OpKind::guard_type, {callee}, {.object = object_index(reinterpret_cast<PyObject*>(Py_TYPE(live)), "type:functools.partial")});
   struct Part {
     ValueId value;
