@@ -65,6 +65,31 @@ def make(k):
 f = ds.jit(make(3))
 r = [f(X) for _ in range(4)] + [f(2, (3, 4), z=1) for _ in range(4)]
 """,
+    "functions that calls have made, in loops": """
+def maker(k):
+    def made(x):
+        return x * k
+    return made
+def wrapping(f):
+    def wrapper(x):
+        return f(x) + 1
+    return wrapper
+@wrapping
+@wrapping
+def twice(x):
+    return 2 * x
+def around(given):
+    def f(n, by):
+        def inner(x):
+            return x - 1
+        s = 0
+        for i in range(n):
+            s += inner(i) + by(i) + given(i) if i % 2 else (lambda x: -x)(i)
+        return s
+    return f
+f = ds.jit(around(twice))
+r = [f(50, maker(3)) for _ in range(12)]
+""",
     "exceptions caught": """
 def helper(n):
     return 10 // n

@@ -167,10 +167,9 @@ bool Recorder::goes_through(PyObject* live) const {
 
 bool Recorder::call_python(ValueId func, PyFunctionObject* live, const Arguments& arguments) {
   auto* code = reinterpret_cast<PyCodeObject*>(live->func_code);
-  auto* object = reinterpret_cast<PyObject*>(live);
   std::string path = is_constant(func) ? info(func).path : "";
-  if (path.empty()) path = sources_.by_name(object);
   int code_object = object_index(live->func_code, path.empty() ? "" : path + ".code");
+  if (source(code_object).empty()) code_object = object_index(live->func_code, sources_.of_code(live));
   int globals = object_index(live->func_globals, sources_.of_globals(live->func_globals));
   emit(OpKind::guard_function, {func}, {.imm = globals, .object = code_object});
   if (code->co_argcount > static_cast<int>(arguments.positional())) {

@@ -1,5 +1,6 @@
 #include "trace/recorder/sources.h"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
@@ -69,20 +70,70 @@ std::string Sources::by_name(PyObject* object) const {
   return path;
 }
 
-std::string Sources::within(PyObject* globals, const std::string& qualified_name, PyObject* object) const {
-  std::string path = of_globals(globals), rest = qualified_name;
-  if (path.empty()) return "";
+// What the name stands for there, borrowed, and how it was found; null if it is none.
+PyObject* Sources::found_in(PyObject* globals, const std::string& qualified_name, std::string* path) const {
+  *path = of_globals(globals);
+  std::string rest = qualified_name;
+  if (path->empty()) return nullptr;
   PyObject* found = nullptr;
   while (!rest.empty()) {
     size_t dot = rest.find('.');
     std::string part = rest.substr(0, dot);
     rest = dot == std::string::npos ? "" : rest.substr(dot + 1);
     PyObject* dict = !found ? globals : PyType_Check(found) ? reinterpret_cast<PyTypeObject*>(found)->tp_dict : nullptr;
-    path += found ? ".attr(" + part + ")" : "[" + part + "]";
+    *path += found ? ".attr(" + part + ")" : "[" + part + "]";
     found = dict ? PyDict_GetItemString(dict, part.c_str()) : nullptr;
-    if (!found) return "";
+    if (!found) return nullptr;
   }
-  return found == object ? path : "";
+  return found;
+}
+
+std::string Sources::within(PyObject* globals, const std::string& qualified_name, PyObject* object) const {
+  std::string path;
+  return found_in(globals, qualified_name, &path) == object ? path : "";
+}
+
+namespace {
+
+constexpr int kMostNesting = 4;  // functions in functions, wrappers around wrappers
+
+// Where `code` is `outer` or stands among its constants, and theirs.
+std::string within_code(PyObject* outer, const std::string& path, PyObject* code, int depth = 0) {
+  if (outer == code) return path;
+  PyObject* constants = reinterpret_cast<PyCodeObject*>(outer)->co_consts;
+  for (Py_ssize_t i = 0; depth < kMostNesting && i < PyTuple_GET_SIZE(constants); ++i) {
+    PyObject* constant = PyTuple_GET_ITEM(constants, i);
+    if (!PyCode_Check(constant)) continue;
+    std::string found = within_code(constant, path + ".const[" + std::to_string(i) + "]", code, depth + 1);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+// The same of a function, and of those it closes over.
+std::string within_function(PyFunctionObject* function, const std::string& path, PyObject* code, int depth = 0) {
+  std::string found = within_code(function->func_code, path + ".code", code);
+  const Py_ssize_t cells = found.empty() && function->func_closure && depth < kMostNesting ? PyTuple_GET_SIZE(function->func_closure) : 0;
+  for (Py_ssize_t i = 0; found.empty() && i < cells; ++i) {
+    PyObject* held = PyCell_GET(PyTuple_GET_ITEM(function->func_closure, i));
+    if (held && PyFunction_Check(held))
+      found = within_function(reinterpret_cast<PyFunctionObject*>(held), path + ".closure[" + std::to_string(i) + "]", code, depth + 1);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string Sources::of_code(PyFunctionObject* function) const {
+  PyObject* code = function->func_code;
+  if (std::string named = by_name(reinterpret_cast<PyObject*>(function)); !named.empty()) return named + ".code";
+  if (std::string found = within_function(root_, "self", code); !found.empty()) return found;
+  const char* name = utf8_of(function->func_qualname);  // "maker.<locals>.made"
+  std::string outermost = name ? name : "", path;
+  outermost.resize(std::min(outermost.find(".<locals>"), outermost.size()));
+  PyObject* maker = found_in(function->func_globals, outermost, &path);
+  const bool plain = maker && PyFunction_Check(maker);
+  return plain ? within_code(reinterpret_cast<PyFunctionObject*>(maker)->func_code, path + ".code", code) : "";
 }
 
 }  // namespace dalsegno::recorder

@@ -22,8 +22,12 @@ class Sources {
   std::string of_builtins(PyObject* builtins) const { return builtins == root_->func_builtins ? "self.builtins" : ""; }
   // A function or class found by its module and qualified name, if that leads back to it.
   std::string by_name(PyObject* object) const;
+  // Of the code of a function that may have been made by a call: among the constants of the code around it, or of a function that the
+  // jitted one closes over.
+  std::string of_code(PyFunctionObject* function) const;
 
  private:
+  PyObject* found_in(PyObject* globals, const std::string& qualified_name, std::string* path) const;
   std::string within(PyObject* globals, const std::string& qualified_name, PyObject* object) const;
   PyFunctionObject* root_;
 };
