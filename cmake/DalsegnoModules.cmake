@@ -37,6 +37,9 @@ if(DALSEGNO_DEV AND TARGET _core)
 endif()
 
 if(TARGET _core)
+  # The bindings: much code made of pybind11's templates, none of which a call of a jitted function runs.
+  target_compile_options(_core PRIVATE -O1)
+  dalsegno_precompile(_core <pybind11/pybind11.h> <pybind11/stl.h>)
   install(TARGETS _core LIBRARY DESTINATION dalsegno)
 endif()
 if(TARGET _halide)

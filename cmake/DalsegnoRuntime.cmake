@@ -7,9 +7,12 @@ list(FILTER runtime_sources EXCLUDE REGEX "_test\\.cc$")
 file(GLOB generator_found CONFIGURE_DEPENDS "${generator}")
 
 if(runtime_sources AND generator_found)
-  add_executable(runtime_generator "${generator}")
-  target_include_directories(runtime_generator PRIVATE "${PROJECT_SOURCE_DIR}")
-  target_link_libraries(runtime_generator PRIVATE Halide::Halide)
+  # Compiled as a library's code is, for the precompiled header.
+  add_library(runtime_generator_code OBJECT "${generator}")
+  target_link_libraries(runtime_generator_code PRIVATE Halide::Halide)
+  dalsegno_precompile(runtime_generator_code AS halide_gen)
+  add_executable(runtime_generator)
+  target_link_libraries(runtime_generator PRIVATE runtime_generator_code Halide::Halide)
   set(runtime_object "${CMAKE_CURRENT_BINARY_DIR}/halide_runtime.o")
   add_custom_command(
     OUTPUT "${runtime_object}"

@@ -16,6 +16,9 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
 set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+if(DALSEGNO_SANITIZE)  # reports need lines, not variables; compiling takes half as long, and nothing is optimised away before it is checked
+  set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
+endif()
 
 # -ffp-contract=off: GCC would otherwise be free to fuse a*b+c, which changes bits wherever the target has FMA.
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-unused-parameter -ffp-contract=off)
@@ -66,12 +69,19 @@ function(dalsegno_library folder)
   target_link_libraries(${name} ${scope} ${arg_LINK})
 endfunction()
 
-# Parses headers of others once a target instead of once a source: most of the time a build takes. No header of ours, so that a change of
-# one builds no more than before; and not where clang-tidy reads, which knows nothing of GCC's precompiled headers.
+# dalsegno_precompile(replay <Python.h>), dalsegno_precompile(store AS trace): parses headers of others once a target, or once for several
+# targets, instead of once a source: most of the time a build takes. No header of ours, so that a change of one builds no more than before.
+# tools/lint.py, whose clang-tidy knows nothing of GCC's precompiled headers, sees that a source includes what it needs.
 function(dalsegno_precompile name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "AS" "")
   get_target_property(imported ${name} IMPORTED)
-  if(NOT imported)
-    set(headers ${ARGN} <algorithm> <cstdint> <functional> <map> <memory> <optional> <span> <string> <unordered_map> <variant> <vector>)
+  if(imported)
+    return()
+  elseif(arg_AS)
+    target_precompile_headers(${name} REUSE_FROM ${arg_AS})
+  else()
+    set(headers <algorithm> <cstdint> <functional> <map> <memory> <optional> <span> <string> <unordered_map> <variant> <vector>)
+    list(PREPEND headers ${arg_UNPARSED_ARGUMENTS})
     list(TRANSFORM headers REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:\\1>")
     target_precompile_headers(${name} PRIVATE ${headers})
   endif()
@@ -96,6 +106,13 @@ function(dalsegno_tests folder)
     add_executable(${name} "${source}")
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/gtest")
     target_link_libraries(${name} PRIVATE ${arg_LINK} trace_samples ${library} GTest::gtest_main)
+    get_property(first GLOBAL PROPERTY dalsegno_first_test)
+    if(first)
+      dalsegno_precompile(${name} AS ${first})
+    else()
+      dalsegno_precompile(${name} <gtest/gtest.h> <random> <thread>)
+      set_property(GLOBAL PROPERTY dalsegno_first_test ${name})
+    endif()
     add_test(NAME ${name} COMMAND ${name})
   endforeach()
 endfunction()

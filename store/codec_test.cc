@@ -31,8 +31,10 @@ TEST(Codec, EveryPrefixIsRefused) {
 TEST(Codec, DamagedBytesNeverCrash) {
   std::mt19937_64 random(5);
   int decoded = 0;
+  std::string good;
   for (int i = 0; i < 40000; i++) {
-    std::string bytes = encode_trace(testing::random_trace(random, 8));
+    if (i % 20 == 0) good = encode_trace(testing::random_trace(random, 8));
+    std::string bytes = good;
     for (int n = 1 + i % 3; n > 0; n--) bytes[random() % bytes.size()] = static_cast<char>(random());
     if (auto trace = decode_trace(bytes)) {
       decoded++;
