@@ -207,8 +207,38 @@ bool async_exception_waits();
 
 // ---- the rest --------------------------------------------------------------------------------------------------------------
 
+struct RangeIterator {
+  PyObject ob_base;
+#if PY_VERSION_HEX < 0x030c0000
+  long index;
+#endif
+  long start, step, length;
+};
+extern bool g_range_known;  // it is laid out so
+inline bool advance_range(PyObject* iterator, int64_t* out) {
+  auto* range = reinterpret_cast<RangeIterator*>(iterator);
+#if PY_VERSION_HEX < 0x030c0000
+  if (range->index >= range->length) return false;
+  *out = static_cast<long>(range->start + static_cast<unsigned long>(range->index++) * range->step);
+#else
+  if (range->length <= 0) return false;
+  *out = range->start;
+  range->start = static_cast<long>(static_cast<unsigned long>(range->start) + range->step);
+  --range->length;
+#endif
+  return true;
+}
 // Advances an exact range_iterator whose values fit int64. 1: *out is the next value; 0: exhausted; -1: not such an iterator.
-int range_next(PyObject* iterator, int64_t* out);
+inline int range_next(PyObject* iterator, int64_t* out) {
+  return Py_IS_TYPE(iterator, &PyRangeIter_Type) && g_range_known ? advance_range(iterator, out) : -1;
+}
+// The layout of exact iterators over lists and tuples; sequence: null once exhausted. Only where g_sequence_iterators says so.
+struct SequenceIterator {
+  PyObject ob_base;
+  Py_ssize_t position;
+  PyObject* sequence;
+};
+extern bool g_sequence_iterators;
 // True if asking this iterator for its next item runs no code of the user's: iterators of the interpreter's own containers and ranges, and
 // enumerate, zip and reversed over such. A few ns.
 bool quiet_iterator(PyObject* iterator);

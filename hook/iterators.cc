@@ -66,7 +66,27 @@ bool holds(const char* text, PyTypeObject* type, PyTypeObject* inner) {
   return same;
 }
 
+// Does the iterator of this type that it has lie as SequenceIterator?
+bool goes_through(const char* text, PyTypeObject* type, PyTypeObject* sequence) {
+  PyObject* made = evaluate(text);
+  PyObject* iterator = made != nullptr ? PyObject_GetIter(made) : nullptr;
+  auto* it = reinterpret_cast<SequenceIterator*>(iterator);
+  bool same = it != nullptr && Py_IS_TYPE(iterator, type) && Py_IS_TYPE(made, sequence) &&
+              type->tp_basicsize >= static_cast<Py_ssize_t>(sizeof(SequenceIterator)) && it->position == 0 && it->sequence == made;
+  if (same) Py_XDECREF(PyIter_Next(iterator));
+  same = same && it->position == 1;
+  if (same) it->position = 3;
+  PyObject* end = same ? PyIter_Next(iterator) : nullptr;
+  same = same && end == nullptr && !PyErr_Occurred() && it->sequence == nullptr;
+  Py_XDECREF(end);
+  Py_XDECREF(iterator);
+  Py_XDECREF(made);
+  return same;
+}
+
 }  // namespace
+
+bool g_sequence_iterators = false;
 
 bool init_iterators() {
   PyObject* iterables = evaluate(kIterables);
@@ -79,6 +99,8 @@ bool init_iterators() {
   Py_DECREF(iterables);
   if (PyErr_Occurred()) return false;
   g_enumerate = holds("enumerate(())", &PyEnum_Type, &PyTupleIter_Type);
+  g_sequence_iterators =
+      goes_through("[7, 8, 9]", &PyListIter_Type, &PyList_Type) && goes_through("(7, 8, 9)", &PyTupleIter_Type, &PyTuple_Type);
   g_reversed = holds("reversed(((),))", &PyReversed_Type, &PyTuple_Type);
   g_zip = holds("zip((), ())", &PyZip_Type, &PyTuple_Type);
   PyObject* made = evaluate("(1, 2)");

@@ -18,37 +18,6 @@ extern "C" void* __libc_stack_end;  // glibc: where the main thread's stack begi
 namespace dalsegno::hook {
 namespace {
 
-#if DALSEGNO_PY311
-struct RangeIterator {
-  PyObject_HEAD long index;
-  long start;
-  long step;
-  long length;
-};
-
-int advance(RangeIterator* range, int64_t* out) {
-  if (range->index >= range->length) return 0;
-  *out = static_cast<long>(range->start + static_cast<unsigned long>(range->index++) * range->step);
-  return 1;
-}
-#else
-struct RangeIterator {
-  PyObject_HEAD long start;
-  long step;
-  long length;
-};
-
-int advance(RangeIterator* range, int64_t* out) {
-  if (range->length <= 0) return 0;
-  *out = range->start;
-  range->start = static_cast<long>(static_cast<unsigned long>(range->start) + range->step);
-  --range->length;
-  return 1;
-}
-#endif
-
-bool g_range_known = false;  // the layout above is this interpreter's
-
 PyObject* make_range_iterator(long start, long stop, long step) {
   PyObject* range = PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyRange_Type), "lll", start, stop, step);
   PyObject* iterator = range != nullptr ? PyObject_GetIter(range) : nullptr;
@@ -61,13 +30,12 @@ bool check_range_layout() {
   PyObject* iterator = make_range_iterator(7, -20, -9);  // 7, -2, -11
   if (iterator == nullptr) return false;
   int64_t value = 0;
-  bool same = Py_TYPE(iterator)->tp_basicsize == static_cast<Py_ssize_t>(sizeof(RangeIterator)) &&
-              advance(reinterpret_cast<RangeIterator*>(iterator), &value) == 1 && value == 7;
+  bool same = Py_TYPE(iterator)->tp_basicsize == static_cast<Py_ssize_t>(sizeof(RangeIterator)) && advance_range(iterator, &value) == 1 &&
+              value == 7;
   PyObject* next = PyIter_Next(iterator);
   same = same && next != nullptr && PyLong_AsLong(next) == -2;
   Py_XDECREF(next);
-  same = same && advance(reinterpret_cast<RangeIterator*>(iterator), &value) == 1 && value == -11 &&
-         advance(reinterpret_cast<RangeIterator*>(iterator), &value) == 0;
+  same = same && advance_range(iterator, &value) == 1 && value == -11 && advance_range(iterator, &value) == 0;
   Py_DECREF(iterator);
   return same;
 }
@@ -116,10 +84,7 @@ int executing_offset(PyCodeObject* code, int offset) {
   return offset;
 }
 
-int range_next(PyObject* iterator, int64_t* out) {
-  if (!Py_IS_TYPE(iterator, &PyRangeIter_Type) || !g_range_known) return -1;
-  return advance(reinterpret_cast<RangeIterator*>(iterator), out);
-}
+bool g_range_known = false;
 
 namespace {
 

@@ -34,7 +34,41 @@ int32_t Lowering::constant_reg(int64_t value) {
   return it->second;
 }
 
+// An item of a list or tuple.
+void Lowering::emit_item(const Op& o, ValueId i) {
+  const typed::Item item = typed::item_of(typed_, o);
+  const bool tuple = form(i).of_tuple, has_result = op_has_result(o.kind);
+  const Rep rep = has_result ? values_[i].rep : Rep::kNone;
+  Rep stored = Rep::kNone;
+  int32_t part = -1;
+  if (item.stored != kNull && values_[item.stored].passing) {
+    stored = loc(item.stored).rep;
+    part = loc(item.stored).raw;
+  } else if (item.stored != kNull) {
+    part = boxed(item.stored, o, i);
+  } else if (rep != Rep::kNone) {
+    part = loc(i).raw >= 0 ? loc(i).raw : new_reg();
+  }
+  const int32_t container = boxed(item.container, o, i);
+  Step s = base(o, i);
+  s.a = container;
+  s.b = item.index == kNull ? -1 : loc(item.index).raw;
+  s.c = part;
+  s.dst = has_result ? loc(i).obj : -1;
+  if (o.kind == OpKind::iter_next) s.other = plan(i, 1);
+  auto one_of = [&](ItemSteps steps) { return tuple ? steps.tuple : steps.list; };
+  s.fn = o.kind == OpKind::get_item    ? one_of(load_item_steps(rep, !values_[i].borrowed))
+         : o.kind == OpKind::iter_next ? one_of(next_item_steps(rep))
+         : o.kind == OpKind::set_item  ? store_item_step(stored)
+         : item.stored != kNull        ? append_item_step(stored)
+                                       : pop_item_step(rep);
+  settles_ = o.kind == OpKind::set_item && world_proven_ ? static_cast<int32_t>(p_->steps.size()) : -1;
+  push(s);
+  if (has_result) defined(i);
+}
+
 void Lowering::emit_get_item(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kItem) return emit_item(o, i);
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode != Mode::kIndex) {
     emit_python(o, i);
@@ -51,11 +85,13 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
   s.a = container;
   s.b = loc(index).raw;
   s.c = numpy ? new_reg() : loc(index).obj;
+  s.n = static_cast<int32_t>(loc(index).rep);
   push(s);
   defined(i);
 }
 
 void Lowering::emit_set_item(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kItem) return emit_item(o, i);
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode != Mode::kIndex) return emit_python(o, i);
   int32_t container = boxed(in(o)[0], o, i);
@@ -68,11 +104,13 @@ void Lowering::emit_set_item(const Op& o, ValueId i) {
   s.a = container;
   s.b = loc(index).raw;
   s.c = numpy ? -1 : loc(index).obj;
+  s.n = static_cast<int32_t>(loc(index).rep);
   s.other = item;
   push(s);
 }
 
 void Lowering::emit_iter_next(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kItem) return emit_item(o, i);
   int32_t iterator = boxed(in(o)[0], o, i);
   Step s = base(o, i);
   s.other = plan(i, 1);

@@ -2,6 +2,7 @@
 #include "replay/lower/lower.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dalsegno::replay {
 
@@ -20,6 +21,7 @@ std::unique_ptr<ProgramImpl> Lowering::lower() {
   if (t().anchor == AnchorKind::exit ? !parent_ || !bind_params() : parent_ != nullptr) return nullptr;
   if (!infer()) return nullptr;
   place();
+  prove_types();
   make_worlds();
   emit_all();
   finish();
@@ -62,6 +64,23 @@ bool Lowering::bind_params() {
   return true;
 }
 
+// A type in this sense is final for a value, so a guard on a loop's parameter holds wherever it stands: it is done where the value comes
+// in, at the jump. What a parent has proven of a parameter still holds in a side trace.
+void Lowering::prove_types() {
+  p_->types.resize(t().ops.size());
+  if (t().anchor == AnchorKind::exit)
+    for (ValueId v = 0; v < t().n_params; ++v)
+      if (const auto& known = p_->parent->types[values_[v].bound]; known.type && known.since < parent_->op && values_[v].since < 0)
+        proven(v, known.type, -1);  // (else the guard unboxes it)
+  if (t().anchor != AnchorKind::loop) return;
+  for (const Op& o : t().ops) {
+    if (o.kind != OpKind::guard_type) continue;
+    const ValueId v = in(o)[0];
+    PyObject* type = object(o.object);
+    if (v < t().n_params && values_[v].rep == Rep::kNone && !values_[v].type && !may_change_class(type)) proven(v, type, -1);
+  }
+}
+
 void Lowering::place() {
   p_->locs.resize(t().ops.size());
   depth_ = t().entry.frames.empty() ? 1 : static_cast<int32_t>(t().entry.frames.size());
@@ -80,9 +99,13 @@ void Lowering::place() {
       p_->consts.push_back({loc(v).obj, reg});
     } else if (value.born_raw) {
       bool alias = form(v).mode == Mode::kAlias;
-      loc(v) = {value.wants_obj ? new_reg() : -1, alias ? loc(in(op(v))[0]).raw : new_reg(), value.rep, value.wants_obj, -1};
+      loc(v) = {value.wants_obj ? new_reg() : -1, alias ? loc(in(op(v))[0]).raw : new_reg(), value.rep, value.wants_obj, -1, false};
+    } else if (form(v).mode == Mode::kItem && form(v).callee == typed::Callee::kAppend) {
+      loc(v).obj = new_reg();
+      p_->consts.push_back({loc(v).obj, Reg{.o = Py_None}});
     } else {
-      loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, true, value.since};
+      const bool is_object = !typed::may_lack_object(typed_, v);
+      loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, !value.borrowed, value.since, is_object, value.borrowed};
     }
     if (loc(v).raw < 0) loc(v).rep = Rep::kNone;
   }
@@ -99,6 +122,7 @@ void Lowering::place_param(ValueId v) {
   Value& value = values_[v];
   if (value.bound != kNull) {
     Loc from = p_->parent->locs[value.bound];
+    if (std::exchange(from.borrowed, false)) from.owned = true;
     if (!from.raw_after(parent_->op)) {
       from.raw = value.wants_raw ? new_reg() : -1;
       from.rep = value.rep;
@@ -114,10 +138,10 @@ void Lowering::place_param(ValueId v) {
     loc(v) = from;
   } else if (value.hoisted && value.wants_raw) {
     value.born_raw = true;
-    loc(v) = {value.wants_obj ? new_reg() : -1, new_reg(), value.rep, value.wants_obj, -1};
+    loc(v) = {value.wants_obj ? new_reg() : -1, new_reg(), value.rep, value.wants_obj, -1, false};
   } else {
     if (value.hoisted) static_cast<typed::ValueForm&>(value) = {.wants_obj = value.wants_obj};
-    loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, true, value.since};
+    loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, true, value.since, !typed::may_lack_object(typed_, v)};
     if (t().anchor == AnchorKind::entry) p_->params.push_back(v);
   }
   if (loc(v).owned && loc(v).obj >= 0) p_->live_log.begins(loc(v).obj);

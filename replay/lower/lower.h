@@ -12,6 +12,8 @@
 
 namespace dalsegno::replay {
 
+bool may_change_class(PyObject* type);  // types.cc
+
 class Lowering {
  public:
   Lowering(std::unique_ptr<LiveTrace> trace, Exit* parent, const std::vector<std::unique_ptr<Program>>* tree);
@@ -37,6 +39,7 @@ class Lowering {
 
   // -- lower.cc
   bool bind_params();
+  void prove_types();
   void place();
   void place_param(ValueId v);
   void place_constant(ValueId v);
@@ -68,6 +71,7 @@ class Lowering {
   void emit_get_item(const Op& op, ValueId i);
   void emit_set_item(const Op& op, ValueId i);
   void emit_element(const Op& op, ValueId i);
+  void emit_item(const Op& op, ValueId i);
   void emit_tuple(const Op& op, ValueId i);
   void emit_call(const Op& op, ValueId i);
   int32_t constant_reg(int64_t value);
@@ -90,6 +94,7 @@ class Lowering {
   int32_t raw(ValueId v, Rep rep, const Op& op, ValueId i);  // raw register, converted if need be
   int32_t boxed(ValueId v, const Op& op, ValueId i);         // object register, with a box step before if need be
   void defined(ValueId v);
+  void proven(ValueId v, PyObject* type, ValueId since);
   void forget_facts();
   void emit_attribute(const Op& op, ValueId i);
   bool dies_at(ValueId v, ValueId i) const;
@@ -104,6 +109,7 @@ class Lowering {
   bool leaves_virtuals(const Op& op, ValueId i) const;
   bool is_part(ValueId v) const;
   bool is_virtual(ValueId v) const;
+  bool dies_quietly(ValueId v) const;
   bool dies_quietly(const Op& release, ValueId v) const;
   void build_virtuals(ValueId because);
   void forget_virtual(ValueId v);
@@ -149,6 +155,7 @@ class Lowering {
   } last_plan_;
   int32_t depth_ = 1;
   bool world_proven_ = true;
+  int32_t settles_ = -1;       // the step that may pass over a guard_world behind it: it knows whether code has run
   bool python_first_ = false;  // typed::Knowledge::python_first
 };
 

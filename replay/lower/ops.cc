@@ -101,12 +101,6 @@ int32_t Lowering::raw(ValueId v, Rep rep, const Op&, ValueId i) {
   return reg;
 }
 
-// Objects of the user's classes may be given another class, and so may modules.
-static bool may_change_class(PyObject* type) {
-  return type == reinterpret_cast<PyObject*>(&PyModule_Type) ||
-         (type && PyType_HasFeature(reinterpret_cast<PyTypeObject*>(type), Py_TPFLAGS_HEAPTYPE));
-}
-
 // After code nothing is known of: arrays may have another shape, objects another class.
 void Lowering::forget_facts() {
   for (ValueId v : learned_) {
@@ -312,8 +306,8 @@ void Lowering::emit_guard_type(const Op& o, ValueId i) {
   PyObject* type = object(o.object);
   if (value.type == type) return;
   const Rep named = typed::rep_of_type(typed_.known.objects[o.object].names);
-  if (value.born_raw && named == value.rep) {
-    value.type = type;
+  if ((value.born_raw || form(v).mode == Mode::kItem) && named == value.rep && named != Rep::kNone) {
+    proven(v, type, i);
     return;
   }
   const bool unboxes = !value.born_raw && loc(v).raw >= 0 && value.since == i;
@@ -326,8 +320,16 @@ void Lowering::emit_guard_type(const Op& o, ValueId i) {
     s.dst = loc(v).raw;
   }
   push(s);
-  learned_.push_back(v);
-  value.type = type;
+  proven(v, type, i);
+}
+
+void Lowering::proven(ValueId v, PyObject* type, ValueId since) {
+  values_[v].type = type;
+  if (may_change_class(type)) {
+    learned_.push_back(v);
+  } else {
+    p_->types[v] = {type, since};
+  }
 }
 
 void Lowering::emit_guard_array(const Op& o, ValueId i) {
@@ -359,6 +361,7 @@ void Lowering::emit_guard_truth(const Op& o, ValueId i) {
 
 void Lowering::emit_guard_world(const Op& o, ValueId i) {
   if (world_proven_ || planted(Fault::dropped_world_guard)) return;
+  if (settles_ >= 0 && settles_ + 1 == static_cast<int32_t>(p_->steps.size())) p_->steps.back().n = 1;
   Step s = base(o, i);
   s.fn = step_guard_world;
   s.link = o.snapshot;
@@ -378,7 +381,8 @@ void Lowering::release(const std::vector<ValueId>& values, ValueId as) {
   if (regs.empty()) return;
   version_++;
   const Op& o = op(as);
-  const bool quick = o.kind == OpKind::release && !(o.effects & kDropsReferences);
+  const bool numbers = std::all_of(values.begin(), values.end(), [&](ValueId v) { return !loc(v).owned || dies_quietly(v); });
+  const bool quick = numbers || (o.kind == OpKind::release && !(o.effects & kDropsReferences));
   Step s;
   if (!quick && !leads_elsewhere(o.kind)) s = base(o, as), s.link = o.snapshot;
   s.fn = quick && regs.size() == 1 ? step_release_one : quick ? step_release : step_release_shown;
@@ -463,6 +467,7 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::not_, &Lowering::emit_truth},
       {OpKind::is_, &Lowering::emit_is},
       {OpKind::iter_next, &Lowering::emit_iter_next},
+      {OpKind::list_append, &Lowering::emit_item},
       {OpKind::build_tuple, &Lowering::emit_tuple},
       {OpKind::call, &Lowering::emit_call},
       {OpKind::jitted_func, &Lowering::emit_jitted_func},

@@ -11,9 +11,15 @@ typed::Type type_named(const PyObject* type) {
   const std::pair<const PyTypeObject*, typed::Type> kTypes[] = {{&PyLong_Type, typed::Type::kInt},
                                                                 {&PyFloat_Type, typed::Type::kFloat},
                                                                 {&PyBool_Type, typed::Type::kBool},
-                                                                {&PyRangeIter_Type, typed::Type::kRangeIterator}};
+                                                                {&PyRangeIter_Type, typed::Type::kRangeIterator},
+                                                                {&PyListIter_Type, typed::Type::kListIterator},
+                                                                {&PyTupleIter_Type, typed::Type::kTupleIterator},
+                                                                {&PyList_Type, typed::Type::kList},
+                                                                {&PyTuple_Type, typed::Type::kTuple}};
   for (auto [known, name] : kTypes)
-    if (reinterpret_cast<const PyObject*>(known) == type) return name;
+    if (const bool laid_out = hook::g_sequence_iterators || (known != &PyListIter_Type && known != &PyTupleIter_Type);
+        laid_out && reinterpret_cast<const PyObject*>(known) == type)
+      return name;
   DType dtype;
   if (!numpy::scalar_dtype(reinterpret_cast<const PyTypeObject*>(type), &dtype)) return typed::Type::kOther;
   return static_cast<typed::Type>(typed::rep_of_dtype(dtype));
@@ -34,8 +40,8 @@ bool is_type(PyObject* object, const char* name) {
   return false;
 }
 
-bool is_array_method(PyObject* object, const char* name) {
-  return Py_IS_TYPE(object, &PyMethodDescr_Type) && PyDescr_TYPE(object) == &PyArray_Type &&
+bool is_method(PyObject* object, const PyTypeObject* type, const char* name) {
+  return Py_IS_TYPE(object, &PyMethodDescr_Type) && PyDescr_TYPE(object) == type &&
          PyUnicode_CompareWithASCIIString(PyDescr_NAME(object), name) == 0;
 }
 
@@ -45,7 +51,8 @@ typed::Callee callee_of(PyObject* object) {
     const char *module = typed::callee_module(callee), *name = typed::callee_name(callee);
     if (is_function(object, module, name)) return callee;
     if (std::strcmp(module, "type") == 0 && is_type(object, name)) return callee;
-    if (std::strcmp(module, "ndarray") == 0 && is_array_method(object, name)) return callee;
+    if (std::strcmp(module, "ndarray") == 0 && is_method(object, &PyArray_Type, name)) return callee;
+    if (std::strcmp(module, "list") == 0 && is_method(object, &PyList_Type, name)) return callee;
   }
   return typed::Callee::kNone;
 }
@@ -77,6 +84,12 @@ typed::ObjectFacts facts_of(PyObject* object) {
 }
 
 }  // namespace
+
+// Objects of the user's classes may be given another class, and so may modules.
+bool may_change_class(PyObject* type) {
+  return type == reinterpret_cast<PyObject*>(&PyModule_Type) ||
+         (type && PyType_HasFeature(reinterpret_cast<PyTypeObject*>(type), Py_TPFLAGS_HEAPTYPE));
+}
 
 // Side traces: bind_params() has said how the parent holds the parameters. False: the trace cannot be lowered.
 bool Lowering::infer() {

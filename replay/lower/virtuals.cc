@@ -32,9 +32,15 @@ bool Lowering::is_virtual(ValueId v) const {
   return std::any_of(virtuals_.begin(), virtuals_.end(), [&](const auto& one) { return one.first == v; });
 }
 
-// A number dies without running code.
+// Numbers, texts and iterators over ranges die without running code.
+bool Lowering::dies_quietly(ValueId v) const {
+  const PyObject* type = values_[v].type;
+  return values_[v].rep != Rep::kNone || type == reinterpret_cast<PyObject*>(&PyUnicode_Type) ||
+         type == reinterpret_cast<PyObject*>(&PyRangeIter_Type);
+}
+
 bool Lowering::dies_quietly(const Op& release, ValueId v) const {
-  return !(release.effects & kDropsReferences) || !loc(v).owned || values_[v].rep != Rep::kNone;
+  return !(release.effects & kDropsReferences) || !loc(v).owned || dies_quietly(v);
 }
 
 // May op i be done while something is not built? What shows no frames, takes no object that is not built, and changes none of the parts.

@@ -26,9 +26,10 @@ PyObject* take_exception() {
 }
 }  // namespace
 
-MachineCounters machine_counters() { return counters; }
+uint64_t g_steps = 0;
+
+MachineCounters machine_counters() { return {g_steps, counters.exits, counters.guard_failures}; }
 void count_guard_failure() { counters.guard_failures++; }
-void count_steps(uint64_t n) { counters.steps += n; }
 
 FrameState::~FrameState() {
   hook::stop_if_ended();
@@ -194,6 +195,10 @@ void prepare_side(ProgramImpl& p, ExitPlan& plan, const Program* side) {
   std::vector<int32_t> kept;
   for (ValueId v : values)
     if (v != kNull && p.locs[v].obj >= 0) kept.push_back(p.locs[v].obj);
+  plan.own.clear();
+  for (ValueId v : values)
+    if (v != kNull && p.locs[v].borrowed && std::find(plan.own.begin(), plan.own.end(), p.locs[v].obj) == plan.own.end())
+      plan.own.push_back(p.locs[v].obj);
   plan.drop.clear();
   std::vector<int32_t> owned = p.live_of(plan);
   for (int32_t op : plan.pending) owned.push_back(p.locs[op].obj);
@@ -207,6 +212,7 @@ void prepare_side(ProgramImpl& p, ExitPlan& plan, const Program* side) {
 
 const Step* to_side(Machine& m, ExitPlan& plan, ProgramImpl& side) {
   if (plan.prepared != &side) prepare_side(*m.program, plan, &side);
+  for (int32_t reg : plan.own) Py_INCREF(m.r[reg].o);
   for (const Loc& loc : plan.box)
     if (!m.r[loc.obj].o && !(m.r[loc.obj].o = box(loc.rep, m.r[loc.raw]))) throw std::bad_alloc();
   drop(plan.drop, m.r);

@@ -3,13 +3,12 @@
 #include <new>
 #include <utility>
 
+#include "numpy/dtypes.h"
 #include "replay/machine/program.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
-
-constexpr size_t kFewRaw = 16;
 
 // The program with this number in the tree; null if there is none.
 ProgramImpl* find_program(const ProgramImpl& from, int32_t number) {
@@ -25,6 +24,13 @@ bool same_shape(const Snapshot& a, const Snapshot& b) {
   for (size_t i = 0; i < a.frames.size(); ++i)
     if (a.frames[i].locals.size() != b.frames[i].locals.size() || a.frames[i].stack.size() != b.frames[i].stack.size()) return false;
   return true;
+}
+
+bool is_type_of(Rep rep, PyObject* type) {
+  DType dtype;
+  auto* t = reinterpret_cast<PyTypeObject*>(type);
+  if (typed::is_numpy_scalar(rep)) return numpy::scalar_dtype(t, &dtype) && typed::rep_of_dtype(dtype) == rep;
+  return (rep == Rep::kInt && t == &PyLong_Type) || (rep == Rep::kFloat && t == &PyFloat_Type) || (rep == Rep::kBool && t == &PyBool_Type);
 }
 
 // What can be said of a move before it is made.
@@ -63,6 +69,8 @@ class Planner {
     move.from = from_.locs[source];
     move.to = to_.locs[target];
     bool stays = plan_.in_place && move.from.obj == move.to.obj && move.from.raw == move.to.raw;
+    PyObject* type = to_.types[target].type;
+    if (type && !stays && from_.types[source].type != type && !is_type_of(move.from.rep, type)) plan_.types.emplace_back(move.from, type);
     if (stays) {
       if (move.to.obj >= 0) stays_.push_back(move.to.obj);
       return true;
@@ -129,15 +137,20 @@ void put_back(const Move& move, Reg* r, PyObject* object) {
   }
 }
 
-// Nothing but unboxed values: the usual loop. Objects that values came in as are among what is dropped.
-const Step* carry_raw(JumpPlan& plan, Machine& m) {
-  Reg carried[kFewRaw];
-  size_t n = plan.moves.size();
-  for (size_t i = 0; i < n; ++i) carried[i] = m.r[plan.moves[i].from.raw];
-  for (size_t i = 0; i < n; ++i) m.r[plan.moves[i].to.raw] = carried[i];
-  if (!plan.drop.empty()) drop(plan.drop, m.r);
+// The usual loop.
+inline void carry_quick(const JumpPlan& plan, Machine& m, Reg* r) {
+  for (int32_t reg : plan.drop)
+    if (PyObject* o = r[reg].o) {
+      r[reg].o = nullptr;
+      Py_DECREF(o);
+    }
+  for (const Copy& c : plan.copies) {
+    const Reg carried = r[c.from];
+    if (c.how == Copy::kTake) r[c.from].o = nullptr;
+    if (c.how == Copy::kShare) Py_XINCREF(carried.o);
+    r[c.to] = carried;
+  }
   m.program = plan.target;
-  return plan.target->steps.data();
 }
 
 const Step* carry(const Step* s, JumpPlan& plan, Machine& m) {
@@ -170,10 +183,40 @@ const Step* carry(const Step* s, JumpPlan& plan, Machine& m) {
 
 }  // namespace
 
-// Of what is dropped, and moved from nowhere else.
-static bool takes_along(const JumpPlan& plan, int32_t reg) {
-  return std::find(plan.drop.begin(), plan.drop.end(), reg) != plan.drop.end() &&
-         std::count_if(plan.moves.begin(), plan.moves.end(), [&](const Move& move) { return move.from.obj == reg; }) == 1;
+// What would be dropped goes along with the last move from its register.
+static void take_along(JumpPlan& plan) {
+  for (auto move = plan.moves.rbegin(); move != plan.moves.rend(); ++move)
+    move->takes = move->to.obj >= 0 && std::erase(plan.drop, move->from.obj) > 0;
+}
+
+// False: the move converts. (Where there is no object yet the target's register is null: what it held is dropped.)
+static bool copies_of(const Move& move, std::vector<Copy>& copies) {
+  const Loc &from = move.from, &to = move.to;
+  const auto how = move.takes ? Copy::kTake : Copy::kShare;
+  if (to.rep == Rep::kNone) {
+    if (from.obj >= 0 && from.is_object) copies.push_back({from.obj, to.obj, how});
+    return from.obj >= 0 && from.is_object;
+  }
+  if (from.rep != to.rep) return false;
+  copies.push_back({from.raw, to.raw, Copy::kPart});
+  if (to.obj >= 0 && from.obj >= 0) copies.push_back({from.obj, to.obj, how});
+  return true;
+}
+
+// The order in which nothing is overwritten or taken that is moved later; false: there is none.
+static bool put_in_order(std::vector<Copy>& copies) {
+  for (size_t i = 0; i < copies.size(); ++i) {
+    size_t free = i;
+    auto overwrites = [&](const Copy& c) {
+      return std::any_of(copies.begin() + static_cast<int64_t>(i), copies.end(), [&](const Copy& other) {
+        return &other != &c && (other.from == c.to || (c.how == Copy::kTake && other.from == c.from));
+      });
+    };
+    while (free < copies.size() && overwrites(copies[free])) ++free;
+    if (free == copies.size()) return false;
+    std::swap(copies[i], copies[free]);
+  }
+  return true;
 }
 
 void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
@@ -189,28 +232,41 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
   // What is carried is picked with a new reference, so all that does not stay is dropped.
   for (int32_t reg : from.live_of(from.plans[from.steps.back().exit]))
     if (std::find(planner.stays_.begin(), planner.stays_.end(), reg) == planner.stays_.end()) plan.drop.push_back(reg);
-  for (Move& move : plan.moves) {
-    move.takes = move.to.obj >= 0 && takes_along(plan, move.from.obj);
-    if (move.takes) std::erase(plan.drop, move.from.obj);
-  }
-  plan.raw_only = plan.in_place && plan.same.empty() && plan.moves.size() <= kFewRaw &&
-                  std::all_of(plan.moves.begin(), plan.moves.end(),
-                              [](const Move& move) { return move.from.obj < 0 && move.to.raw >= 0 && move.from.rep == move.to.rep; });
+  take_along(plan);
+  plan.quick = plan.in_place && plan.same.empty() && plan.types.empty() &&
+               std::all_of(plan.moves.begin(), plan.moves.end(), [&](const Move& move) { return copies_of(move, plan.copies); });
+  plan.quick = plan.quick && put_in_order(plan.copies);
 }
+
+namespace {
+const Step* jump_quickly(const Step* s, Reg* r, Machine& m) {
+  const JumpPlan& plan = *s->jump;
+  if (*m.breaker != 0 || m.unsettled || !plan.target->world_holds()) [[unlikely]]
+    return step_jump(s, r, m);
+  count_steps(plan.steps);
+  carry_quick(plan, m, r);
+  return plan.target->steps.data();
+}
+}  // namespace
 
 // imm: index of the jump plan; link: snapshot for signal handlers to see, as at every back edge.
 const Step* step_jump(const Step* s, Reg* r, Machine& m) {
-  JumpPlan& plan = m.program->jumps[s->imm];
-  count_steps(static_cast<uint64_t>(s - m.program->steps.data()) + 1);
-  if (!plan.target) prepare_jump(*m.program, plan);
+  ProgramImpl& from = *m.program;
+  JumpPlan& plan = from.jumps[s->imm];
+  count_steps(static_cast<uint64_t>(s - from.steps.data()) + 1);
+  if (!plan.target) {
+    prepare_jump(from, plan);
+    plan.steps = from.steps.size();
+    if (plan.quick) from.steps.back().fn = jump_quickly, from.steps.back().jump = &plan;
+  }
   if (!plan.target || plan.impossible) return leave(m, s->exit);
   if (const Step * next; (*m.breaker != 0 || m.unsettled) && !settle(s, m, &next)) [[unlikely]]
     return next;
   if (!plan.target->world_holds()) return leave(m, s->exit);
-  if (plan.raw_only) [[likely]]
-    return carry_raw(plan, m);
   for (auto& [loc, object] : plan.same)
     if (loc.obj < 0 || r[loc.obj].o != object) return leave(m, s->exit);
+  for (auto& [loc, type] : plan.types)
+    if (loc.obj < 0 || !r[loc.obj].o || reinterpret_cast<PyObject*>(Py_TYPE(r[loc.obj].o)) != type) return leave(m, s->exit);
   return carry(s, plan, m);
 }
 

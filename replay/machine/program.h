@@ -24,9 +24,11 @@ namespace dalsegno::replay {
 struct Loc {
   int32_t obj = -1;
   int32_t raw = -1;
-  Rep rep = Rep::kNone;  // of raw
-  bool owned = false;    // the object register owns its reference
-  int32_t since = -1;    // op from which on raw is valid (-1: always)
+  Rep rep = Rep::kNone;   // of raw
+  bool owned = false;     // the object register owns its reference
+  int32_t since = -1;     // op from which on raw is valid (-1: always)
+  bool is_object = true;  // the object register is never null while the value lives
+  bool borrowed = false;  // another object holds it (typed::ValueForm::borrowed): whoever keeps it takes a reference
   bool raw_after(int32_t op) const { return raw >= 0 && since < op; }
 };
 
@@ -49,7 +51,8 @@ struct ExitPlan {
   // for the side trace attached, made when it is first taken
   const Program* prepared = nullptr;
   std::vector<int32_t> drop;
-  std::vector<Loc> box;  // values of which the side trace does not know yet whether they are unboxed
+  std::vector<int32_t> own;  // registers of borrowed objects that it keeps
+  std::vector<Loc> box;      // values of which the side trace does not know yet whether they are unboxed
 };
 
 // Array ops that are done together.
@@ -68,13 +71,26 @@ struct Move {
   Loc to;
   bool takes = false;  // the reference goes along: nothing else is left with the object register it comes from
 };
+// A register moved within one file.
+struct Copy {
+  enum How : uint8_t {
+    kPart,  // an unboxed part
+    kTake,  // an object, or null
+    kShare  // a new reference of an object, or null
+  };
+  int32_t from, to;
+  How how;
+};
 struct JumpPlan {
   class ProgramImpl* target = nullptr;
   bool impossible = false;
-  bool raw_only = false;  // in place, and all that moves is unboxed
   bool in_place = false;  // the target is the program itself or one it hangs on: its constants are there already
   std::vector<Move> moves;
-  std::vector<std::pair<Loc, PyObject*>> same;  // values that must be these objects
+  bool quick = false;                            // in place, and `copies` are all there is to move
+  std::vector<Copy> copies;                      // in this order
+  uint64_t steps = 0;                            // of a whole turn
+  std::vector<std::pair<Loc, PyObject*>> same;   // values that must be these objects
+  std::vector<std::pair<Loc, PyObject*>> types;  // values that must have these types
   std::vector<int32_t> drop;
 };
 
@@ -155,6 +171,13 @@ class ProgramImpl final : public Program {
   std::vector<Step> array_steps;  // array ops done one by one; array_step[op] is its index
   std::vector<int32_t> array_step;
   std::vector<Loc> locs;  // per value
+  // Per value: a type that was proven and that no object changes, and by which op. At -1 it holds at the entry: whoever jumps to the loop
+  // has proven it.
+  struct Proven {
+    PyObject* type = nullptr;  // borrowed
+    int32_t since = -1;
+  };
+  std::vector<Proven> types;
   std::vector<Exit> exit_records;
   const uint64_t id = next_id();                      // of all programs there have been
   std::vector<std::unique_ptr<const Framing>> built;  // snapshots asked for
@@ -316,7 +339,8 @@ void drop(const std::vector<int32_t>& regs, Reg* r);
 // Builds the object unless it is there. False: MemoryError is set.
 bool build(const Virtual& what, Reg* r);
 void count_guard_failure();
-void count_steps(uint64_t n);
+extern uint64_t g_steps;  // done in this process
+inline void count_steps(uint64_t n) { g_steps += n; }
 
 // -- settle.cc
 // What is to be asked once code has run of which nothing is known. False: the thread or some code is traced, profiled or monitored now, or

@@ -8,6 +8,34 @@
 
 namespace dalsegno::replay {
 
+// An exact int of one digit, without a call.
+inline bool small_int(PyObject* o, int64_t* out) {
+  auto* n = reinterpret_cast<PyLongObject*>(o);
+#if PY_VERSION_HEX >= 0x030c0000
+  if (!PyUnstable_Long_IsCompact(n)) return false;
+  *out = PyUnstable_Long_CompactValue(n);
+#else
+  const Py_ssize_t size = Py_SIZE(n);
+  if (size < -1 || size > 1) return false;
+  *out = size * static_cast<int64_t>(n->ob_digit[0]);
+#endif
+  return true;
+}
+
+// unbox() of a known representation, the usual cases without a call.
+template <Rep rep>
+inline bool unbox_as(PyObject* o, Reg* out) {
+  if constexpr (rep == Rep::kInt) {
+    if (PyLong_CheckExact(o) && small_int(o, &out->i)) [[likely]]
+      return true;
+  } else if constexpr (rep == Rep::kFloat) {
+    if (!PyFloat_CheckExact(o)) return false;
+    out->f = PyFloat_AS_DOUBLE(o);
+    return true;
+  }
+  return unbox(rep, o, out);
+}
+
 // A step for each representation, by its number: what `make` gives for it; null for kNone.
 template <class Make>
 constexpr auto by_rep(Make make) {
@@ -27,6 +55,16 @@ StepFn numpy_unary_step(UnaryOp op, Rep dtype);
 // operands' representation; c: the register of the result's object, which is the chosen operand's
 StepFn call_step(typed::Callee callee, const typed::Operator& how, bool shares, int32_t n);
 const Step* step_length(const Step* s, Reg* r, Machine& m);
+
+// -- steps_item.cc. a: the list, tuple or iterator; b: the index; c: the register of the unboxed part, or of what is stored
+struct ItemSteps {
+  StepFn list, tuple;
+};
+ItemSteps load_item_steps(Rep rep, bool owned);
+ItemSteps next_item_steps(Rep rep);  // other: plan of its exit_snapshot
+StepFn store_item_step(Rep rep);     // rep: of what is stored unboxed, kNone: an object. n: steps to pass over if no code has run
+StepFn append_item_step(Rep rep);
+StepFn pop_item_step(Rep rep);
 
 // -- steps_element.cc. a: the array; n: its rank; b: the index of an element in one dimension, otherwise list: all indices
 StepFn load_step(DType dtype, int rank);

@@ -48,8 +48,19 @@ struct Step {
   union {
     struct AttributePlace* attribute = nullptr;  // the program's
     const struct Virtual* what;                  // the program's
+    const struct JumpPlan* jump;                 // the program's
   };
 };
+
+// The end of a step that goes on with `next`: a jump where the compiler makes one of it (s + 1 alone would do: the machine goes on there).
+// The last step of a program, and whatever leaves, returns to the machine, so the stack never grows by more than a program's steps.
+inline const Step* go_on(const Step* next, Reg* r, Machine& m) {
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
+  return next->fn(next, r, m);
+#else
+  return next;
+#endif
+}
 
 // -- how python ops are done (steps_python.cc, steps_build.cc, steps_import.cc)
 Exec exec_of(OpKind kind);

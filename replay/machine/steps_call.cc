@@ -23,10 +23,10 @@ T& as(Reg& r) {
 const Step* share(const Step* s, Reg* r, Machine& m, int32_t chosen) {
   r[s->dst] = r[s->list[chosen]];
   const int32_t object = s->list[s->n + chosen];
-  if (s->c < 0 || object < 0) return s + 1;
+  if (s->c < 0 || object < 0) return go_on(s + 1, r, m);
   if (!r[object].o && !(r[object].o = box(static_cast<Rep>(s->imm), r[s->list[chosen]]))) return fail(m, s->exit, false);
   r[s->c].o = Py_NewRef(r[object].o);
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // As builtins.min and max do it: an argument that compares less (greater) than the best so far takes its place. NaN never does.
@@ -43,10 +43,10 @@ const Step* extreme(const Step* s, Reg* r, Machine& m) {
 
 // The same for two that nobody sees the objects of.
 template <class T, bool largest>
-const Step* extreme_of_two(const Step* s, Reg* r, Machine&) {
+const Step* extreme_of_two(const Step* s, Reg* r, Machine& m) {
   const T a = as<T>(r[s->a]), b = as<T>(r[s->b]);
   as<T>(r[s->dst]) = (largest ? b > a : b < a) ? b : a;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 const Step* same(const Step* s, Reg* r, Machine& m) { return share(s, r, m, 0); }
@@ -56,7 +56,7 @@ const Step* int_abs(const Step* s, Reg* r, Machine& m) {
   if (a >= 0) return share(s, r, m, 0);
   if (a == std::numeric_limits<int64_t>::min()) return overflow(m, s->exit);
   r[s->dst].i = -a;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // ---- what gives a new number -------------------------------------------------------------------------------------------------------
@@ -67,18 +67,18 @@ const Step* numpy_int_abs(const Step* s, Reg* r, Machine& m) {
   if (a == std::numeric_limits<T>::min()) [[unlikely]]
     return refuse(m, s->exit);
   r[s->dst].i = a < 0 ? -a : a;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 template <class T>
-const Step* float_abs(const Step* s, Reg* r, Machine&) {
+const Step* float_abs(const Step* s, Reg* r, Machine& m) {
   as<T>(r[s->dst]) = std::fabs(as<T>(r[s->a]));
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
-const Step* copy(const Step* s, Reg* r, Machine&) {
+const Step* copy(const Step* s, Reg* r, Machine& m) {
   r[s->dst] = r[s->a];
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // As the language rounds: to the nearest, halves to the even one (float.__round__).
@@ -95,13 +95,13 @@ const Step* to_int(const Step* s, Reg* r, Machine& m) {
   if (!(whole >= -kLimit && whole < kLimit)) [[unlikely]]
     return refuse(m, s->exit);
   r[s->dst].i = static_cast<int64_t>(whole);
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 template <bool (*F)(double)>
-const Step* test(const Step* s, Reg* r, Machine&) {
+const Step* test(const Step* s, Reg* r, Machine& m) {
   r[s->dst].i = F(r[s->a].f);
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // ---- math --------------------------------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ const Step* math(const Step* s, Reg* r, Machine& m) {
   if (error) [[unlikely]]
     return refuse(m, s->exit);
   r[s->dst].f = y;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // m_log(), m_log2(), m_log10(): the C library's for what is positive and finite.
@@ -128,7 +128,7 @@ const Step* logarithm(const Step* s, Reg* r, Machine& m) {
   if (!(x > 0.0 && std::isfinite(x))) [[unlikely]]
     return refuse(m, s->exit);
   r[s->dst].f = F(x);
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // m_atan2(): the C library's but on the axes and at infinity.
@@ -140,7 +140,7 @@ const Step* atan2_(const Step* s, Reg* r, Machine& m) {
   const double out = std::atan2(y, x);
   if (says_error(out)) return refuse(m, s->exit);
   r[s->dst].f = out;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // One name a function: the library's are overloaded.
@@ -263,7 +263,7 @@ const Step* step_length(const Step* s, Reg* r, Machine& m) {
   if (n < 0) [[unlikely]]
     return fail(m, s->exit, s->pure);
   r[s->dst].i = n;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 }  // namespace dalsegno::replay

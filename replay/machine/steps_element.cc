@@ -61,7 +61,7 @@ const Step* load(const Step* s, Reg* r, Machine& m) {
   if (!p) [[unlikely]]
     return refuse(m, s->exit);
   Memory<dtype>::load(p, &r[s->dst]);
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // The same for one index, in b.
@@ -72,7 +72,7 @@ const Step* load_one(const Step* s, Reg* r, Machine& m) {
   if (!p) [[unlikely]]
     return refuse(m, s->exit);
   Memory<dtype>::load(p, &r[s->dst]);
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // c: the register of what is stored, converted already. A flag asks for a warning with the first write into some arrays.
@@ -85,7 +85,7 @@ const Step* store(const Step* s, Reg* r, Machine& m) {
   if (!p) [[unlikely]]
     return refuse(m, s->exit);
   Memory<dtype>::store(p, r[s->c]);
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // The iterator itself has to find out that it is exhausted.
@@ -111,7 +111,7 @@ const Step* next(const Step* s, Reg* r, Machine& m) {
   if (*position >= PyArray_DIM(a, 0)) return at_end(s, r, m);
   Memory<dtype>::load(PyArray_BYTES(a) + *position * PyArray_STRIDE(a, 0), &r[s->dst]);
   ++*position;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // In the order of DType.

@@ -87,10 +87,11 @@ PyObject* item_at(PyObject* o, int64_t i) {
   return list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
 }
 
-// The boxed index, for the slow way (c: its object register, -1: there is none because the op cannot run unknown code).
+// The boxed index, for the slow way (n: its representation; c: its object register, -1: there is none because the op cannot run unknown
+// code).
 bool box_index(const Step* s, Reg* r) {
   if (s->c < 0) return false;
-  if (!r[s->c].o) r[s->c].o = PyLong_FromLongLong(r[s->b].i);
+  if (!r[s->c].o) r[s->c].o = box(static_cast<Rep>(s->n), r[s->b]);
   return r[s->c].o != nullptr;
 }
 }  // namespace
@@ -213,10 +214,11 @@ const Step* step_iter_next(const Step* s, Reg* r, Machine& m) {
 
 // The next item of a range: unboxed in c; its object register, dst, stays null until it is boxed.
 const Step* step_range_next(const Step* s, Reg* r, Machine& m) {
-  const int got = hook::range_next(r[s->a].o, &r[s->c].i);
-  if (got == 1) [[likely]]
-    return s + 1;
-  if (got == 0) return leave(m, s->other);
+  if (hook::g_range_known) [[likely]] {
+    if (hook::advance_range(r[s->a].o, &r[s->c].i)) [[likely]]
+      return go_on(s + 1, r, m);
+    return leave(m, s->other);
+  }
   PyObject* item;  // an interpreter whose ranges nothing is known of
   const Next next = next_item(r[s->a].o, &item);
   if (next != Next::kItem) return no_item(s, m, next);
@@ -238,20 +240,22 @@ const Step* step_iter_end(const Step* s, Reg* r, Machine& m) {
 
 const Step* step_build(const Step* s, Reg* r, Machine& m) { return build(*s->what, r) ? s + 1 : fail(m, s->exit, false); }
 
-const Step* step_release(const Step* s, Reg* r, Machine&) {
+const Step* step_release(const Step* s, Reg* r, Machine& m) {
   for (int32_t i = 0; i < s->n; ++i) {
     PyObject* o = r[s->list[i]].o;
     r[s->list[i]].o = nullptr;
     Py_XDECREF(o);
   }
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
-const Step* step_release_one(const Step* s, Reg* r, Machine&) {
+const Step* step_release_one(const Step* s, Reg* r, Machine& m) {
   PyObject* o = r[s->a].o;
-  r[s->a].o = nullptr;
-  Py_XDECREF(o);
-  return s + 1;
+  if (o) {
+    r[s->a].o = nullptr;
+    Py_DECREF(o);
+  }
+  return go_on(s + 1, r, m);
 }
 
 // What dies may run code: it sees the frames as they are behind the instruction, and the run is left there if it was disturbed.
@@ -269,7 +273,7 @@ const Step* step_release_shown(const Step* s, Reg* r, Machine& m) {
     shown = true;
   }
   if (!shown || s->exit < 0) [[likely]]
-    return s + 1;
+    return go_on(s + 1, r, m);
   const Step* next;
   return settle(s, m, &next) ? s + 1 : next;
 }

@@ -134,14 +134,14 @@ namespace {
 template <Rep from, Rep to>
 const Step* converted(const Step* s, Reg* r, Machine& m) {
   if (convert(from, to, r[s->a], &r[s->dst])) [[likely]]
-    return s + 1;
+    return go_on(s + 1, r, m);
   return refuse(m, s->exit);
 }
 
 // c: the representation it comes from, imm: the one it goes to. For the integers of few bits.
 const Step* converted_integer(const Step* s, Reg* r, Machine& m) {
   if (convert(static_cast<Rep>(s->c), static_cast<Rep>(s->imm), r[s->a], &r[s->dst])) [[likely]]
-    return s + 1;
+    return go_on(s + 1, r, m);
   return refuse(m, s->exit);
 }
 
@@ -220,7 +220,7 @@ const Step* float_binary(const Step* s, Reg* r, Machine& m) {
   if (!plain && !quiet<F, T>(a, b)) [[unlikely]]
     return refuse(m, s->exit);
   of<T>(r[s->dst]) = out;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // Floored quotients and remainders, as npy_divmod() of NumPy's npymath: several operations, of which any may raise a flag. None does
@@ -245,7 +245,7 @@ const Step* float_floored(const Step* s, Reg* r, Machine& m) {
     whole = whole - floored > T{0.5} ? floored + T{1} : floored;
   }
   of<T>(r[s->dst]) = quotient ? whole : rest;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // ---- integers: what does not fit warns, and so does a division by zero -------------------------------------------------------------
@@ -292,7 +292,7 @@ const Step* int_binary(const Step* s, Reg* r, Machine& m) {
   if (!F(static_cast<T>(r[s->a].i), static_cast<T>(r[s->b].i), &out)) [[unlikely]]
     return refuse(m, s->exit);
   r[s->dst].i = out;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 template <class T>
@@ -301,17 +301,17 @@ const Step* int_negative(const Step* s, Reg* r, Machine& m) {
   if (__builtin_sub_overflow(T{0}, static_cast<T>(r[s->a].i), &out)) [[unlikely]]
     return refuse(m, s->exit);
   r[s->dst].i = out;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 template <class T>
-const Step* int_invert(const Step* s, Reg* r, Machine&) {
+const Step* int_invert(const Step* s, Reg* r, Machine& m) {
   r[s->dst].i = static_cast<T>(~static_cast<T>(r[s->a].i));
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 template <class T>
-const Step* float_negative(const Step* s, Reg* r, Machine&) {
+const Step* float_negative(const Step* s, Reg* r, Machine& m) {
   of<T>(r[s->dst]) = -of<T>(r[s->a]);
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // In the order of BinaryOp: add and floor_divide lshift matmul multiply remainder or power rshift subtract true_divide xor
@@ -345,9 +345,9 @@ constexpr StepFn kFloatSteps[] = {float_binary<Add, T>,
                                   nullptr};
 
 template <class T>
-const Step* truth(const Step* s, Reg* r, Machine&) {
+const Step* truth(const Step* s, Reg* r, Machine& m) {
   r[s->dst].i = of<T>(r[s->a]) != 0;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 }  // namespace

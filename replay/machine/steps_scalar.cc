@@ -179,13 +179,13 @@ const Step* binary(const Step* s, Reg* r, Machine& m) {
   Did did = F::apply(as<In>(r[s->a]), as<In>(r[s->b]), &out);
   if (did == Did::kOk || (did == Did::kOverflow && planted(Fault::ignored_overflow))) [[likely]] {
     as<Out>(r[s->dst]) = out;
-    return s + 1;
+    return go_on(s + 1, r, m);
   }
   return did == Did::kOverflow ? overflow(m, s->exit) : refuse(m, s->exit);
 }
 
 // CPython hands back the left operand itself where it is the remainder and has more digits than fit in one: then the result shares its
-// box (other: the operand's object register, c: the result's).
+// box (other: the operand's object register, or -1: nobody ever sees it; c: the result's).
 const Step* int_remainder(const Step* s, Reg* r, Machine& m) {
   int64_t a = r[s->a].i, b = r[s->b].i;
   if (b == 0) return refuse(m, s->exit);
@@ -193,11 +193,11 @@ const Step* int_remainder(const Step* s, Reg* r, Machine& m) {
   if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
   r[s->dst].i = rest;
   constexpr int64_t kOneDigit = int64_t{1} << 30;
-  if (rest == a && (a >= kOneDigit || a <= -kOneDigit)) [[unlikely]] {
+  if (rest == a && (a >= kOneDigit || a <= -kOneDigit) && s->other >= 0) [[unlikely]] {
     if (!r[s->other].o && !(r[s->other].o = PyLong_FromLongLong(a))) return fail(m, s->exit, false);
     r[s->c].o = Py_NewRef(r[s->other].o);
   }
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // -- comparisons
@@ -212,9 +212,9 @@ bool holds(T a, T b) {
   return a >= b;
 }
 template <int op, class T>
-const Step* compare(const Step* s, Reg* r, Machine&) {
+const Step* compare(const Step* s, Reg* r, Machine& m) {
   r[s->dst].i = holds<op, T>(as<T>(r[s->a]), as<T>(r[s->b]));
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 // Compared, and guarded to be `wanted`.
@@ -223,7 +223,7 @@ const Step* compare_guard(const Step* s, Reg* r, Machine& m) {
   bool truth = holds<op, T>(as<T>(r[s->a]), as<T>(r[s->b]));
   r[s->dst].i = truth;
   if (truth == wanted) [[likely]]
-    return s + 1;
+    return go_on(s + 1, r, m);
   count_guard_failure();
   return leave(m, s->exit);
 }
@@ -234,15 +234,15 @@ const Step* int_negative(const Step* s, Reg* r, Machine& m) {
   int64_t out;
   if (__builtin_sub_overflow(int64_t{0}, r[s->a].i, &out)) return overflow(m, s->exit);
   r[s->dst].i = out;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
-const Step* int_invert(const Step* s, Reg* r, Machine&) {
+const Step* int_invert(const Step* s, Reg* r, Machine& m) {
   r[s->dst].i = ~r[s->a].i;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
-const Step* float_negative(const Step* s, Reg* r, Machine&) {
+const Step* float_negative(const Step* s, Reg* r, Machine& m) {
   r[s->dst].f = -r[s->a].f;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 constexpr int kOps = static_cast<int>(BinaryOp::xor_) + 1;
@@ -295,15 +295,15 @@ StepFn guarded_compare(StepFn compare, bool wanted) {
   return nullptr;
 }
 
-const Step* step_not(const Step* s, Reg* r, Machine&) {
+const Step* step_not(const Step* s, Reg* r, Machine& m) {
   r[s->dst].i = !r[s->a].i;
-  return s + 1;
+  return go_on(s + 1, r, m);
 }
 
 namespace {
 template <Rep rep>
 const Step* box_once(const Step* s, Reg* r, Machine& m) {
-  if (r[s->dst].o) return s + 1;
+  if (r[s->dst].o) return go_on(s + 1, r, m);
   r[s->dst].o = box(rep, r[s->a]);
   return r[s->dst].o ? s + 1 : fail(m, s->exit, false);
 }

@@ -62,6 +62,8 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kNone:
     case Callee::kLen:
     case Callee::kItem:
+    case Callee::kAppend:
+    case Callee::kPop:
       return {};
     case Callee::kAbs:
       return absolute(a);

@@ -19,6 +19,8 @@ namespace dalsegno::typed {
   X(kFloat, "type", "float")       \
   X(kBool, "type", "bool")         \
   X(kItem, "ndarray", "item")      \
+  X(kAppend, "list", "append")     \
+  X(kPop, "list", "pop")           \
   X(kFloor, "math", "floor")       \
   X(kCeil, "math", "ceil")         \
   X(kTrunc, "math", "trunc")       \
@@ -55,7 +57,7 @@ enum class Callee : uint8_t {
       kCount
 };
 const char* callee_name(Callee callee);
-const char* callee_module(Callee callee);  // "type": a type itself; "ndarray": a method of arrays
+const char* callee_module(Callee callee);  // "type": a type itself; "ndarray", "list": a method of theirs
 
 // In what a call with these arguments computes and gives its result; false: not done unboxed.
 Operator call_operator(Callee callee, std::span<const Rep> arguments);

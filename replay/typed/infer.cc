@@ -5,6 +5,7 @@
 //   wants   who uses which part of a value
 #include <algorithm>
 
+#include "replay/typed/borrow.h"
 #include "replay/typed/typed_trace.h"
 
 namespace dalsegno::typed {
@@ -27,12 +28,14 @@ class Inference {
     if (loop) hoist();
     const auto n = static_cast<ValueId>(t_.ops.size());
     count_uses();
+    find_expected();
     for (ValueId i = 0; i < n; ++i) form_of(i);
     find_passing();
     find_virtual();
     for (ValueId i = 0; i < n; ++i) mark_wants(i);
     if (loop) unbox_passengers();
     for (ValueId i = 0; i < n; ++i) form(i).effects = effects_of(i);
+    find_borrowed(typed_);
     return std::move(typed_);
   }
 
@@ -130,6 +133,15 @@ class Inference {
         return form_next(o, i);
       case OpKind::call:
         return form_call(o, i);
+      case OpKind::build_list:
+        types_[i] = Type::kList;
+        return;
+      case OpKind::build_tuple:
+        types_[i] = Type::kTuple;
+        return;
+      case OpKind::list_append:
+        form(i).mode = Mode::kItem;
+        return;
       default:
         return;
     }
@@ -144,8 +156,26 @@ class Inference {
       return;
     }
     const Rep index = typed_.rep_in_ops(in(o)[1]);
+    const Type container = types_[in(o)[0]];
+    if (index == Rep::kBool || is_position(index)) {
+      if (container == Type::kList || (container == Type::kTuple && o.kind == OpKind::get_item)) return form_item_of(i, container);
+    }
     const bool sequence = !(o.effects & (kRunsCode | kStoresNames));  // else it may be a dict, with keys
     if (index == Rep::kInt || index == Rep::kBool || (is_position(index) && sequence)) form(i).mode = Mode::kIndex;
+  }
+
+  // Where a guard on its type follows, the item is unboxed as it is taken: one of another type leaves before the instruction.
+  void form_item_of(ValueId i, Type container) {
+    form(i).mode = Mode::kItem;
+    form(i).of_tuple = container == Type::kTuple || container == Type::kTupleIterator;
+    if (op_has_result(op(i).kind)) value(i).rep = expected_[i];
+  }
+
+  // The representations that guards behind ask for.
+  void find_expected() {
+    expected_.assign(t_.ops.size(), Rep::kNone);
+    for (const Op& o : t_.ops)
+      if (o.kind == OpKind::guard_type && expected_[in(o)[0]] == Rep::kNone) expected_[in(o)[0]] = rep_named(o);
   }
 
   bool is_element(const Op& o) const {
@@ -173,6 +203,7 @@ class Inference {
       return born(i, Rep::kInt);
     }
     if (callee == Callee::kItem) return form_item(o, i);
+    if (callee == Callee::kAppend || callee == Callee::kPop) return form_list_call(o, i, callee);
     std::vector<Rep> arguments;
     for (int32_t k = 1; k < o.n_inputs; ++k) arguments.push_back(typed_.rep_in_ops(in(o)[k]));
     const Operator found = call_operator(callee, arguments);
@@ -188,6 +219,13 @@ class Inference {
     if (dtype == DType::kFloat32 || dtype == DType::kUint64 || (typed_.known.box_ints && python_rep(dtype) == Rep::kInt)) return;
     form(i) = {Mode::kElement, {}, Callee::kItem};
     born(i, python_rep(dtype));
+  }
+
+  // xs.append(v), xs.pop()
+  void form_list_call(const Op& o, ValueId i, Callee callee) {
+    if (types_[in(o)[1]] != Type::kList || o.n_inputs != (callee == Callee::kAppend ? 3 : 2)) return;
+    form(i).callee = callee;
+    form_item_of(i, Type::kList);
   }
 
   // -- virtual
@@ -212,15 +250,26 @@ class Inference {
     const auto n = static_cast<ValueId>(t_.ops.size());
     for (ValueId i = 0; i < n; ++i) {
       const Op& o = op(i);
-      if (o.kind != OpKind::build_tuple && !(o.kind == OpKind::call && form(i).mode == Mode::kTyped)) continue;
+      const bool stores = form(i).mode == Mode::kItem && item_of(typed_, o).stored != kNull;
+      const bool calls = o.kind == OpKind::call && form(i).mode == Mode::kTyped;
+      if (o.kind != OpKind::build_tuple && !stores && !calls && !is_int_remainder(o, form(i))) continue;
       const Op* release = released_behind(i);
       if (release == nullptr) continue;
       for (int32_t k = 0; k < o.n_inputs; ++k) {
         const ValueId v = in(o)[k];
         const bool gone = std::find(in(*release), in(*release) + release->n_inputs, v) != in(*release) + release->n_inputs;
-        value(v).passing = gone && value(v).born_raw && uses_[v] == 1 && op(v).kind != OpKind::param;
+        value(v).passing = gone && value(v).born_raw && uses_[v] == 1 && op(v).kind != OpKind::param && is_new(v);
       }
     }
+  }
+
+  // Not one of its operands, the very object, but for those that nobody ever sees.
+  bool is_new(ValueId v) {
+    const Op& o = op(v);
+    if (is_int_remainder(o, form(v))) return value(in(o)[0]).passing;
+    if (o.kind != OpKind::call || form(v).mode != Mode::kTyped) return true;
+    return std::all_of(in(o) + 1, in(o) + o.n_inputs,
+                       [&](ValueId a) { return value(a).passing || !gives_argument(form(v).callee, value(a).rep); });
   }
 
   // An index tuple that nothing but subscripts take need not be built.
@@ -254,6 +303,8 @@ class Inference {
         return kNoEffect;
       case Mode::kElement:
         return o.kind == OpKind::get_item || o.kind == OpKind::call ? kReadsMemory : kWritesMemory;
+      case Mode::kItem:
+        return o.kind == OpKind::set_item ? kReplaces : o.kind == OpKind::get_item ? kReadsMemory : kWritesMemory;
       case Mode::kRange:
         return kWritesMemory;
       case Mode::kLength:
@@ -271,6 +322,8 @@ class Inference {
     if (types_[in(o)[0]] == Type::kRangeIterator && !typed_.known.box_ints) {
       form(i).mode = Mode::kRange;
       born(i, Rep::kInt);
+    } else if (const Type iterator = types_[in(o)[0]]; iterator == Type::kListIterator || iterator == Type::kTupleIterator) {
+      form_item_of(i, iterator);
     } else if (o.facts >= 0 && t_.facts[o.facts].rank == 1) {
       form(i).mode = Mode::kElement;
       born(i, rep_of_dtype(t_.facts[o.facts].dtype));
@@ -348,6 +401,7 @@ class Inference {
     }
     const Mode mode = form(i).mode;
     if (mode == Mode::kElement) return want_element(o);
+    if (mode == Mode::kItem) return want_item(o);
     if (o.kind == OpKind::call && mode == Mode::kTyped) return want_call(o, i);
     if (mode == Mode::kVirtual) return want_parts(o);
     if (o.kind == OpKind::call_tree) return want_arguments(o, i);
@@ -358,7 +412,7 @@ class Inference {
       if (mode == Mode::kPython || mode == Mode::kIndex || mode == Mode::kRange || mode == Mode::kLength) v.wants_obj = true;
     }
     // An int's remainder may be the very object that was divided.
-    if (is_int_remainder(o, form(i))) value(i).wants_obj = value(inputs[0]).wants_obj = true;
+    if (is_int_remainder(o, form(i)) && !value(inputs[0]).passing) value(i).wants_obj = value(inputs[0]).wants_obj = true;
   }
 
   // A jitted function takes unboxed what only the call holds: nobody can tell which object it would have been.
@@ -378,6 +432,13 @@ class Inference {
       if (e->at[k] != kNull) value(e->at[k]).wants_raw = true;
     if (e->stored != kNull) value(e->stored).wants_raw = true;
     if (e->tuple != kNull) value(e->tuple).wants_obj = true;
+  }
+
+  void want_item(const Op& o) {
+    const Item item = item_of(typed_, o);
+    value(item.container).wants_obj = true;
+    if (item.index != kNull) value(item.index).wants_raw = true;
+    if (item.stored != kNull) (value(item.stored).passing ? value(item.stored).wants_raw : value(item.stored).wants_obj) = true;
   }
 
   // Where the result is one of the arguments, both share their object, unless nobody ever sees the argument's.
@@ -406,73 +467,11 @@ class Inference {
   const Trace& t_;
   TypedTrace typed_;
   std::vector<Type> types_;    // proven by guards so far, where they are no representation's
+  std::vector<Rep> expected_;  // per value: see find_expected()
   std::vector<int32_t> uses_;  // per value: how many ops take it, but for guards of its type and releases
 };
 
 }  // namespace
-
-Rep rep_of_type(Type type) {
-  static_assert(static_cast<int>(Type::kRangeIterator) == static_cast<int>(Rep::kCount), "first the representations, in their order");
-  return type < Type::kRangeIterator ? static_cast<Rep>(type) : Rep::kNone;
-}
-
-std::optional<Element> element_of(const TypedTrace& typed, const Op& op) {
-  const Trace& t = *typed.trace;
-  const bool item = op.kind == OpKind::call && op.n_inputs == 3;
-  if (!(item || op.kind == OpKind::get_item || op.kind == OpKind::set_item) || op.facts < 0 || op.fn != ArrayFn::none) return {};
-  const ValueId* inputs = t.inputs_of(op) + (item ? 1 : 0);
-  Element e;
-  e.array = inputs[0];
-  e.rank = t.facts[op.facts].rank;
-  if (op.kind == OpKind::set_item) e.stored = inputs[2];
-  if (e.rank < 1 || e.rank > kMaxElementRank || (item && e.rank != 1)) return {};
-  const ValueId index = e.at[0] = inputs[1];
-  const Op& made = t.ops[index];
-  if (made.kind == OpKind::constant) {
-    const std::vector<int64_t>& positions = typed.known.objects[made.object].positions;
-    if (static_cast<int32_t>(positions.size()) == e.rank) {
-      e.at.fill(kNull);
-      std::copy(positions.begin(), positions.end(), e.constant.begin());
-      return e;
-    }
-  }
-  if (e.rank == 1) return e;
-  if (made.kind != OpKind::build_tuple || made.n_inputs != e.rank) return {};
-  std::copy_n(t.inputs_of(made), e.rank, e.at.begin());
-  e.tuple = index;
-  return e;
-}
-
-bool dies_behind(const Trace& t, ValueId v, ValueId i) {
-  size_t behind = static_cast<size_t>(i) + 1;
-  if (behind < t.ops.size() && t.ops[behind].kind == OpKind::guard_world) ++behind;
-  if (behind >= t.ops.size() || t.ops[behind].kind != OpKind::release) return false;
-  const Op& next = t.ops[behind];
-  return std::find(t.inputs_of(next), t.inputs_of(next) + next.n_inputs, v) != t.inputs_of(next) + next.n_inputs;
-}
-
-bool hands_over(const TypedTrace& typed, ValueId i, int32_t k) {
-  const Trace& t = *typed.trace;
-  const ValueId* inputs = t.inputs_of(t.ops[i]);
-  return std::count(inputs, inputs + t.ops[i].n_inputs, inputs[k]) == 1 && dies_behind(t, inputs[k], i);
-}
-
-bool may_lack_object(const TypedTrace& typed, ValueId v) {
-  const Trace& t = *typed.trace;
-  const ValueForm& form = typed.values[v];
-  if (form.rep == Rep::kNone || form.born_raw || form.since < 0) return false;
-  return t.ops[v].kind == OpKind::call_tree || (t.ops[v].kind == OpKind::param && t.anchor == AnchorKind::entry);
-}
-
-std::vector<ValueId> slots_of(const Snapshot& s) {
-  std::vector<ValueId> slots;
-  for (const SnapshotFrame& f : s.frames) {
-    slots.push_back(f.function);
-    slots.insert(slots.end(), f.locals.begin(), f.locals.end());
-    slots.insert(slots.end(), f.stack.begin(), f.stack.end());
-  }
-  return slots;
-}
 
 TypedTrace infer(const Trace& trace, Knowledge known) { return Inference(trace, std::move(known)).run(); }
 

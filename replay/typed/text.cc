@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kModes = static_cast<int64_t>(Mode::kVirtual) + 1;
 
 // The tables that numbers in the text stand for: where one grows, texts of before are of another version.
-constexpr int64_t kVersion[] = {1,
+constexpr int64_t kVersion[] = {2,
                                 static_cast<int64_t>(OpKind::kCount),
                                 static_cast<int64_t>(ArrayFn::kCount),
                                 static_cast<int64_t>(Rep::kCount),
@@ -128,7 +128,7 @@ void visit(IO& io, ObjectFacts& facts) {
 template <class IO>
 void visit(IO& io, ValueForm& form) {
   one_of(io, form.rep);
-  all(io, form.since, form.born_raw, form.wants_raw, form.wants_obj, form.hoisted, form.passing);
+  all(io, form.since, form.born_raw, form.wants_raw, form.wants_obj, form.hoisted, form.borrowed, form.passing);
 }
 template <class IO>
 void visit(IO& io, OpForm& form) {
@@ -136,7 +136,7 @@ void visit(IO& io, OpForm& form) {
   one_of(io, form.typed.operand);
   one_of(io, form.typed.result);
   one_of(io, form.callee);
-  all(io, form.effects, form.facts);
+  all(io, form.effects, form.of_tuple, form.facts);
 }
 template <class IO, class T>
 void visit(IO& io, std::vector<T>& list) {

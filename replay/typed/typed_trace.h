@@ -13,7 +13,7 @@
 
 namespace dalsegno::typed {
 
-// The types that decide representations. All of them are final for a value: an object never changes from or to one of these.
+// The types that decide representations and forms. All of them are final for a value: an object never changes from or to one of these.
 enum class Type : uint8_t {
   kOther,
   kInt,
@@ -31,6 +31,10 @@ enum class Type : uint8_t {
   kNpUint32,
   kNpUint64,
   kRangeIterator,
+  kListIterator,
+  kTupleIterator,
+  kList,
+  kTuple,
   kCount
 };
 Rep rep_of_type(Type type);
@@ -55,6 +59,8 @@ enum class Mode : uint8_t {
   kIndex,    // a subscript by an unboxed int
   kRange,    // the next item of a range, unboxed
   kElement,  // an element of an array, read or written unboxed; or the next one of an array's iterator. The array is checked each time
+  kItem,     // an item of an exact list or tuple by an unboxed index, or the next one of its iterator: as an object and, where a guard on
+             // its type follows, unboxed too, and that guard holds. Or an item stored into an exact list, appended to it or popped
   kLength,   // len() of an object of a plain type, unboxed
   kVirtual,  // an index tuple, or a row of an array (a[i]), that nothing but subscripts take: it exists as its parts, and is built where
              // the run leaves, or code runs that could see it, while a slot holds it
@@ -66,6 +72,7 @@ struct OpForm {
   Operator typed;                 // kTyped
   Callee callee = Callee::kNone;  // kTyped calls
   uint32_t effects = kNoEffect;   // what the op may have, done so: Effect. A typed op leaves before it would warn or raise
+  bool of_tuple = false;          // kItem: of a tuple, not of a list
   int32_t facts = -1;             // kVirtual rows: the row's, index into Trace::facts
   bool operator==(const OpForm&) const = default;
 };
@@ -77,6 +84,7 @@ struct ValueForm {
   bool wants_raw = false;  // somebody uses the unboxed part
   bool wants_obj = false;  // somebody uses the object
   bool hoisted = false;    // a loop's parameter that comes in unboxed: its guard_type is done at the jump
+  bool borrowed = false;   // kItem: no reference is held, as nothing before its release can make its container drop it
   bool passing = false;    // computed unboxed, taken by one op and gone with it: nobody ever sees its object
   bool operator==(const ValueForm&) const = default;
 };
@@ -128,6 +136,13 @@ struct Element {
 };
 // a[i], a[i, j] with a tuple built in the trace or a constant one, a.item(i); not the next one of an iterator.
 std::optional<Element> element_of(const TypedTrace& typed, const Op& op);
+// Which item of a list or tuple an op of mode kItem reads or writes.
+struct Item {
+  ValueId container = kNull;  // or the iterator
+  ValueId index = kNull;      // kNull: the iterator's next, or the list's last
+  ValueId stored = kNull;     // what is stored or appended
+};
+Item item_of(const TypedTrace& typed, const Op& op);
 // All slots of a snapshot in order: of each frame, outermost first, function, locals, stack.
 std::vector<ValueId> slots_of(const Snapshot& snapshot);
 

@@ -26,6 +26,7 @@ class Verifier {
     if (f.rep >= Rep::kCount) return "unknown representation";
     if (!op_has_result(t_.ops[v].kind)) return f == ValueForm{} ? "" : "a form without a value";
     if (f.rep == Rep::kNone && (f.born_raw || f.hoisted)) return "unboxed, but as nothing";
+    if (f.borrowed && (y_.ops[v].mode != Mode::kItem || f.born_raw)) return "borrowed, but no item";
     if (f.rep == Rep::kNone && f.wants_raw) return "an unboxed part is used that there is none of";
     if (f.hoisted && (v >= t_.n_params || t_.anchor != AnchorKind::loop)) return "hoisted, but no parameter of a loop";
     if (f.since != -1 && !guards(f.since, v)) return "unboxed since an op that does not guard it";
@@ -53,6 +54,8 @@ class Verifier {
         return o.kind == OpKind::iter_next && y_.values[i].born_raw ? "" : "no item of a range";
       case Mode::kElement:
         return element(o, i);
+      case Mode::kItem:
+        return item(o, i);
       case Mode::kLength:
         return o.kind == OpKind::call && o.n_inputs == 2 && y_.values[i].born_raw ? "" : "the length of what?";
       case Mode::kVirtual:
@@ -80,11 +83,19 @@ class Verifier {
     return e->stored == kNull || unboxed(e->stored, i) ? "" : "what it stores is not unboxed";
   }
 
+  std::string item(const Op& o, ValueId i) const {
+    const Item it = item_of(y_, o);
+    if (it.container == kNull) return "an item of what?";
+    if (y_.values[i].born_raw) return "an item that is no object";
+    if (it.index != kNull && !unboxed(it.index, i)) return "its index is not unboxed";
+    return it.stored == kNull || !y_.values[it.stored].passing || unboxed(it.stored, i) ? "" : "what it stores is not unboxed";
+  }
+
   const TypedTrace& y_;
   const Trace& t_;
 };
 
-constexpr const char* kModes[] = {"python", "typed", "alias", "fixed", "index", "range", "element", "length", "virtual"};
+constexpr const char* kModes[] = {"python", "typed", "alias", "fixed", "index", "range", "element", "item", "length", "virtual"};
 
 std::string value_text(const TypedTrace& typed, ValueId v) {
   const ValueForm& f = typed.values[v];
@@ -94,12 +105,14 @@ std::string value_text(const TypedTrace& typed, ValueId v) {
   if (f.hoisted) text += " hoisted";
   if (f.wants_raw) text += " raw";
   if (f.wants_obj) text += " boxed";
+  if (f.borrowed) text += " borrowed";
   if (f.passing) text += " passing";
   return text;
 }
 
 std::string form_text(const OpForm& form) {
   std::string text = mode_name(form.mode);
+  if (form.of_tuple) text += " of a tuple";
   if (form.callee != Callee::kNone) text += std::string(" ") + callee_module(form.callee) + "." + callee_name(form.callee);
   if (form.typed) text += std::string(" ") + rep_name(form.typed.operand) + " -> " + rep_name(form.typed.result);
   return text;

@@ -1,0 +1,95 @@
+#include "replay/typed/borrow.h"
+
+#include <algorithm>
+
+namespace dalsegno::typed {
+namespace {
+
+class Borrowing {
+ public:
+  explicit Borrowing(TypedTrace& typed) : y_(typed), t_(*typed.trace) {}
+
+  void run() {
+    if (builds_on_leaving()) return;
+    const auto n = static_cast<ValueId>(t_.ops.size());
+    for (ValueId i = 0; i < n; ++i)
+      if (gives_item(i) && stays(i)) y_.values[i].borrowed = true;
+  }
+
+ private:
+  const Op& op(ValueId i) const { return t_.ops[i]; }
+  Mode mode(ValueId i) const { return y_.ops[i].mode; }
+  bool takes(const Op& o, ValueId v) const {
+    return std::find(t_.inputs_of(o), t_.inputs_of(o) + o.n_inputs, v) != t_.inputs_of(o) + o.n_inputs;
+  }
+
+  // A run that leaves here may first build objects or do array ops that waited, in which a collection or a warning runs code.
+  bool builds_on_leaving() const {
+    for (ValueId i = 0; i < static_cast<ValueId>(t_.ops.size()); ++i)
+      if (op(i).fn != ArrayFn::none || mode(i) == Mode::kVirtual) return true;
+    return false;
+  }
+
+  bool gives_item(ValueId i) const { return mode(i) == Mode::kItem && op(i).kind == OpKind::get_item; }
+
+  // From its birth to its release.
+  bool stays(ValueId v) const {
+    for (ValueId i = v + 1; i < static_cast<ValueId>(t_.ops.size()); ++i) {
+      const Op& o = op(i);
+      if (o.kind == OpKind::release && takes(o, v)) return true;
+      if (keeps(i)) continue;
+      return stores_last(i, v);
+    }
+    return false;
+  }
+
+  bool keeps(ValueId i) const {
+    const Op& o = op(i);
+    switch (o.kind) {
+      case OpKind::constant:
+      case OpKind::guard_type:
+      case OpKind::guard_true:
+      case OpKind::guard_false:
+      case OpKind::is_:
+        return true;
+      case OpKind::release:
+        return std::all_of(t_.inputs_of(o), t_.inputs_of(o) + o.n_inputs, [&](ValueId v) { return is_number(v) || y_.values[v].borrowed; });
+      default:
+        break;
+    }
+    switch (mode(i)) {
+      case Mode::kTyped:
+      case Mode::kAlias:
+      case Mode::kFixed:
+      case Mode::kElement:
+      case Mode::kRange:
+        return true;
+      case Mode::kItem:
+        return o.kind == OpKind::get_item;
+      default:
+        return false;
+    }
+  }
+
+  // What is unboxed is a number, and so is what is not owned.
+  bool is_number(ValueId v) const { return y_.values[v].rep != Rep::kNone || op(v).kind == OpKind::constant; }
+
+  // `xs[i] = v`, `xs.append(v)`, and v is gone: the list takes its own reference before it drops what stood there.
+  bool stores_last(ValueId i, ValueId v) const {
+    if (mode(i) != Mode::kItem || item_of(y_, op(i)).stored != v) return false;
+    for (ValueId k = i + 1; k < static_cast<ValueId>(t_.ops.size()); ++k) {
+      if (op(k).kind == OpKind::guard_world) continue;
+      return op(k).kind == OpKind::release && takes(op(k), v);
+    }
+    return false;
+  }
+
+  TypedTrace& y_;
+  const Trace& t_;
+};
+
+}  // namespace
+
+void find_borrowed(TypedTrace& typed) { Borrowing(typed).run(); }
+
+}  // namespace dalsegno::typed
