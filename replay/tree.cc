@@ -339,7 +339,10 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
   const double start = thread_time();
   PyObject* result = interpret(args, nargsf, kwnames);
   const double took = thread_time() - start;
-  if (recorder->abandoned()) return result;
+  if (recorder->abandoned()) {
+    policy_.grown();  // what was measured of a recursion's inner calls tells nothing of the outer ones
+    return result;
+  }
   recording_ = false;
   const bool whole = or_lose([&] {
     install(*recorder, nullptr, codes);
