@@ -1,13 +1,9 @@
 #include "numpy/dtypes.h"
 
-#include <iterator>
-
 namespace dalsegno::numpy {
 namespace {
 
-constexpr int kTypeNumbers[] = {NPY_BOOL,  NPY_INT32, NPY_INT64,  NPY_FLOAT32, NPY_FLOAT64, NPY_INT8,
-                                NPY_UINT8, NPY_INT16, NPY_UINT16, NPY_UINT32,  NPY_UINT64};
-static_assert(std::size(kTypeNumbers) == static_cast<size_t>(DType::kCount));
+constexpr auto kTypeNumbers = by_dtype([]<DType dtype>() { return Element<dtype>::kNumber; });
 
 bool plain_memory(PyArrayObject* array) { return PyArray_ISALIGNED(array) && PyArray_ISNBO(PyArray_DESCR(array)->byteorder); }
 
@@ -16,7 +12,7 @@ bool plain_memory(PyArrayObject* array) { return PyArray_ISALIGNED(array) && PyA
 int type_number(DType dtype) { return kTypeNumbers[static_cast<int>(dtype)]; }
 
 PyArray_Descr* descriptor(DType dtype) {
-  static PyArray_Descr* descriptors[std::size(kTypeNumbers)];
+  static PyArray_Descr* descriptors[kTypeNumbers.size()];
   PyArray_Descr*& found = descriptors[static_cast<int>(dtype)];
   if (!found) found = PyArray_DescrFromType(type_number(dtype));  // a static object of NumPy's
   return found;
@@ -25,7 +21,7 @@ PyArray_Descr* descriptor(DType dtype) {
 PyTypeObject* scalar_type(DType dtype) { return descriptor(dtype)->typeobj; }
 
 bool scalar_dtype(const PyTypeObject* type, DType* dtype) {
-  for (size_t i = 0; i < std::size(kTypeNumbers); ++i) {
+  for (size_t i = 0; i < kTypeNumbers.size(); ++i) {
     if (type != scalar_type(static_cast<DType>(i))) continue;
     *dtype = static_cast<DType>(i);
     return true;
@@ -37,7 +33,7 @@ bool facts_of(PyObject* object, ArrayFacts* facts) {
   if (!is_exact_array(object)) return false;
   auto* array = reinterpret_cast<PyArrayObject*>(object);
   if (!plain_memory(array)) return false;
-  for (size_t i = 0; i < std::size(kTypeNumbers); ++i) {
+  for (size_t i = 0; i < kTypeNumbers.size(); ++i) {
     if (PyArray_TYPE(array) != kTypeNumbers[i]) continue;
     *facts = {static_cast<DType>(i), PyArray_NDIM(array)};
     return true;

@@ -1,10 +1,46 @@
 // The one table DType <-> NumPy: type numbers, descriptors, scalar types, and what an array of given facts is. Needs the GIL, sets no
 // exceptions.
 #pragma once
+#include <array>
+#include <utility>
+
 #include "numpy/api.h"
 #include "trace/trace.h"
 
+// X(dtype, NumPy's number, C type of an element, name of its scalars in NumPy's C API), in the order of DType
+#define DALSEGNO_DTYPES(X)                      \
+  X(kBool, NPY_BOOL, npy_bool, Bool)            \
+  X(kInt32, NPY_INT32, npy_int32, Int)          \
+  X(kInt64, NPY_INT64, npy_int64, Long)         \
+  X(kFloat32, NPY_FLOAT32, npy_float32, Float)  \
+  X(kFloat64, NPY_FLOAT64, npy_float64, Double) \
+  X(kInt8, NPY_INT8, npy_int8, Byte)            \
+  X(kUint8, NPY_UINT8, npy_uint8, UByte)        \
+  X(kInt16, NPY_INT16, npy_int16, Short)        \
+  X(kUint16, NPY_UINT16, npy_uint16, UShort)    \
+  X(kUint32, NPY_UINT32, npy_uint32, UInt)      \
+  X(kUint64, NPY_UINT64, npy_uint64, ULong)
+
 namespace dalsegno::numpy {
+
+// An element of an array.
+template <DType dtype>
+struct Element;
+#define X(dtype, number, T, scalar)        \
+  template <>                              \
+  struct Element<DType::dtype> {           \
+    using Type = T;                        \
+    static constexpr int kNumber = number; \
+  };
+DALSEGNO_DTYPES(X)
+#undef X
+
+// A table by dtype: what `make`, a template of one, gives for each.
+template <class Make>
+constexpr auto by_dtype(Make make) {
+  return [&]<size_t... I>(std::index_sequence<I...>) { return std::array{make.template operator()<static_cast<DType>(I)>()...}; }
+  (std::make_index_sequence<static_cast<size_t>(DType::kCount)>());
+}
 
 int type_number(DType dtype);
 PyArray_Descr* descriptor(DType dtype);  // borrowed; immortal

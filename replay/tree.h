@@ -95,7 +95,7 @@ class Tree final : public Jitted {
   void load();     // and its traces
   std::unique_ptr<Program> lower(std::unique_ptr<LiveTrace> trace, Exit* exit);
   void attach_stored();
-  bool attach(std::unique_ptr<LiveTrace> trace);
+  bool attach(std::unique_ptr<LiveTrace> trace, std::string kept_as);
   void save();           // what is new
   void forget_stored();  // drops the tree in the store
   void add_note(const recorder::Note& note);

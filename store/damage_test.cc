@@ -32,11 +32,14 @@ struct Sample {
     EXPECT_TRUE(store.put_kernel("other", "small", "text"));
   }
 
-  bool save(Store& store, const Trace& trace) const { return store.save_trace("f", trace, "job", trace.number == 0 ? nullptr : &root); }
+  bool save(Store& store, const Trace& trace) const {
+    return store.save_trace("f", trace, "job", trace.number == 0 ? "" : identity_of(root));
+  }
 
   // What comes back is right or not there.
   void expect_right_or_missing(Store& store) const {
     const std::vector<Trace> traces = store.load_traces("f");
+    store.tidy();
     for (size_t i = 0; i < traces.size(); i++) {
       EXPECT_TRUE(traces[i] == all.at(static_cast<size_t>(traces[i].number)));
       EXPECT_TRUE(i == 0 || traces[i].number > traces[i - 1].number);
@@ -205,6 +208,7 @@ TEST(Damage, RowsOfOtherTypesWithRightSums) {
     Inserter(database, tables::verdicts).add({std::string("f"), text, int64_t{1}, 1.5, 2.5});
   }
   EXPECT_EQ(store.load_experience("f"), (Experience{{}, {{42, true, 10.5, 3.25}}}));
+  store.tidy();
   EXPECT_EQ(store.query("SELECT COUNT(*) FROM penalties").rows.at(0).at(0), Value(int64_t{0}));
   EXPECT_EQ(store.errors(), 0u);
 }

@@ -206,7 +206,7 @@ TEST(Processes, ForkedChildGoesOn) {
   const pid_t child = in_child([&] {
     if (store.load_traces("f").size() != 1) return 1;
     if (!store.put_kernel("child", "object", "")) return 2;
-    if (!store.save_trace("f", side_trace(root_trace(), 1), "", &root)) return 3;
+    if (!store.save_trace("f", side_trace(root_trace(), 1), "", identity_of(root))) return 3;
     return 0;
   });
   EXPECT_TRUE(store.put_kernel("parent", "object", "") || !store.why().empty());

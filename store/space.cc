@@ -92,14 +92,16 @@ void Store::Impl::drop_trace(const std::string& key, const Value& number) {
   }
 }
 
-void Store::Impl::forget_experience(const std::string& key) {
+void Store::Impl::delete_rows(const std::string& key, bool experience_alone) {
   for (const PerFunction& t : kPerFunction) {
-    if (t.experience) Statement(database, delete_from(t.table)).with(key).run();
+    if (t.experience || !experience_alone) Statement(database, delete_from(t.table)).with(key).run();
   }
 }
 
+void Store::Impl::forget_experience(const std::string& key) { delete_rows(key, true); }
+
 void Store::Impl::drop_function(const std::string& key) {
-  for (const PerFunction& t : kPerFunction) Statement(database, delete_from(t.table)).with(key).run();
+  delete_rows(key, false);
   Statement(database, "DELETE FROM functions WHERE key = ?").with(key).run();
 }
 
@@ -137,6 +139,24 @@ bool Store::drop_function(const std::string& function_key) {
     transaction.commit();
     return true;
   });
+}
+
+bool Store::untidy() const { return impl_->untidy; }
+
+void Store::tidy() {
+  std::vector<std::function<void(Impl&)>> chores;
+  {
+    std::lock_guard reading(impl_->read_mutex);
+    chores.swap(impl_->chores);
+    impl_->untidy = false;
+  }
+  for (const auto& chore : chores) {
+    impl_->sometime([&] {
+      Transaction transaction(impl_->database);
+      chore(*impl_);
+      transaction.commit();
+    });
+  }
 }
 
 bool Store::clear() {

@@ -46,6 +46,9 @@ struct VerifyResult {
   bool complete = false;  // false: a fault ended it early
 };
 
+// What a trace's side traces know it by: a digest of the bytes it is kept as.
+std::string identity_of(const Trace& trace);
+
 class Store {
  public:
   Store();
@@ -62,18 +65,25 @@ class Store {
   std::string why() const;
 
   // Keeps a verified trace under its number. True also if exactly this trace is there already. False if another one has the number, and for
-  // a side trace unless `parent`, the very trace it was recorded from, is what is kept under the parent's number: the facts it relies on
-  // are those of its own parent, and another process may have kept another trace there. `name` (module.function) is for people.
-  bool save_trace(const std::string& function_key, const Trace& trace, const std::string& name = "", const Trace* parent = nullptr);
+  // a side trace unless the trace known by `parent`, the very one it was recorded from, is what is kept under the parent's number: the
+  // facts it relies on are those of its own parent, and another process may have kept another trace there. `name` (module.function) is for
+  // people. *identity becomes identity_of(trace), kept or not; it stays as it is where there is no store.
+  bool save_trace(const std::string& function_key, const Trace& trace, const std::string& name = "", const std::string& parent = "",
+                  std::string* identity = nullptr);
   // All traces of a function's tree that are sound and fit each other, by number; numbers may have gaps. Each passed verify() and
-  // verify_links().
-  std::vector<Trace> load_traces(const std::string& function_key);
+  // verify_links(). *identities: what each is known by.
+  std::vector<Trace> load_traces(const std::string& function_key, std::vector<std::string>* identities = nullptr);
   // Deletes a function's whole tree: it was recorded about something that is not so any more.
   bool drop_function(const std::string& function_key);
   // What has been learned about a function so far replaces what was known. `name` as above.
   bool save_experience(const std::string& function_key, const Experience& experience, const std::string& name = "");
   // *has_traces: false if there are certainly none to load, which counts as a miss. One transaction asks for both.
   Experience load_experience(const std::string& function_key, bool* has_traces = nullptr);
+
+  // What loading has found to be done, but not by a user's call that waits for it: bad rows to delete, a last use to note. Done by tidy(),
+  // for which the caller should have time; not done where anybody is in the way.
+  bool untidy() const;
+  void tidy();
 
   bool put_kernel(const std::string& key, const std::string& object, const std::string& description);
   std::optional<std::string> get_kernel(const std::string& key);

@@ -2,9 +2,11 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "store/place.h"
 #include "store/schema.h"
@@ -119,6 +121,16 @@ struct Store::Impl {
     }
   }
 
+  // Leaves something to tidy(), which does it in a transaction. Called without locks.
+  void leave_undone(std::function<void(Impl&)> chore) noexcept {
+    std::lock_guard reading(read_mutex);
+    try {
+      chores.push_back(std::move(chore));
+      untidy = true;
+    } catch (const std::exception&) {  // memory is short
+    }
+  }
+
   // What can as well be done another time: not done if anybody is in the way. Called without locks.
   template <class Body>
   void sometime(Body body) noexcept {
@@ -186,6 +198,7 @@ struct Store::Impl {
   void drop_function(const std::string& key);
   void drop_trace(const std::string& key, const Value& number);
   void forget_experience(const std::string& key);
+  void delete_rows(const std::string& key, bool experience_alone);
   bool is_stale(Database& connection, const char* table, const std::string& key);  // was last used some time ago, as far as it is noted
   void touch(const char* table, const std::string& key);                           // notes that it was used
 
@@ -204,7 +217,9 @@ struct Store::Impl {
   Database database, reader;
   pid_t pid;  // whose connections they are
   Counters counters{};
-  bool stuck = false, reader_stuck = false;  // the last to be patient gave up: the file stayed locked
+  std::vector<std::function<void(Impl&)>> chores;  // with read_mutex
+  std::atomic<bool> untidy = false;                // there are some
+  bool stuck = false, reader_stuck = false;        // the last to be patient gave up: the file stayed locked
 };
 
 int64_t now();  // seconds since 1970

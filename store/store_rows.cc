@@ -76,7 +76,7 @@ std::optional<TraceRow> read_trace_row(Database& database, const std::string& ke
   return read_trace_row(statement, key);
 }
 
-// What a side trace hangs on: its parent's bytes. With the parent's own link, the whole way up to the root.
+// What a side trace hangs on: its parent's bytes. With the parent's own link, the whole way up to the root. (identity_of())
 std::string link_to(const std::string& data) { return std::string(bytes(sha256(data))); }
 
 struct Loaded {
@@ -161,19 +161,23 @@ void each_sound_row(Database& database, const Table& table, const std::string& c
 
 }  // namespace
 
-bool Store::save_trace(const std::string& key, const Trace& trace, const std::string& name, const Trace* parent) {
+std::string identity_of(const Trace& trace) { return link_to(encode_trace(trace)); }
+
+bool Store::save_trace(const std::string& key, const Trace& trace, const std::string& name, const std::string& parent,
+                       std::string* identity) {
   Impl& s = *impl_;
   return s.patiently(false, [&] {
     if (key.size() > kMaxKey || trace.number >= kMaxTraces || !dalsegno::verify(trace).empty())
       throw Fault(SQLITE_MISUSE, "not a trace to be kept");
     const std::string data = encode_trace(trace);
+    if (identity != nullptr) *identity = link_to(data);
     if (data.size() > kMaxTrace) throw Fault(SQLITE_TOOBIG, "the trace is too large");
     Transaction transaction(s.database);
     std::string link;
     if (trace.anchor == AnchorKind::exit) {
       const auto row = read_trace_row(s.database, key, trace.parent);
-      if (parent == nullptr || !row || !row->sound || row->data != encode_trace(*parent)) return false;
-      link = link_to(row->data);
+      if (!row || !row->sound || parent.empty() || link_to(row->data) != parent) return false;
+      link = parent;
     }
     const Digest sum = trace_sum(key, trace.number, link, data);
     const auto there = read_trace_row(s.database, key, trace.number);
@@ -189,9 +193,10 @@ bool Store::save_trace(const std::string& key, const Trace& trace, const std::st
   });
 }
 
-std::vector<Trace> Store::load_traces(const std::string& key) {
+std::vector<Trace> Store::load_traces(const std::string& key, std::vector<std::string>* identities) {
   struct Found {
     std::vector<Trace> traces;
+    std::vector<std::string> identities;
     std::vector<Value> bad;  // numbers
     bool stale = false;      // its last use was noted some time ago
   };
@@ -204,18 +209,18 @@ std::vector<Trace> Store::load_traces(const std::string& key) {
     s.counters.damaged += found.bad.size();
     found.bad.insert(found.bad.end(), orphans.begin(), orphans.end());
     found.traces = std::move(loaded.traces);
+    found.identities = std::move(loaded.own);
     found.stale = !found.traces.empty() && s.is_stale(s.reader, "functions", key);
     return found;
   });
   (found.traces.empty() ? s.counters.misses : s.counters.hits)++;
   if (found.stale || !found.bad.empty()) {
-    s.sometime([&] {
-      Transaction transaction(s.database);
-      for (const Value& number : found.bad) s.drop_trace(key, number);
-      if (found.stale) s.touch("functions", key);
-      transaction.commit();
+    s.leave_undone([key, bad = std::move(found.bad), stale = found.stale](Impl& s) {
+      for (const Value& number : bad) s.drop_trace(key, number);
+      if (stale) s.touch("functions", key);
     });
   }
+  if (identities != nullptr) *identities = std::move(found.identities);
   return std::move(found.traces);
 }
 
@@ -260,11 +265,7 @@ Experience Store::load_experience(const std::string& key, bool* has_traces) {
   if (has_traces != nullptr) *has_traces = traces;
   if (damaged) {
     s.counters.damaged++;
-    s.sometime([&] {
-      Transaction transaction(s.database);
-      s.forget_experience(key);
-      transaction.commit();
-    });
+    s.leave_undone([key](Impl& s) { s.forget_experience(key); });
   }
   return found;
 }

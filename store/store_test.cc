@@ -45,13 +45,13 @@ TEST_F(StoreTest, RandomTracesComeBack) {
 TEST_F(StoreTest, WholeTree) {
   const Trace root = root_trace(), one = side_trace(root, 1), two = side_trace(one, 5);
   EXPECT_TRUE(store.save_trace("f", root));
-  EXPECT_TRUE(store.save_trace("f", one, "", &root));
-  EXPECT_TRUE(store.save_trace("f", two, "", &one));
-  EXPECT_TRUE(store.save_trace("f", two, "", &one));  // the same again
+  EXPECT_TRUE(store.save_trace("f", one, "", identity_of(root)));
+  EXPECT_TRUE(store.save_trace("f", two, "", identity_of(one)));
+  EXPECT_TRUE(store.save_trace("f", two, "", identity_of(one)));  // the same again
   Store other;
   ASSERT_TRUE(other.open(file));
   EXPECT_EQ(other.load_traces("f"), (std::vector<Trace>{root, one, two}));
-  EXPECT_TRUE(other.save_trace("f", side_trace(two, 6), "", &two));  // what was loaded can be built on
+  EXPECT_TRUE(other.save_trace("f", side_trace(two, 6), "", identity_of(two)));  // what was loaded can be built on
 }
 
 // Two processes recorded the same function on different inputs: the first one's tree is kept, the other's side traces never get into it.
@@ -63,15 +63,15 @@ TEST_F(StoreTest, ASideTraceStaysWithItsOwnParent) {
   ASSERT_TRUE(other.open(file));
   EXPECT_TRUE(store.save_trace("f", root));
   EXPECT_FALSE(other.save_trace("f", other_root));
-  EXPECT_FALSE(other.save_trace("f", side_trace(other_root, 1), "", &other_root));
+  EXPECT_FALSE(other.save_trace("f", side_trace(other_root, 1), "", identity_of(other_root)));
   EXPECT_FALSE(store.save_trace("f", side_trace(root, 1)));
-  EXPECT_TRUE(store.save_trace("f", side_trace(root, 1), "", &root));
+  EXPECT_TRUE(store.save_trace("f", side_trace(root, 1), "", identity_of(root)));
   EXPECT_EQ(other.load_traces("f").size(), 2u);
   // The parent goes away and another comes in its place.
   raw_sql(file, "DELETE FROM trace_data WHERE number = 0");
-  EXPECT_FALSE(store.save_trace("f", side_trace(root, 2), "", &root));
+  EXPECT_FALSE(store.save_trace("f", side_trace(root, 2), "", identity_of(root)));
   EXPECT_TRUE(other.save_trace("f", other_root));
-  EXPECT_FALSE(store.save_trace("f", side_trace(root, 2), "", &root));
+  EXPECT_FALSE(store.save_trace("f", side_trace(root, 2), "", identity_of(root)));
   ASSERT_TRUE(plant("foreign_parent"));
   EXPECT_EQ(store.load_traces("f").size(), 2u);  // what is looked for below
   plant("");
@@ -150,6 +150,36 @@ TEST_F(StoreTest, ReadsHardlyEverWrite) {
   EXPECT_EQ(read_bytes(file), before);
 }
 
+// A user's call waits for loading: what else is to be done is left to whoever has time.
+TEST_F(StoreTest, LoadingLeavesItsChoresToTidy) {
+  ASSERT_TRUE(store.save_trace("f", root_trace()));
+  ASSERT_TRUE(store.save_trace("f", side_trace(root_trace(), 1), "", identity_of(root_trace())));
+  raw_sql(file, "UPDATE functions SET last_used = 7; UPDATE trace_data SET data = x'00' WHERE number = 1");
+  const std::string before = read_bytes(file);
+  Store other;
+  ASSERT_TRUE(other.open(file));
+  EXPECT_FALSE(other.untidy());
+  EXPECT_EQ(other.load_traces("f").size(), 1u);
+  EXPECT_EQ(read_bytes(file), before);
+  EXPECT_TRUE(other.untidy());
+  other.tidy();
+  EXPECT_FALSE(other.untidy());
+  EXPECT_EQ(other.query("SELECT COUNT(*) FROM functions WHERE last_used = 7").rows.at(0).at(0), Value(int64_t{0}));
+  EXPECT_EQ(other.query("SELECT number FROM trace_data").rows, (std::vector<std::vector<Value>>{{int64_t{0}}}));
+  EXPECT_EQ(other.load_traces("f").size(), 1u);
+  EXPECT_FALSE(other.untidy());
+}
+
+// A trace is known by the same name to who has recorded it and to who has loaded it.
+TEST_F(StoreTest, IdentityIsWhatWasKept) {
+  std::string saved;
+  ASSERT_TRUE(store.save_trace("f", root_trace(), "", "", &saved));
+  std::vector<std::string> loaded;
+  ASSERT_EQ(store.load_traces("f", &loaded).size(), 1u);
+  EXPECT_EQ(loaded, std::vector<std::string>{saved});
+  EXPECT_EQ(identity_of(root_trace()), saved);
+}
+
 TEST_F(StoreTest, QueryOnlyReads) {
   ASSERT_TRUE(store.save_trace("f", root_trace(), "job"));
   const QueryResult ops = store.query("SELECT kind, line, NULL, 1.5, x'00ff' FROM ops WHERE op = 4");
@@ -170,7 +200,7 @@ TEST_F(StoreTest, QueryOnlyReads) {
 TEST_F(StoreTest, RowsForPeople) {
   const Trace root = root_trace();
   ASSERT_TRUE(store.save_trace("f", root, "module.job"));
-  ASSERT_TRUE(store.save_trace("f", side_trace(root, 1), "module.job", &root));
+  ASSERT_TRUE(store.save_trace("f", side_trace(root, 1), "module.job", identity_of(root)));
   auto one = [&](const char* sql) { return store.query(sql).rows.at(0).at(0); };
   EXPECT_EQ(one("SELECT name FROM functions"), Value(std::string("module.job")));
   EXPECT_EQ(one("SELECT text FROM ops WHERE trace = 0 AND op = 4"), Value(std::string("v4 = binary:multiply v0 v1 * float64[2]")));

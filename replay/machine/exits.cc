@@ -1,4 +1,35 @@
 // Leaving a program: on to the side trace attached there, or back to the interpreter with its frames rebuilt.
+//
+// A run may end in the middle of a function, and the interpreter has to find there what eager would have made. The snapshot of the op that
+// leaves says what that is: for each frame recorded through its function, its code, where it goes on, and which value each local and stack
+// slot holds. A guard's snapshot is the state behind the branch on the other way, that of an op which refuses is the state before its
+// instruction. So an exit never does anything twice. The values themselves stand in registers; some are unboxed, some exist as their parts
+// alone, some have not been computed yet. An exit turns them into objects, in this order (leave_by):
+//
+//   build_all        An index tuple that a slot holds is built from its parts.
+//   run_one_by_one   Array ops that wait in a group are done as NumPy's own calls: their kernel would do the whole group. One that raises
+//                    leaves by its own plan instead.
+//   undisturbed      Is the thread traced now, does a signal wait? Then the interpreter goes on, whatever side trace there is.
+//   to_side          The side trace takes over, if there is one and its folded names still hold. Its parameters are its parent's registers,
+//                    so nothing moves: what it does not know to be unboxed is boxed, and what it has no slot for is dropped.
+//   to_interpreter   Or the frames are built. A value becomes one object, in however many slots it is. Frame objects that somebody keeps
+//                    become those of the new frames. What is in no slot dies last, as a finaliser may look at the frames.
+//
+// An example:
+//
+//     def f(a, b, i):
+//         t = a + 1
+//         x = b[i]
+//         if x < 0: return t
+//         return t * x
+//
+// was recorded with x = 2.0, on arrays of floats. A call with x = -1.0 fails the guard after `x < 0`. Its snapshot is frame f where `return
+// t` begins, with a, b, i, t and x in their slots. Of x there is only an unboxed np.float64, and `a + 1` waits for `t * x`, which shares
+// its kernel. The exit does `a + 1` by np.add, boxes x and hands the frame its references, and the interpreter returns t. The second time a
+// recorder watches it: the side trace begins where this exit stands.
+//
+// What has to be dropped where is known when the program is lowered: the live log (live_log.h) says which registers own a reference at a
+// point. Plans are small, as there is one for nearly each op; lists are written out when an exit is first taken (live_of, prepare_side).
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -7,6 +38,8 @@
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
+
+// ---- what a run leaves behind ------------------------------------------------------------------------------------------------------
 
 namespace {
 MachineCounters counters;
@@ -167,6 +200,8 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool rais
   if (planted(Fault::wrong_resume_offset)) move_offset(p.data(), plan, state);
 }
 
+// ---- the two ways on -----------------------------------------------------------------------------------------------------------
+
 enum class Why : uint8_t { kGuard, kDisturbed, kRaised };
 
 const Step* to_interpreter(Machine& m, ExitPlan& plan, Why why, PyObject* raised = nullptr) {
@@ -221,6 +256,8 @@ const Step* to_side(Machine& m, ExitPlan& plan, ProgramImpl& side) {
   return side.steps.data();
 }
 
+// ---- leaving ---------------------------------------------------------------------------------------------------------------------
+
 const Step* leave_by(Machine& m, ExitPlan& plan, Why why) {
   count_steps(static_cast<uint64_t>(plan.at));
   build_all(plan, m.r);
@@ -243,6 +280,8 @@ const Step* leave_by(Machine& m, ExitPlan& plan, Why why) {
 }
 
 }  // namespace
+
+// ---- what steps say: the words are explained in program.h ----------------------------------------------------------------------
 
 const Step* fail_by(Machine& m, ExitPlan& plan, bool pure) {
   if (pure || planted(Fault::repeated_raise)) PyErr_Clear();

@@ -15,6 +15,7 @@
 
 namespace dalsegno::replay {
 
+class KeptAs;
 class Program;
 
 // One place where a program can be left.
@@ -91,6 +92,8 @@ class Program {
   virtual std::vector<SegmentInfo> segment_ops() const = 0;
   // For the garbage collector: every reference to an object that the program owns.
   virtual int traverse(visitproc visit, void* arg) const = 0;
+
+  std::shared_ptr<KeptAs> kept_as;  // replay/persist/kept_as.h; null: it is not in the store
 };
 
 struct Arguments {

@@ -1,6 +1,7 @@
 // Typed steps on NumPy's scalars and on elements of arrays: what the lowering and the other steps ask for. Internal to the machine.
 #pragma once
 #include <array>
+#include <type_traits>
 #include <utility>
 
 #include "numpy/dtypes.h"
@@ -43,6 +44,18 @@ constexpr auto by_rep(Make make) {
     return std::array<StepFn, sizeof...(I) + 1>{nullptr, make.template operator()<static_cast<Rep>(I + 1)>()...};
   }
   (std::make_index_sequence<static_cast<size_t>(Rep::kCount) - 1>());
+}
+
+// What of a register holds a T: a double, a float, or an integer widened to 64 bits.
+template <class T>
+inline auto& part_of(Reg& r) {
+  if constexpr (std::is_same_v<T, double>) {
+    return r.f;
+  } else if constexpr (std::is_same_v<T, float>) {
+    return r.s;
+  } else {
+    return r.i;
+  }
 }
 
 // -- steps_numpy.cc

@@ -1,5 +1,6 @@
 // Typed steps for calls of builtins and of math on unboxed operands. Each gives CPython's result, bit for bit, or leaves before the
 // instruction. list: the operands' registers; n: how many.
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 
@@ -9,13 +10,6 @@ namespace dalsegno::replay {
 namespace {
 
 using typed::Callee;
-
-template <class T>
-T& as(Reg& r) {
-  if constexpr (std::is_same_v<T, double>) return r.f;
-  if constexpr (std::is_same_v<T, float>) return r.s;
-  if constexpr (std::is_same_v<T, int64_t>) return r.i;
-}
 
 // ---- what gives one of its arguments -----------------------------------------------------------------------------------------------
 
@@ -33,9 +27,9 @@ const Step* share(const Step* s, Reg* r, Machine& m, int32_t chosen) {
 template <class T, bool largest>
 const Step* extreme(const Step* s, Reg* r, Machine& m) {
   int32_t chosen = 0;
-  T found = as<T>(r[s->list[0]]);
+  T found = part_of<T>(r[s->list[0]]);
   for (int32_t k = 1; k < s->n; ++k) {
-    const T next = as<T>(r[s->list[k]]);
+    const T next = part_of<T>(r[s->list[k]]);
     if (largest ? next > found : next < found) found = next, chosen = k;
   }
   return share(s, r, m, chosen);
@@ -44,8 +38,8 @@ const Step* extreme(const Step* s, Reg* r, Machine& m) {
 // The same for two that nobody sees the objects of.
 template <class T, bool largest>
 const Step* extreme_of_two(const Step* s, Reg* r, Machine& m) {
-  const T a = as<T>(r[s->a]), b = as<T>(r[s->b]);
-  as<T>(r[s->dst]) = (largest ? b > a : b < a) ? b : a;
+  const T a = part_of<T>(r[s->a]), b = part_of<T>(r[s->b]);
+  part_of<T>(r[s->dst]) = (largest ? b > a : b < a) ? b : a;
   return go_on(s + 1, r, m);
 }
 
@@ -72,7 +66,7 @@ const Step* numpy_int_abs(const Step* s, Reg* r, Machine& m) {
 
 template <class T>
 const Step* float_abs(const Step* s, Reg* r, Machine& m) {
-  as<T>(r[s->dst]) = std::fabs(as<T>(r[s->a]));
+  part_of<T>(r[s->dst]) = std::fabs(part_of<T>(r[s->a]));
   return go_on(s + 1, r, m);
 }
 
@@ -175,85 +169,109 @@ bool isnan_(double x) { return std::isnan(x); }
 bool isinf_(double x) { return std::isinf(x); }
 bool isfinite_(double x) { return std::isfinite(x); }
 
-constexpr StepFn kMath[] = {math<acos_>, math<acosh_>, math<asin_>, math<asinh_>, math<atan_>, math<atanh_>,
-                            math<cbrt_>, math<cos_>,   math<cosh_>, math<exp_>,   math<exp2_>, math<expm1_>,
-                            math<fabs_>, math<sin_>,   math<sinh_>, math<sqrt_>,  math<tan_>,  math<tanh_>};
-static_assert(std::size(kMath) == static_cast<size_t>(Callee::kCount) - static_cast<size_t>(Callee::kAcos));
+// ---- the steps of a callee ----------------------------------------------------------------------------------------------------------
+
+// What they are chosen by: the operands' representation; is the result's object an operand's, are there two of which nobody sees that?
+struct Operands {
+  Rep rep;
+  bool shares, two;
+};
 
 template <bool largest>
-StepFn extreme_step(typed::Bits bits, bool two) {
-  if (bits == typed::Bits::kDouble) return two ? extreme_of_two<double, largest> : extreme<double, largest>;
-  if (bits == typed::Bits::kFloat) return two ? extreme_of_two<float, largest> : extreme<float, largest>;
-  return two ? extreme_of_two<int64_t, largest> : extreme<int64_t, largest>;
+StepFn extreme_step(const Operands& of) {
+  const typed::Bits bits = typed::bits_of(of.rep);
+  if (bits == typed::Bits::kDouble) return of.two ? extreme_of_two<double, largest> : extreme<double, largest>;
+  if (bits == typed::Bits::kFloat) return of.two ? extreme_of_two<float, largest> : extreme<float, largest>;
+  return of.two ? extreme_of_two<int64_t, largest> : extreme<int64_t, largest>;
 }
 
-StepFn abs_step(Rep operand) {
-  switch (operand) {
-    case Rep::kInt:
-      return int_abs;
-    case Rep::kNpInt8:
-      return numpy_int_abs<int8_t>;
-    case Rep::kNpInt16:
-      return numpy_int_abs<int16_t>;
-    case Rep::kNpUint8:
-    case Rep::kNpUint16:
-    case Rep::kNpUint32:
-    case Rep::kNpUint64:
-      return copy;
-    case Rep::kNpInt32:
-      return numpy_int_abs<int32_t>;
-    case Rep::kNpInt64:
-      return numpy_int_abs<int64_t>;
-    case Rep::kNpFloat32:
-      return float_abs<float>;
-    default:
-      return float_abs<double>;
-  }
+template <DType dtype>
+constexpr StepFn numpy_abs_step() {
+  using T = typename numpy::Element<dtype>::Type;
+  if constexpr (std::is_floating_point_v<T>) return float_abs<T>;
+  if constexpr (std::is_unsigned_v<T>) return copy;
+  if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) return numpy_int_abs<T>;
 }
+
+StepFn abs_step(const Operands& of) {
+  static constexpr auto kSteps = numpy::by_dtype([]<DType dtype>() { return numpy_abs_step<dtype>(); });
+  if (typed::is_numpy_scalar(of.rep)) return kSteps[static_cast<size_t>(typed::dtype_of_rep(of.rep))];
+  return of.rep == Rep::kFloat ? float_abs<double> : int_abs;
+}
+
+StepFn same_step(const Operands& of) { return of.shares ? same : copy; }
+
+StepFn int_step(const Operands& of) { return typed::bits_of(of.rep) == typed::Bits::kDouble ? to_int<trunc_> : same_step(of); }
+
+StepFn bool_step(const Operands& of) { return of.rep == Rep::kBool ? copy : truth_step(of.rep); }
+
+// A callee has one step, or chooses.
+struct CalleeSteps {
+  StepFn step = nullptr;
+  StepFn (*choose)(const Operands&) = nullptr;
+};
+struct Row {
+  Callee callee;
+  CalleeSteps steps;
+};
+constexpr Row kRows[] = {
+    {Callee::kMin, {nullptr, extreme_step<false>}},
+    {Callee::kMax, {nullptr, extreme_step<true>}},
+    {Callee::kAbs, {nullptr, abs_step}},
+    {Callee::kInt, {nullptr, int_step}},
+    {Callee::kFloat, {nullptr, same_step}},
+    {Callee::kBool, {nullptr, bool_step}},
+    {Callee::kRound, {to_int<round_half_even>}},
+    {Callee::kFloor, {to_int<floor_>}},
+    {Callee::kCeil, {to_int<ceil_>}},
+    {Callee::kTrunc, {to_int<trunc_>}},
+    {Callee::kIsnan, {test<isnan_>}},
+    {Callee::kIsinf, {test<isinf_>}},
+    {Callee::kIsfinite, {test<isfinite_>}},
+    {Callee::kLog, {logarithm<log_>}},
+    {Callee::kLog2, {logarithm<log2_>}},
+    {Callee::kLog10, {logarithm<log10_>}},
+    {Callee::kAtan2, {atan2_}},
+    {Callee::kAcos, {math<acos_>}},
+    {Callee::kAcosh, {math<acosh_>}},
+    {Callee::kAsin, {math<asin_>}},
+    {Callee::kAsinh, {math<asinh_>}},
+    {Callee::kAtan, {math<atan_>}},
+    {Callee::kAtanh, {math<atanh_>}},
+    {Callee::kCbrt, {math<cbrt_>}},
+    {Callee::kCos, {math<cos_>}},
+    {Callee::kCosh, {math<cosh_>}},
+    {Callee::kExp, {math<exp_>}},
+    {Callee::kExp2, {math<exp2_>}},
+    {Callee::kExpm1, {math<expm1_>}},
+    {Callee::kFabs, {math<fabs_>}},
+    {Callee::kSin, {math<sin_>}},
+    {Callee::kSinh, {math<sinh_>}},
+    {Callee::kSqrt, {math<sqrt_>}},
+    {Callee::kTan, {math<tan_>}},
+    {Callee::kTanh, {math<tanh_>}},
+};
+
+// These have ops, or steps, of their own.
+constexpr Callee kElsewhere[] = {Callee::kNone, Callee::kLen, Callee::kItem, Callee::kAppend, Callee::kPop};
+
+consteval auto by_callee() {
+  std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};
+  for (const Row& row : kRows) table[static_cast<size_t>(row.callee)] = row.steps;
+  for (size_t i = 0; i < table.size(); ++i) {
+    const auto callee = static_cast<Callee>(i);
+    const bool elsewhere = std::find(std::begin(kElsewhere), std::end(kElsewhere), callee) != std::end(kElsewhere);
+    if (!elsewhere && !table[i].step && !table[i].choose) throw "a callee without steps";
+  }
+  return table;
+}
+constexpr auto kSteps = by_callee();
 
 }  // namespace
 
 StepFn call_step(Callee callee, const typed::Operator& how, bool shares, int32_t n) {
-  const bool two = !shares && n == 2;
-  switch (callee) {
-    case Callee::kMin:
-      return extreme_step<false>(typed::bits_of(how.operand), two);
-    case Callee::kMax:
-      return extreme_step<true>(typed::bits_of(how.operand), two);
-    case Callee::kAbs:
-      return abs_step(how.operand);
-    case Callee::kInt:
-      if (typed::bits_of(how.operand) == typed::Bits::kDouble) return to_int<trunc_>;
-      return shares ? same : copy;
-    case Callee::kFloat:
-      return shares ? same : copy;
-    case Callee::kBool:
-      return how.operand == Rep::kBool ? copy : truth_step(how.operand);
-    case Callee::kRound:
-      return to_int<round_half_even>;
-    case Callee::kFloor:
-      return to_int<floor_>;
-    case Callee::kCeil:
-      return to_int<ceil_>;
-    case Callee::kTrunc:
-      return to_int<trunc_>;
-    case Callee::kIsnan:
-      return test<isnan_>;
-    case Callee::kIsinf:
-      return test<isinf_>;
-    case Callee::kIsfinite:
-      return test<isfinite_>;
-    case Callee::kLog:
-      return logarithm<log_>;
-    case Callee::kLog2:
-      return logarithm<log2_>;
-    case Callee::kLog10:
-      return logarithm<log10_>;
-    case Callee::kAtan2:
-      return atan2_;
-    default:
-      return kMath[static_cast<size_t>(callee) - static_cast<size_t>(Callee::kAcos)];
-  }
+  const CalleeSteps& steps = kSteps[static_cast<size_t>(callee)];
+  return steps.choose ? steps.choose({how.operand, shares, !shares && n == 2}) : steps.step;
 }
 
 // a: an object of a plain type.

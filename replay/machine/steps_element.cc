@@ -7,34 +7,27 @@
 namespace dalsegno::replay {
 namespace {
 
+using numpy::by_dtype;
+using numpy::Element;
+
 template <DType dtype>
-struct Memory;
-#define MEMORY(name, number, T, part)                                                        \
-  template <>                                                                                \
-  struct Memory<DType::name> {                                                               \
-    static constexpr int kNumber = number;                                                   \
-    static void load(const char* p, Reg* r) { r->part = *reinterpret_cast<const T*>(p); }    \
-    static void store(char* p, Reg r) { *reinterpret_cast<T*>(p) = static_cast<T>(r.part); } \
-  }
-MEMORY(kBool, NPY_BOOL, npy_bool, i);
-MEMORY(kInt32, NPY_INT32, npy_int32, i);
-MEMORY(kInt64, NPY_INT64, npy_int64, i);
-MEMORY(kFloat32, NPY_FLOAT32, npy_float32, s);
-MEMORY(kFloat64, NPY_FLOAT64, npy_float64, f);
-MEMORY(kInt8, NPY_INT8, npy_int8, i);
-MEMORY(kUint8, NPY_UINT8, npy_uint8, i);
-MEMORY(kInt16, NPY_INT16, npy_int16, i);
-MEMORY(kUint16, NPY_UINT16, npy_uint16, i);
-MEMORY(kUint32, NPY_UINT32, npy_uint32, i);
-MEMORY(kUint64, NPY_UINT64, npy_uint64, i);
-#undef MEMORY
+inline void read(const char* p, Reg* r) {
+  using T = typename Element<dtype>::Type;
+  part_of<T>(*r) = *reinterpret_cast<const T*>(p);
+}
+
+template <DType dtype>
+inline void write(char* p, Reg r) {
+  using T = typename Element<dtype>::Type;
+  *reinterpret_cast<T*>(p) = static_cast<T>(part_of<T>(r));
+}
 
 // The array, if it is an exact, aligned, native one of this dtype and rank.
 template <DType dtype>
 inline PyArrayObject* array_of(PyObject* o, int rank) {
   if (!PyArray_CheckExact(o)) return nullptr;
   auto* a = reinterpret_cast<PyArrayObject*>(o);
-  const bool fits = PyArray_NDIM(a) == rank && PyArray_TYPE(a) == Memory<dtype>::kNumber && (PyArray_FLAGS(a) & NPY_ARRAY_ALIGNED) &&
+  const bool fits = PyArray_NDIM(a) == rank && PyArray_TYPE(a) == Element<dtype>::kNumber && (PyArray_FLAGS(a) & NPY_ARRAY_ALIGNED) &&
                     PyArray_ISNBO(PyArray_DESCR(a)->byteorder);
   return fits ? a : nullptr;
 }
@@ -60,7 +53,7 @@ const Step* load(const Step* s, Reg* r, Machine& m) {
   const char* p = a ? element_at(a, s, r) : nullptr;
   if (!p) [[unlikely]]
     return refuse(m, s->exit);
-  Memory<dtype>::load(p, &r[s->dst]);
+  read<dtype>(p, &r[s->dst]);
   return go_on(s + 1, r, m);
 }
 
@@ -71,7 +64,7 @@ const Step* load_one(const Step* s, Reg* r, Machine& m) {
   const char* p = a ? along(a, 0, r[s->b].i, PyArray_BYTES(a)) : nullptr;
   if (!p) [[unlikely]]
     return refuse(m, s->exit);
-  Memory<dtype>::load(p, &r[s->dst]);
+  read<dtype>(p, &r[s->dst]);
   return go_on(s + 1, r, m);
 }
 
@@ -84,7 +77,7 @@ const Step* store(const Step* s, Reg* r, Machine& m) {
   char* p = writes ? element_at(a, s, r) : nullptr;
   if (!p) [[unlikely]]
     return refuse(m, s->exit);
-  Memory<dtype>::store(p, r[s->c]);
+  write<dtype>(p, r[s->c]);
   return go_on(s + 1, r, m);
 }
 
@@ -109,20 +102,15 @@ const Step* next(const Step* s, Reg* r, Machine& m) {
   if (!a || *position < 0) [[unlikely]]
     return refuse(m, s->exit);
   if (*position >= PyArray_DIM(a, 0)) return at_end(s, r, m);
-  Memory<dtype>::load(PyArray_BYTES(a) + *position * PyArray_STRIDE(a, 0), &r[s->dst]);
+  read<dtype>(PyArray_BYTES(a) + *position * PyArray_STRIDE(a, 0), &r[s->dst]);
   ++*position;
   return go_on(s + 1, r, m);
 }
 
-// In the order of DType.
-#define EACH(F)                                                                                                                     \
-  {                                                                                                                                 \
-    F<DType::kBool>, F<DType::kInt32>, F<DType::kInt64>, F<DType::kFloat32>, F<DType::kFloat64>, F<DType::kInt8>, F<DType::kUint8>, \
-        F<DType::kInt16>, F<DType::kUint16>, F<DType::kUint32>, F<DType::kUint64>                                                   \
-  }
-constexpr StepFn kLoad[] = EACH(load), kLoadOne[] = EACH(load_one), kStore[] = EACH(store), kNext[] = EACH(next);
-#undef EACH
-static_assert(std::size(kLoad) == static_cast<size_t>(DType::kCount));
+constexpr auto kLoad = by_dtype([]<DType dtype>() -> StepFn { return load<dtype>; });
+constexpr auto kLoadOne = by_dtype([]<DType dtype>() -> StepFn { return load_one<dtype>; });
+constexpr auto kStore = by_dtype([]<DType dtype>() -> StepFn { return store<dtype>; });
+constexpr auto kNext = by_dtype([]<DType dtype>() -> StepFn { return next<dtype>; });
 
 }  // namespace
 

@@ -20,83 +20,48 @@ namespace dalsegno::replay {
 
 namespace {
 
-template <class Scalar, class T>
-PyObject* make(PyTypeObject* type, T value) {
+// How NumPy's scalars of a dtype stand in memory.
+template <DType dtype>
+struct Scalar;
+#define X(dtype, number, T, name)                                   \
+  template <>                                                       \
+  struct Scalar<DType::dtype> {                                     \
+    using Object = Py##name##ScalarObject;                          \
+    static PyTypeObject* type() { return &Py##name##ArrType_Type; } \
+    static_assert(std::is_same_v<decltype(Object::obval), T>);      \
+  };
+DALSEGNO_DTYPES(X)
+#undef X
+
+template <DType dtype>
+PyObject* box_scalar(Reg value) {
+  using T = typename numpy::Element<dtype>::Type;
+  if constexpr (dtype == DType::kBool) return Py_NewRef(value.i ? PyArrayScalar_True : PyArrayScalar_False);
+  PyTypeObject* type = Scalar<dtype>::type();
   PyObject* o = type->tp_alloc(type, 0);
-  if (o) reinterpret_cast<Scalar*>(o)->obval = value;
+  if (o) reinterpret_cast<typename Scalar<dtype>::Object*>(o)->obval = static_cast<T>(part_of<T>(value));
   return o;
+}
+
+template <DType dtype>
+bool unbox_scalar(PyObject* o, Reg* out) {
+  using T = typename numpy::Element<dtype>::Type;
+  if (!Py_IS_TYPE(o, Scalar<dtype>::type())) return false;
+  part_of<T>(*out) = reinterpret_cast<typename Scalar<dtype>::Object*>(o)->obval;
+  return true;
 }
 
 }  // namespace
 
 PyObject* box_numpy(Rep rep, Reg value) {
-  switch (rep) {
-    case Rep::kNpBool:
-      return Py_NewRef(value.i ? PyArrayScalar_True : PyArrayScalar_False);
-    case Rep::kNpInt32:
-      if (planted(Fault::wrong_scalar_type)) return box_numpy(Rep::kNpInt64, value);
-      return make<PyIntScalarObject>(&PyIntArrType_Type, static_cast<int32_t>(value.i));
-    case Rep::kNpInt64:
-      return make<PyLongScalarObject>(&PyLongArrType_Type, value.i);
-    case Rep::kNpFloat32:
-      return make<PyFloatScalarObject>(&PyFloatArrType_Type, value.s);
-    case Rep::kNpInt8:
-      return make<PyByteScalarObject>(&PyByteArrType_Type, static_cast<npy_byte>(value.i));
-    case Rep::kNpUint8:
-      return make<PyUByteScalarObject>(&PyUByteArrType_Type, static_cast<npy_ubyte>(value.i));
-    case Rep::kNpInt16:
-      return make<PyShortScalarObject>(&PyShortArrType_Type, static_cast<npy_short>(value.i));
-    case Rep::kNpUint16:
-      return make<PyUShortScalarObject>(&PyUShortArrType_Type, static_cast<npy_ushort>(value.i));
-    case Rep::kNpUint32:
-      return make<PyUIntScalarObject>(&PyUIntArrType_Type, static_cast<npy_uint>(value.i));
-    case Rep::kNpUint64:
-      return make<PyULongScalarObject>(&PyULongArrType_Type, static_cast<npy_ulong>(value.i));
-    default:
-      return make<PyDoubleScalarObject>(&PyDoubleArrType_Type, value.f);
-  }
+  static constexpr auto kBox = numpy::by_dtype([]<DType dtype>() { return box_scalar<dtype>; });
+  if (rep == Rep::kNpInt32 && planted(Fault::wrong_scalar_type)) rep = Rep::kNpInt64;
+  return kBox[static_cast<size_t>(typed::dtype_of_rep(rep))](value);
 }
 
 bool unbox_numpy(Rep rep, PyObject* o, Reg* out) {
-  static PyTypeObject* const kTypes[] = {&PyBoolArrType_Type,   &PyIntArrType_Type,  &PyLongArrType_Type,  &PyFloatArrType_Type,
-                                         &PyDoubleArrType_Type, &PyByteArrType_Type, &PyUByteArrType_Type, &PyShortArrType_Type,
-                                         &PyUShortArrType_Type, &PyUIntArrType_Type, &PyULongArrType_Type};
-  if (!Py_IS_TYPE(o, kTypes[static_cast<int>(typed::dtype_of_rep(rep))])) return false;
-  switch (rep) {
-    case Rep::kNpBool:
-      out->i = o == PyArrayScalar_True;
-      return true;
-    case Rep::kNpInt32:
-      out->i = PyArrayScalar_VAL(o, Int);
-      return true;
-    case Rep::kNpInt64:
-      out->i = PyArrayScalar_VAL(o, Long);
-      return true;
-    case Rep::kNpFloat32:
-      out->s = PyArrayScalar_VAL(o, Float);
-      return true;
-    case Rep::kNpInt8:
-      out->i = PyArrayScalar_VAL(o, Byte);
-      return true;
-    case Rep::kNpUint8:
-      out->i = PyArrayScalar_VAL(o, UByte);
-      return true;
-    case Rep::kNpInt16:
-      out->i = PyArrayScalar_VAL(o, Short);
-      return true;
-    case Rep::kNpUint16:
-      out->i = PyArrayScalar_VAL(o, UShort);
-      return true;
-    case Rep::kNpUint32:
-      out->i = PyArrayScalar_VAL(o, UInt);
-      return true;
-    case Rep::kNpUint64:
-      out->i = static_cast<int64_t>(PyArrayScalar_VAL(o, ULong));
-      return true;
-    default:
-      out->f = PyArrayScalar_VAL(o, Double);
-      return true;
-  }
+  static constexpr auto kUnbox = numpy::by_dtype([]<DType dtype>() { return unbox_scalar<dtype>; });
+  return kUnbox[static_cast<size_t>(typed::dtype_of_rep(rep))](o, out);
 }
 
 // ---- conversions -----------------------------------------------------------------------------------------------------------------
@@ -198,28 +163,13 @@ template <class F, class T>
   return raised == 0 || numpy::errstate_ignores(rt::kUnderflow);
 }
 
-template <class T>
-T& of(Reg& r);
-template <>
-double& of<double>(Reg& r) {
-  return r.f;
-}
-template <>
-float& of<float>(Reg& r) {
-  return r.s;
-}
-template <>
-int64_t& of<int64_t>(Reg& r) {
-  return r.i;
-}
-
 template <class F, class T>
 const Step* float_binary(const Step* s, Reg* r, Machine& m) {
-  const T a = of<T>(r[s->a]), b = of<T>(r[s->b]), out = F::apply(a, b);
+  const T a = part_of<T>(r[s->a]), b = part_of<T>(r[s->b]), out = F::apply(a, b);
   const bool plain = F::kMayUnderflow ? std::isnormal(out) || (out == 0 && F::gives_zero(a, b)) : std::isfinite(out);
   if (!plain && !quiet<F, T>(a, b)) [[unlikely]]
     return refuse(m, s->exit);
-  of<T>(r[s->dst]) = out;
+  part_of<T>(r[s->dst]) = out;
   return go_on(s + 1, r, m);
 }
 
@@ -227,7 +177,7 @@ const Step* float_binary(const Step* s, Reg* r, Machine& m) {
 // where both operands are finite and their quotient is neither too large nor too small.
 template <class T, bool quotient>
 const Step* float_floored(const Step* s, Reg* r, Machine& m) {
-  const T a = of<T>(r[s->a]), b = of<T>(r[s->b]), ratio = a / b;
+  const T a = part_of<T>(r[s->a]), b = part_of<T>(r[s->b]), ratio = a / b;
   const bool plain = std::isfinite(a) && std::isfinite(b) && (std::isnormal(ratio) || (a == 0 && b != 0));
   if (!plain) [[unlikely]]
     return refuse(m, s->exit);
@@ -244,7 +194,7 @@ const Step* float_floored(const Step* s, Reg* r, Machine& m) {
     const T floored = std::floor(whole);
     whole = whole - floored > T{0.5} ? floored + T{1} : floored;
   }
-  of<T>(r[s->dst]) = quotient ? whole : rest;
+  part_of<T>(r[s->dst]) = quotient ? whole : rest;
   return go_on(s + 1, r, m);
 }
 
@@ -310,7 +260,7 @@ const Step* int_invert(const Step* s, Reg* r, Machine& m) {
 }
 template <class T>
 const Step* float_negative(const Step* s, Reg* r, Machine& m) {
-  of<T>(r[s->dst]) = -of<T>(r[s->a]);
+  part_of<T>(r[s->dst]) = -part_of<T>(r[s->a]);
   return go_on(s + 1, r, m);
 }
 
@@ -346,53 +296,43 @@ constexpr StepFn kFloatSteps[] = {float_binary<Add, T>,
 
 template <class T>
 const Step* truth(const Step* s, Reg* r, Machine& m) {
-  r[s->dst].i = of<T>(r[s->a]) != 0;
+  r[s->dst].i = part_of<T>(r[s->a]) != 0;
   return go_on(s + 1, r, m);
 }
 
 }  // namespace
 
-namespace {
-// What there is for one dtype of integers.
-struct IntegerSteps {
-  const StepFn* binary;
-  StepFn negative, invert;
-};
-template <class T>
-constexpr IntegerSteps kIntegers = {kIntSteps<T>, int_negative<T>, int_invert<T>};
+// ---- a dtype's steps ---------------------------------------------------------------------------------------------------------------
 
-const IntegerSteps& integer_steps(Rep dtype) {
-  switch (dtype) {
-    case Rep::kNpInt8:
-      return kIntegers<int8_t>;
-    case Rep::kNpUint8:
-      return kIntegers<uint8_t>;
-    case Rep::kNpInt16:
-      return kIntegers<int16_t>;
-    case Rep::kNpUint16:
-      return kIntegers<uint16_t>;
-    case Rep::kNpInt32:
-      return kIntegers<int32_t>;
-    case Rep::kNpUint32:
-      return kIntegers<uint32_t>;
-    case Rep::kNpUint64:
-      return kIntegers<uint64_t>;
-    default:
-      return kIntegers<int64_t>;
+namespace {
+
+struct DtypeSteps {
+  const StepFn* binary = nullptr;
+  StepFn negative = nullptr, invert = nullptr;
+};
+
+template <DType dtype>
+constexpr DtypeSteps steps_of() {
+  using T = typename numpy::Element<dtype>::Type;
+  if constexpr (dtype == DType::kBool) return {};  // never computed in
+  if constexpr (std::is_floating_point_v<T>) {
+    return {kFloatSteps<T>, float_negative<T>};
+  } else {
+    return {kIntSteps<T>, int_negative<T>, int_invert<T>};
   }
 }
+
+// Python's floats are computed like np.float64.
+const DtypeSteps& steps_of(Rep rep) {
+  static constexpr auto kSteps = numpy::by_dtype([]<DType dtype>() { return steps_of<dtype>(); });
+  return kSteps[static_cast<size_t>(typed::is_numpy_scalar(rep) ? typed::dtype_of_rep(rep) : DType::kFloat64)];
+}
+
 }  // namespace
 
-StepFn numpy_binary_step(BinaryOp op, Rep dtype) {
-  const auto i = static_cast<size_t>(op);
-  if (typed::is_numpy_integer(dtype)) return integer_steps(dtype).binary[i];
-  return dtype == Rep::kNpFloat32 ? kFloatSteps<float>[i] : kFloatSteps<double>[i];
-}
+StepFn numpy_binary_step(BinaryOp op, Rep dtype) { return steps_of(dtype).binary[static_cast<size_t>(op)]; }
 
-StepFn numpy_unary_step(UnaryOp op, Rep dtype) {
-  if (typed::is_numpy_integer(dtype)) return op == UnaryOp::invert ? integer_steps(dtype).invert : integer_steps(dtype).negative;
-  return dtype == Rep::kNpFloat32 ? float_negative<float> : float_negative<double>;
-}
+StepFn numpy_unary_step(UnaryOp op, Rep dtype) { return op == UnaryOp::invert ? steps_of(dtype).invert : steps_of(dtype).negative; }
 
 StepFn convert_step(Rep from, Rep to) {
   const typed::Bits bits = typed::bits_of(from);

@@ -2,6 +2,7 @@
 // is fingerprinted on the caller's thread first, so that the thread needs no Python.
 #include "replay/door.h"
 #include "replay/kernels/compile.h"
+#include "replay/persist/kept_as.h"
 #include "replay/persist/persist.h"
 #include "replay/persist/store.h"
 #include "replay/persist/writer.h"
@@ -54,6 +55,11 @@ std::string title(PyFunctionObject* f) {
   return (module.empty() ? "?" : module) + "." + recorder::text_of(f->func_qualname);
 }
 
+// What a look-up has left to be done.
+void tidy_later() {
+  if (process_store().untidy()) write_later([] { process_store().tidy(); });
+}
+
 }  // namespace
 
 void Tree::look_up() {
@@ -62,7 +68,9 @@ void Tree::look_up() {
   if (!options_.store) return;
   or_lose([this] {
     key_ = function_key(reinterpret_cast<PyObject*>(function_));
-    if (!key_.empty()) policy_.remember(process_store().load_experience(key_, &has_traces_));
+    if (key_.empty()) return;
+    policy_.remember(process_store().load_experience(key_, &has_traces_));
+    tidy_later();
   });
 }
 
@@ -72,10 +80,14 @@ void Tree::load() {
 }
 
 void Tree::attach_stored() {
-  for (Trace& trace : process_store().load_traces(key_)) {
+  std::vector<std::string> identities;
+  std::vector<Trace> traces = process_store().load_traces(key_, &identities);
+  tidy_later();
+  for (size_t i = 0; i < traces.size(); ++i) {
+    Trace& trace = traces[i];
     if (planted(Fault::wrong_stored_op)) add_instead_of_subtracting(trace);
     bool root = trace.number == 0;
-    bool ok = attach(revive(std::move(trace), function_));
+    bool ok = attach(revive(std::move(trace), function_), std::move(identities[i]));
     if (root && !ok) {  // recorded about another program
       programs_->clear();
       forget_stored();
@@ -85,7 +97,7 @@ void Tree::attach_stored() {
   saved_ = programs_->size();
 }
 
-bool Tree::attach(std::unique_ptr<LiveTrace> live) {
+bool Tree::attach(std::unique_ptr<LiveTrace> live, std::string kept_as) {
   if (!live) return false;
   const Trace& t = live->data;
   size_t number = static_cast<size_t>(t.number);
@@ -100,6 +112,8 @@ bool Tree::attach(std::unique_ptr<LiveTrace> live) {
   programs_->reserve(number + 1);  // an exit must not point to a program that then finds no room
   auto program = lower(std::move(live), exit);
   if (!program) return false;
+  program->kept_as = std::make_shared<KeptAs>();
+  program->kept_as->set(std::move(kept_as));
   if (exit) exit->side = program.get();
   programs_->resize(number);  // numbers that are missing stay empty
   programs_->push_back(std::move(program));
@@ -113,9 +127,14 @@ void Tree::save() {
     Program* program = (*programs_)[saved_].get();
     if (!program || !fingerprint_objects(const_cast<LiveTrace&>(program->trace()))) continue;
     const Trace& trace = program->trace().data;
-    std::shared_ptr<Trace> parent;  // a side trace is tied to the very trace it leaves
-    if (trace.parent >= 0) parent = std::make_shared<Trace>((*programs_)[trace.parent]->trace().data);
-    write_later([key = key_, trace, parent, name = title(function_)] { process_store().save_trace(key, trace, name, parent.get()); });
+    if (!program->kept_as) program->kept_as = std::make_shared<KeptAs>();
+    std::shared_ptr<const KeptAs> parent;  // a side trace is tied to the very trace it leaves
+    if (trace.parent >= 0) parent = (*programs_)[trace.parent]->kept_as;
+    write_later([key = key_, trace, parent, kept_as = program->kept_as, name = title(function_)] {
+      std::string identity;
+      process_store().save_trace(key, trace, name, parent ? parent->get() : "", &identity);
+      if (!identity.empty()) kept_as->set(std::move(identity));
+    });
   }
 }
 

@@ -6,8 +6,7 @@
 
 namespace dalsegno::typed {
 
-// X(name, module, text)  Functions that are done unboxed. Those of math that are the C library's own, under math's rules about errors,
-// stand together: kAcos .. kTanh.
+// X(name, module, text)  Functions that are done unboxed.
 #define DALSEGNO_CALLEES(X)        \
   X(kNone, "", "")                 \
   X(kAbs, "builtins", "abs")       \
