@@ -6,12 +6,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import runpy
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import dalsegno as ds
 from tests.support import ROOT, run_python
 
 _HEAD = """
@@ -113,23 +117,50 @@ r = [f(5) for _ in range(6)]
 }
 
 
+# Each kind in a module of its own, all in one process: {kind: what its module calls `told`}.
+_ALL = """
+import json, runpy, sys
+print(json.dumps({kind: runpy.run_path(path)["told"] for kind, path in json.loads(sys.argv[1]).items()}))
+"""
+
+
+def _modules(folder: Path, sources: dict[str, str]) -> dict[str, Path]:
+    folder.mkdir(exist_ok=True)
+    paths = {kind: folder / f"{kind.replace(' ', '_')}.py" for kind in sources}
+    for kind, path in paths.items():
+        path.write_text(sources[kind])
+    return paths
+
+
+def _told(paths: dict[str, Path], **options: Any) -> dict[str, Any]:
+    """What the modules tell in a new process."""
+    return run_python(_ALL, json.dumps({kind: str(path) for kind, path in paths.items()}), **options)
+
+
+def _told_by_eager(paths: dict[str, Path]) -> dict[str, Any]:
+    with ds.config(disable=True):
+        return {kind: runpy.run_path(str(path))["told"] for kind, path in paths.items()}
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory) -> dict[str, list[Any]]:
+    """By kind: what eager tells, and three processes one after the other."""
+    folder = tmp_path_factory.mktemp("seen")
+    head = "import numpy as np\nimport dalsegno as ds\nX = np.array([1.0, -2.0, 0.5])\n"
+    tail = 'ds.wait()\ntold = {"results": repr(r), "stats": dict(f.stats)}\n'
+    paths = _modules(folder / "modules", {kind: f"{head}{source}\n{tail}" for kind, source in _SEEN.items()})
+    everything = [_told_by_eager(paths), *(_told(paths, store=folder / "store.sqlite") for _ in range(3))]
+    return {kind: [told[kind] for told in everything] for kind in _SEEN}
+
+
 @pytest.mark.parametrize("kind", _SEEN)
-def test_a_second_process_records_and_compiles_nothing(tmp_path, kind):
-    script = tmp_path / "script.py"
-    script.write_text(
-        f"{_HEAD}\nX = np.array([1.0, -2.0, 0.5])\n{_SEEN[kind]}\nreport(f, results=repr(r), first=FIRST)\n".replace(
-            "FIRST", "0"
-        )
-    )
-    plain = run_python(script, DALSEGNO_DISABLE="1")
-    first = run_python(script, store=tmp_path / "store.sqlite")
-    second = run_python(script, store=tmp_path / "store.sqlite")
-    third = run_python(script, store=tmp_path / "store.sqlite")
+def test_a_second_process_records_and_compiles_nothing(seen, kind):
+    plain, first, second, third = seen[kind]
     assert first["results"] == second["results"] == third["results"] == plain["results"]
-    (wrote,), (read,), (again,) = first["stats"], second["stats"], third["stats"]
+    wrote = first["stats"]
     assert wrote["recordings"] > 0
     assert wrote["store_errors"] == 0
-    for stats in (read, again):
+    for stats in (second["stats"], third["stats"]):
         wanted = {
             "recordings": 0,
             "kernels_compiled": 0,
@@ -187,7 +218,18 @@ def test_moved_to_another_folder(tmp_path):
     assert stats["replays"] == 1
 
 
-_CHANGED = "import dalsegno as ds, json\nimport numpy as np\n{setup}\n@ds.jit\ndef f(x):\n    return {expression}\nr = [f(5) for _ in range(3)]\nprint(json.dumps([repr(r), f.stats]))\n"
+_CHANGED = """
+import dalsegno as ds
+import numpy as np
+{setup}
+@ds.jit
+def f(x):
+    "{kind}"
+    return {expression}
+results = repr([f(5) for _ in range(3)])
+ds.wait()
+told = {{"results": results, "loaded": f.stats["traces_loaded"]}}
+"""
 _VARIANTS = {
     "a global": [
         ("K = 2", "x * K"),
@@ -222,14 +264,26 @@ _VARIANTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """One process for each change: what eager tells of each kind, and the process that knows the ones before it."""
+    folder = tmp_path_factory.mktemp("changed")
+    told = []
+    for number in range(max(map(len, _VARIANTS.values())) + 1):
+        variants = {kind: [*forms, forms[-1]][number] for kind, forms in _VARIANTS.items() if number <= len(forms)}
+        sources = {kind: _CHANGED.format(kind=kind, setup=setup, expression=e) for kind, (setup, e) in variants.items()}
+        paths = _modules(folder / "modules", sources)
+        told.append((_told_by_eager(paths), _told(paths, store=folder / "store.sqlite")))
+    return told
+
+
 @pytest.mark.parametrize("kind", _VARIANTS)
-def test_what_changed_between_processes_is_noticed(tmp_path, kind):
-    for setup, expression in _VARIANTS[kind]:
-        script = tmp_path / "script.py"
-        script.write_text(_CHANGED.format(setup=setup, expression=expression))
-        plain, _ = run_python(script, DALSEGNO_DISABLE="1")
-        result, stats = run_python(script, store=tmp_path / "store.sqlite")
-        assert result == plain, (setup, stats)
+def test_what_changed_between_processes_is_noticed(changed, kind):
+    forms = _VARIANTS[kind]
+    for (plain, got), form in zip(changed, [*forms, forms[-1]], strict=False):
+        assert got[kind]["results"] == plain[kind]["results"], form
+    if kind != "a module's function":  # of a namespace that is an instance: its traces are not kept
+        assert changed[len(forms)][1][kind]["loaded"] > 0  # nothing had changed
 
 
 def test_two_functions_of_one_name(tmp_path):

@@ -30,6 +30,7 @@ def extremes(dtype: str) -> list[Any]:
     return [info.dtype.type(x) for x in dict.fromkeys((0, 1, 7, info.min, info.max, info.max // 2 + 1))]
 
 
+@pytest.mark.once  # replay/typed knows nothing of Python, and the other tests show what it is given by each version
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_operators(dtype: str) -> None:
     source = """
