@@ -43,6 +43,15 @@ def _settings_put_back() -> Iterator[None]:
         setattr(ds.config, name, value)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _second_processes() -> Iterator[None]:
+    """What differs in the processes that a module's programs share is an error of its last test, and names its own."""
+    yield
+    from tests.support import check_second_processes
+
+    check_second_processes()
+
+
 @pytest.fixture
 def fresh_store(tmp_path: Path) -> Iterator[Path]:
     """An empty store of this test alone, in use while the test runs."""

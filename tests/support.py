@@ -9,13 +9,20 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import dalsegno as ds
-from dalsegno.fuzz import Call, call, check_program, equivalent
+from dalsegno.fuzz import Call, call, equivalent
+from dalsegno.fuzz.cold import check_cold
+from dalsegno.fuzz.engines import Engine, engine_named, load_backend
+from dalsegno.fuzz.oracle import Session
+from dalsegno.fuzz.program import Program, load
+from dalsegno.fuzz.report import describe, describe_all
+from dalsegno.fuzz.runner import check as compare_engines
 
 __all__ = ["Call", "call", "check", "check_source", "counting", "reasons", "run_python", "settles", "stepped"]
 
@@ -49,9 +56,29 @@ def _call_with_copies(function: Callable[..., Any], args: tuple[Any, ...], kwarg
     function(*args, **kwargs)
 
 
-def check_source(source: str, calls: str, engines: Sequence[str] = (), **options: object) -> None:
-    """check_program for indented text: a module that defines `entry`, and a generator function `calls`; every engine, the second process too."""
-    check_program("import numpy as np\n" + textwrap.dedent(source), textwrap.dedent(calls), engines=engines, **options)
+_awaiting: list[tuple[str, Program, Session]] = []  # which test, its program, and what eager gives
+
+
+def check_source(source: str, calls: str, engines: Sequence[str] = (), **options: Any) -> None:
+    """The fuzzer's check of indented text: a module that defines `entry`, and a generator function `calls`; every engine. A second
+    process is started for all such programs of a test module, at its end: check_second_processes()."""
+    text, made = textwrap.dedent(source).lstrip("\n"), textwrap.dedent(calls).lstrip("\n")
+    program = Program("import numpy as np\n" + text, made, **options)
+    chosen = [engine_named(name) for name in engines] or list(Engine)
+    with tempfile.TemporaryDirectory(prefix="dalsegno-source-") as directory:
+        here = [engine for engine in chosen if not engine.value.fresh_process]
+        expected, mismatches = compare_engines(load(program, directory), here, load_backend())
+    assert not mismatches, describe_all(mismatches)
+    if Engine.COLD_PROCESS in chosen:
+        _awaiting.append((os.environ.get("PYTEST_CURRENT_TEST", "?"), program, expected))
+
+
+def check_second_processes() -> None:
+    """One process runs what check_source() has collected, with a store, and another reads that."""
+    names, programs, sessions = zip(*_awaiting, strict=True) if _awaiting else ((), (), ())
+    _awaiting.clear()
+    wrong = check_cold(programs, sessions).mismatches if programs else {}
+    assert not wrong, "\n".join(f"{names[index]}: {describe(mismatch)}" for index, mismatch in wrong.items())
 
 
 @contextlib.contextmanager
