@@ -233,3 +233,43 @@ GRID_BODIES: Weighted[str] = Weighted(
         (1, "LOG.append($g[$j, $i])"),
     ]
 )
+
+# Loops over the items of a list or tuple $e: as above.
+ITEMS = (
+    "[<num>, <num>, 1000, 2.5]",
+    "[3000, <int>, 2, <int>, 1000]",
+    "[0.5, <floatlit>, 2.25, 1e300]",
+    "[<int>, True, 2**70, <num>]",
+    "[<num>, np.float64(1.5), Box(<num>), <num>]",
+    "([1000] * 6)",
+    "(<num>, <num>, <int>)",
+    "<list>",
+)
+ITEM_LOOPS = (
+    ("for $i, $x in enumerate($e):", ""),
+    ("for $i in range(len($e)):", "$x = $e[$i]"),
+    ("for $i in range(-len($e), <small>):", "$x = $e[$i]"),
+    ("for $x in $e:", "$i = <index>"),
+    ("for $i in range(6):", "$x = $e[$i % len($e)]"),
+)
+ITEM_BODIES: Weighted[str] = Weighted(
+    [
+        (6, "$s = $s + $x"),
+        (4, "$s = $s <arith> $e[-1 - $i]"),
+        (4, "$e[$i] = $s"),
+        (3, "$e[$i] <inplace> $x"),
+        (3, "$e[$i], $e[0] = $e[0], $e[$i]"),
+        (3, "$e[$i] = $e[$i - 1] + $x"),
+        (2, "$e[$i] = max($s, $x, $e[$i]); LOG.append(($e[$i] is $s, $e[$i] is $x))"),
+        (2, "$e.append($s) if len($e) < 9 else $e.pop()"),
+        (2, "$s = $e.pop(); $e.append($x)"),
+        (2, "$e[$i > 1] = $x"),
+        (2, "$e[$i] = None; $e[$i] = $x"),
+        (2, "$s = $s + 1 if $x <cmp> $e[$i - 1] else 0.5"),
+        (1, "$e[$i] = raising($s)"),
+        (1, "$e[$i % 2] = Box($s)"),
+        (1, "q = [$x, $s]; LOG.append(q[$i % 2] is $x)"),
+        (1, "$s = [y for y in $e if y is not $x]; $s = len($s)"),
+        (1, "LOG.append(($x, $e[$i] is $x, len($e)))"),
+    ]
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .chooser import Chooser, Weighted
 from .expressions import Expressions, Unavailable
@@ -14,6 +14,9 @@ from .statement_table import (
     ELEMENTS,
     GRID_BODIES,
     GRIDS,
+    ITEM_BODIES,
+    ITEM_LOOPS,
+    ITEMS,
     LOOPS,
     READS,
     SIMPLE,
@@ -266,6 +269,23 @@ class Body:
 
     def _elements(self) -> None:
         """A loop over an array's elements with an accumulator. Many end with an error, which is caught."""
+        if self._chooser.chance(35):
+            loops = (("for $i in range(2):", "for $j in range(2):"),)
+            return self._accumulating("$g", GRIDS, ("<num>",), loops, GRID_BODIES)
+        self._accumulating("$e", ELEMENTS, STARTS, ELEMENT_LOOPS, ELEMENT_BODIES)
+
+    def _items(self) -> None:
+        """The same over the items of a list or tuple."""
+        self._accumulating("$e", ITEMS, STARTS, ITEM_LOOPS, ITEM_BODIES)
+
+    def _accumulating(
+        self,
+        over: str,
+        made: Sequence[str],
+        starts: Sequence[str],
+        loops: Sequence[tuple[str, str]],
+        bodies: Weighted[str],
+    ) -> None:
         if self._scope.loop_depth >= self._scope.max_loops or self._depth > 3:
             return self._simple()
         names = {mark: self._scope.fresh(mark) for mark in ("e", "g", "s", "x", "i", "j")}
@@ -276,14 +296,10 @@ class Body:
                 text = text.replace("$" + mark, name)
             return text
 
+        grid = over == "$g"
         try:
-            grid = self._chooser.chance(35)
-            setup = [put("$g = " + self._chooser.pick(GRIDS) if grid else "$e = " + self._chooser.pick(ELEMENTS))]
-            setup.append(put("$s = " + ("<num>" if grid else self._chooser.pick(STARTS))))
-            header, first = (
-                ("for $i in range(2):", "for $j in range(2):") if grid else self._chooser.pick(ELEMENT_LOOPS)
-            )
-            bodies = GRID_BODIES if grid else ELEMENT_BODIES
+            setup = [put(f"{over} = " + self._chooser.pick(made)), put("$s = " + self._chooser.pick(starts))]
+            header, first = self._chooser.pick(loops)
             lines = [put(self._chooser.weighted(bodies)) for _ in range(self._chooser.integer(1, 4))]
             header, first = put(header), put(first)
         except Unavailable:
@@ -398,6 +414,7 @@ _STATEMENTS: Weighted[_Writer] = Weighted(
         (4, Body._view),
         (6, Body._read_then_write),
         (5, Body._elements),
+        (4, Body._items),
         (1, Body._delete),
         (2, Body._watched),
         (1, Body._for_growing),

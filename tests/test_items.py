@@ -1,4 +1,4 @@
-"""Items of lists and tuples: read, stored, appended, popped and iterated over by typed steps, and what these leave to the interpreter."""
+"""Items of lists and tuples: read, stored, appended, popped, iterated over by typed steps; what these leave alone."""
 
 from __future__ import annotations
 
