@@ -356,3 +356,29 @@ def test_a_side_trace_unboxes_what_its_parent_only_proved(first):
 
     rows = [[1000, 0, 3, 2, 1000, 2, 2, 1], [5000, 2]]
     check(mixed, (first, rows, 4), ([-0.0, 0, 1000, 1, 1000, 123456, 3.5, 1.5], rows, 4))
+
+
+def test_a_set_that_is_added_to():
+    class Equal:
+        def __hash__(self):
+            return hash(3)
+
+        def __eq__(self, other):
+            return other == 3
+
+    def distinct(values, seen):
+        again = 0
+        for x in values:
+            if x in seen:
+                again += 1
+            seen.add(x)
+        return again, len(seen)
+
+    check(
+        distinct,
+        ([1, 2, 1, 3.5, 2.0], set()),
+        (["a", "b", "a"], {"b"}),
+        ([1, [2]], set()),
+        ([3, 4, 3], {Equal()}),
+        ([Equal(), 3], set()),
+    )

@@ -146,6 +146,8 @@ int Lowering::elidable(const Op& o, ValueId i) const {
 // Kinds whose operands the Exec finds in a list, whatever their number.
 static bool takes_list(OpKind kind) { return op_inputs(kind) < 0; }
 
+static bool unpacks(OpKind kind) { return kind == OpKind::unpack || kind == OpKind::unpack_ex; }
+
 Step Lowering::python_step(const Op& o, ValueId i) {
   std::vector<int32_t> regs;
   for (int32_t k = 0; k < o.n_inputs; ++k) regs.push_back(boxed(in(o)[k], o, i));
@@ -153,6 +155,8 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   s.exec = exec_of(o.kind);
   s.fn = s.linked ? step_exec_linked : step_exec;
   if (StepFn replacing = step_exec_replacing(o.kind); replacing && !s.linked) s.fn = replacing;
+  if (o.kind == OpKind::unpack && !s.linked) s.fn = step_unpack;
+  if (o.kind == OpKind::tuple_item && unpacks(op(in(o)[0]).kind)) s.fn = step_tuple_item;
   if (s.linked && o.kind == OpKind::get_attr) s.fn = step_get_attr;
   if (s.linked && o.kind == OpKind::set_attr) s.fn = step_set_attr;
   if (takes_list(o.kind)) {

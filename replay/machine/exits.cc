@@ -258,6 +258,18 @@ const Step* to_side(Machine& m, ExitPlan& plan, ProgramImpl& side) {
 
 // ---- leaving ---------------------------------------------------------------------------------------------------------------------
 
+// To the side trace that was taken here before, where nothing needs to be made, done or asked first. Null: the general way.
+const Step* straight_on(Machine& m, ExitPlan& plan) {
+  if (!plan.prepared || m.unsettled || !plan.own.empty() || !plan.box.empty() || !plan.virtuals.empty() || !plan.pending.empty()) return nullptr;
+  auto* side = static_cast<ProgramImpl*>(m.program->exit_records[plan.exit].side);
+  if (side != plan.prepared || !side->world_holds()) return nullptr;
+  count_steps(static_cast<uint64_t>(plan.at));
+  if (!plan.drop.empty()) drop(plan.drop, m.r);
+  m.reserve(side->n_regs);
+  start_program(m, *side);
+  return side->steps.data();
+}
+
 const Step* leave_by(Machine& m, ExitPlan& plan, Why why) {
   count_steps(static_cast<uint64_t>(plan.at));
   build_all(plan, m.r);
@@ -299,6 +311,8 @@ const Step* fail_by(Machine& m, ExitPlan& plan, bool pure) {
 // Ops without a snapshot fail only for want of memory: there is no place to leave at, and run() ends with MemoryError.
 const Step* leave(Machine& m, int32_t plan) {
   if (plan < 0) throw std::bad_alloc();
+  if (const Step* first = straight_on(m, m.program->plans[plan])) [[likely]]
+    return first;
   return leave_by(m, m.program->plans[plan], Why::kGuard);
 }
 

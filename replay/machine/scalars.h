@@ -78,6 +78,9 @@ ItemSteps next_item_steps(Rep rep);  // other: plan of its exit_snapshot
 StepFn store_item_step(Rep rep);     // rep: of what is stored unboxed, kNone: an object. n: steps to pass over if no code has run
 StepFn append_item_step(Rep rep);
 StepFn pop_item_step(Rep rep);
+// Without a call: a: a tuple; imm: how many items, or which.
+const Step* step_unpack(const Step* s, Reg* r, Machine& m);
+const Step* step_tuple_item(const Step* s, Reg* r, Machine& m);
 
 // -- steps_element.cc. a: the array; n: its rank; b: the index of an element in one dimension, otherwise list: all indices
 StepFn load_step(DType dtype, int rank);

@@ -178,6 +178,20 @@ StepFn next_step_of(Rep rep) {
 
 }  // namespace
 
+const Step* step_unpack(const Step* s, Reg* r, Machine& m) {
+  PyObject* tuple = r[s->a].o;
+  if (!PyTuple_CheckExact(tuple) || Py_SIZE(tuple) != s->imm) [[unlikely]]
+    return step_exec(s, r, m);
+  r[s->dst].o = Py_NewRef(tuple);
+  return go_on(s + 1, r, m);
+}
+
+// (What is unpacked is a tuple of as many items.)
+const Step* step_tuple_item(const Step* s, Reg* r, Machine& m) {
+  r[s->dst].o = Py_NewRef(PyTuple_GET_ITEM(r[s->a].o, s->imm));
+  return go_on(s + 1, r, m);
+}
+
 ItemSteps load_item_steps(Rep rep, bool owned) {
   if (owned) return {load_step_of<List, true>(rep), load_step_of<Tuple, true>(rep)};
   return {load_step_of<List, false>(rep), load_step_of<Tuple, false>(rep)};

@@ -95,6 +95,7 @@ void fill_builtins(PyObject* builtins) {
                                                        {"clear", unknown, nullptr},
                                                        {"insert", quiet_write, nullptr, 1},
                                                        {"copy", quiet, &PyList_Type}});
+  add_rows(reinterpret_cast<PyObject*>(&PySet_Type), {{"add", quiet_write, nullptr}});
   add_rows(reinterpret_cast<PyObject*>(&PyDict_Type), {{"get", quiet, nullptr},
                                                        {"keys", quiet, nullptr},
                                                        {"values", quiet, nullptr},

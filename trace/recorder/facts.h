@@ -17,7 +17,7 @@ bool is_simple_type(PyTypeObject* type);
 enum class CalleeKind : uint8_t {
   unknown,       // may run anything
   quiet,         // builtin that runs no code of the user's on plain arguments
-  quiet_write,   // a method that changes its list, given the list and, at `index`, an exact int
+  quiet_write,   // a method that changes its list, given the list and, at `index`, an exact int; or adds what it looks up to its set
   numpy_pure,    // NumPy: may warn, changes nothing
   numpy_write,   // NumPy: may warn, changes data
   frame_reader,  // locals, exec, super ...: needs to see the frames

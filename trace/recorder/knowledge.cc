@@ -51,6 +51,18 @@ bool Builder::know_array(ValueId v, PyObject* live) {
   return true;
 }
 
+// What a function imports itself, or is given, is the module that it was: a constant from here on.
+bool Builder::know_which_module(ValueId v, PyObject* live) {
+  if (info_[v].object) return true;
+  const std::string path = Sources::of_module(live);
+  if (path.empty() || info_[v].slots < 0) return false;
+  const int object = object_index(live, path);
+  emit(OpKind::guard_is, {v}, {.object = object});
+  info_[v].object = live;
+  info_[v].path = path;
+  return true;
+}
+
 // A folded module is still of the class that leaves its attributes to its dict.
 void Builder::know_module(ValueId v) {
   if (info_[v].epoch == epoch_) return;

@@ -268,6 +268,9 @@ bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
     case CalleeKind::quiet_write:
       if (call.kwnames || call.args.empty() || !info(call.args[0]).type) return false;
       if (call.facts.index > 0 && call.args.size() > 1 && !is_int(call.args[call.facts.index])) return false;  // __index__
+      if (is_method_of(call.live, &PySet_Type) &&
+          (call.args.size() != 2 || !know_lookup(call.args[0], call.live_args[0], call.args[1], call.live_args[1])))
+        return false;
       *effects = kWritesMemory | kRaises;
       return true;
     case CalleeKind::numpy_pure:

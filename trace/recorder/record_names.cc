@@ -167,11 +167,11 @@ void Recorder::push_loaded(ValueId value, ValueId self, bool method) {
 bool Recorder::module_attr(PyObject* name, bool method) {
   ValueId object = top();
   PyObject* live = live_top();
-  if (!is_constant(object) || !PyModule_CheckExact(live)) return false;
+  if (!PyModule_CheckExact(live)) return false;
   PyObject* dict = PyModule_GetDict(live);
   PyObject* value = PyDict_GetItemWithError(dict, name);
   PyErr_Clear();
-  if (!value || !foldable(value)) return false;
+  if (!value || !foldable(value) || !know_which_module(object, live)) return false;
   know_module(object);
   const std::string path = info(object).path;
   const std::string value_path = attr_path(path, name);

@@ -38,6 +38,16 @@ std::string attr_path(const std::string& owner, PyObject* name) {
   return owner.empty() || !text ? "" : owner + ".attr(" + text + ")";
 }
 
+std::string Sources::of_module(PyObject* module) {
+  PyObject* name = PyDict_GetItemString(PyModule_GetDict(module), "__name__");
+  const char* text = name && PyUnicode_CheckExact(name) ? utf8_of(name) : nullptr;
+  PyObject* found = text ? PyImport_GetModule(name) : nullptr;
+  const bool same = found == module;
+  Py_XDECREF(found);
+  PyErr_Clear();
+  return same ? std::string("module:") + text : "";
+}
+
 std::string Sources::of_globals(PyObject* globals) const {
   if (globals == root_->func_globals) return "self.globals";
   PyObject* name = PyDict_GetItemString(globals, "__name__");
