@@ -260,7 +260,8 @@ const Step* to_side(Machine& m, ExitPlan& plan, ProgramImpl& side) {
 
 // To the side trace that was taken here before, where nothing needs to be made, done or asked first. Null: the general way.
 const Step* straight_on(Machine& m, ExitPlan& plan) {
-  if (!plan.prepared || m.unsettled || !plan.own.empty() || !plan.box.empty() || !plan.virtuals.empty() || !plan.pending.empty()) return nullptr;
+  if (!plan.prepared || m.unsettled || !plan.own.empty() || !plan.box.empty() || !plan.virtuals.empty() || !plan.pending.empty())
+    return nullptr;
   auto* side = static_cast<ProgramImpl*>(m.program->exit_records[plan.exit].side);
   if (side != plan.prepared || !side->world_holds()) return nullptr;
   count_steps(static_cast<uint64_t>(plan.at));

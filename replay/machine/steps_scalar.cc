@@ -184,7 +184,7 @@ const Step* binary(const Step* s, Reg* r, Machine& m) {
   return did == Did::kOverflow ? overflow(m, s->exit) : refuse(m, s->exit);
 }
 
-// CPython hands back the left operand itself where it is the remainder and has more digits than fit in one: then the result shares its
+// CPython hands back the left operand itself where it is the remainder and one of them has more than one digit: then the result shares its
 // box (other: the operand's object register, or -1: nobody ever sees it; c: the result's).
 const Step* int_remainder(const Step* s, Reg* r, Machine& m) {
   int64_t a = r[s->a].i, b = r[s->b].i;
@@ -193,7 +193,8 @@ const Step* int_remainder(const Step* s, Reg* r, Machine& m) {
   if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
   r[s->dst].i = rest;
   constexpr int64_t kOneDigit = int64_t{1} << 30;
-  if (rest == a && (a >= kOneDigit || a <= -kOneDigit) && s->other >= 0) [[unlikely]] {
+  if (auto long_one = [](int64_t n) { return n >= kOneDigit || n <= -kOneDigit; };
+      rest == a && (long_one(a) || long_one(b)) && s->other >= 0) [[unlikely]] {
     if (!r[s->other].o && !(r[s->other].o = PyLong_FromLongLong(a))) return fail(m, s->exit, false);
     r[s->c].o = Py_NewRef(r[s->other].o);
   }

@@ -45,9 +45,13 @@ TEST(Items, AreBorrowedWhereNothingCanDropThem) {
 
 TEST(Items, AreHeldWhereTheirListMayDropThem) {
   void (*const between[])(Hand&, ValueId, ValueId) = {
-      [](Hand& h, ValueId xs, ValueId i) { h.add(OpKind::set_item, {xs, i, i}); },
+      [](Hand& h, ValueId xs, ValueId i) {
+        h.add(OpKind::set_item, {xs, i, i});
+      },
       [](Hand& h, ValueId xs, ValueId) { h.add(OpKind::release, {xs}); },
-      [](Hand& h, ValueId xs, ValueId i) { h.add(OpKind::call, {xs, i}); },
+      [](Hand& h, ValueId xs, ValueId i) {
+        h.add(OpKind::call, {xs, i});
+      },
       [](Hand& h, ValueId, ValueId) { h.add(OpKind::guard_world, {}); },
       [](Hand& h, ValueId xs, ValueId) { h.add(OpKind::iter_next, {xs}, 1); },
   };
