@@ -227,7 +227,7 @@ DYING = """
         def __del__(self):
             global STEP
             frame = sys._getframe(1)
-            if frame.f_code.co_name == "run":
+            if frame.f_code.co_name in ("run", "boxed"):
                 LOG.append((frame.f_lineno, frame.f_locals["i"]))
             if self.how == "pop":
                 self.a.pop()
@@ -248,11 +248,19 @@ DYING = """
             a[i - 1] = a[i] + step()
         return list(a), LOG[-9:]
 
+    @jit
+    def boxed(a, n):
+        total = 2**62
+        for i in range(n):
+            total = total + 2**62
+            a[i % 6] = i * 1000
+        return list(a), LOG[-9:]
+
     def entry(n, at, how):
         a = [1, 2, 3, 4, 5, 6]
         if at >= 0:
             a[at] = Dying(a, how)
-        return run(a, n)
+        return run(a, n), boxed([Dying([0, 0], how), *a], n)
 """
 
 

@@ -34,9 +34,24 @@ void drop_old(const Step* s, Machine& m, PyObject* old) {
     drop_shown(m, old, s->link);
 }
 
+// Item `i` of an exact list or tuple, borrowed; null if it is neither, or out of range.
+PyObject* item_at(PyObject* o, int64_t i) {
+  bool list = PyList_CheckExact(o);
+  if (!list && !PyTuple_CheckExact(o)) return nullptr;
+  Py_ssize_t n = Py_SIZE(o);
+  if (i < 0) i += n;
+  if (i < 0 || i >= n) return nullptr;
+  return list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
+}
+
 // What the operand of a step replaces; borrowed, or null.
 using OldValue = PyObject* (*)(const Step&, Reg*);
-PyObject* old_item(const Step& s, Reg* r) { return PyDict_CheckExact(r[s.a].o) ? dalsegno_value_at(r[s.a].o, r[s.b].o) : nullptr; }
+PyObject* old_item(const Step& s, Reg* r) {
+  PyObject *o = r[s.a].o, *key = r[s.b].o;
+  if (PyDict_CheckExact(o)) return dalsegno_value_at(o, key);
+  Reg index;
+  return PyList_CheckExact(o) && (unbox(Rep::kInt, key, &index) || unbox(Rep::kBool, key, &index)) ? item_at(o, index.i) : nullptr;
+}
 PyObject* old_global(const Step& s, Reg*) { return dalsegno_value_at(s.object, s.name); }
 PyObject* old_content(const Step& s, Reg* r) { return PyCell_Check(r[s.a].o) ? PyCell_GET(r[s.a].o) : nullptr; }
 
@@ -76,16 +91,6 @@ StepFn step_exec_replacing(OpKind kind) {
 }
 
 namespace {
-
-// Item `i` of an exact list or tuple, borrowed; null if it is neither, or out of range.
-PyObject* item_at(PyObject* o, int64_t i) {
-  bool list = PyList_CheckExact(o);
-  if (!list && !PyTuple_CheckExact(o)) return nullptr;
-  Py_ssize_t n = Py_SIZE(o);
-  if (i < 0) i += n;
-  if (i < 0 || i >= n) return nullptr;
-  return list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
-}
 
 // The boxed index, for the slow way (n: its representation; c: its object register, -1: there is none because the op cannot run unknown
 // code).
