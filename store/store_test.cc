@@ -76,6 +76,7 @@ TEST_F(StoreTest, ASideTraceStaysWithItsOwnParent) {
   EXPECT_EQ(store.load_traces("f").size(), 2u);  // what is looked for below
   plant("");
   EXPECT_EQ(store.load_traces("f"), std::vector<Trace>{other_root});
+  store.tidy();
   EXPECT_EQ(store.stats().traces, 1u);  // the orphan was deleted
 }
 
@@ -233,6 +234,7 @@ TEST_F(StoreTest, DamagedExperienceIsForgotten) {
   raw_sql(file, "UPDATE penalties SET points = 0; UPDATE verdicts SET eager_ns = 'x'");
   ASSERT_TRUE(store.open(file));
   EXPECT_EQ(store.load_experience("f"), Experience());
+  store.tidy();
   EXPECT_EQ(store.query("SELECT COUNT(*) FROM penalties").rows.at(0).at(0), Value(int64_t{0}));
 }
 

@@ -210,8 +210,10 @@ TEST_F(Waits, AHugeRowIsNotRead) {
   EXPECT_TRUE(store.load_traces("f").empty());
   sqlite3_status64(SQLITE_STATUS_MEMORY_USED, &now, &highest, 0);
   EXPECT_LT(highest - now, 4'000'000);
+  store.tidy();  // somebody else writes
   sqlite3_close(other);
   EXPECT_TRUE(store.load_traces("f").empty());
+  store.tidy();
   EXPECT_EQ(store.stats().damaged, 4u);
   EXPECT_EQ(store.stats().traces, 0u);
   EXPECT_EQ(store.errors(), 0u);

@@ -129,7 +129,7 @@ class Generator {
     const OpRule& rule = op_rule(kind);
     int n = n_inputs(rule);
     int32_t i = imm(rule);
-    if (kind == OpKind::call) i = n - 1;
+    if (kind == OpKind::call || kind == OpKind::call_tree) i = n - 1;
     if (kind == OpKind::build_map) n &= ~1;
     if (kind == OpKind::make_function) i = (1 << (n - 1)) - 1;
     if (kind == OpKind::set_function_attribute) i = 1 << pick(0, 3);
