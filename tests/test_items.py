@@ -390,3 +390,39 @@ def test_a_set_that_is_added_to():
         ([3, 4, 3], {Equal()}),
         ([Equal(), 3], set()),
     )
+
+
+def test_iterators_that_are_quiet_and_are_not_any_more_the_same():
+    class Counting:
+        def __init__(self, n):
+            self.n = n
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            self.n -= 1
+            if self.n < 0:
+                raise StopIteration
+            return self.n
+
+    def pairs(a, b):
+        seen = []
+        for i, x in enumerate(a):
+            for y, z in zip(a, b):
+                seen.append((i, x, y, z))
+        return seen
+
+    def restarted(it, other, n):
+        seen = []
+        for k in range(n):
+            for x in it:
+                seen.append(x)
+                if k % 2:
+                    it = other
+                    break
+            it, other = other, it
+        return seen
+
+    check(pairs, ([1, 2], "ab"), ([1.5, 2], Counting(3)), ((1, 2, 3), [4, 5]), ([1, 2], {3: 4}), ([], []), ([1], 5))
+    check(restarted, (enumerate([1, 2, 3]), "abc", 5), ("abc", enumerate("xyz"), 5), (Counting(9), reversed([1, 2]), 6))

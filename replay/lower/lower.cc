@@ -71,9 +71,11 @@ void Lowering::prove_types() {
   if (t().anchor == AnchorKind::exit)
     for (ValueId v = 0; v < t().n_params; ++v)
       if (const auto& known = p_->parent->types[values_[v].bound]; known.type && known.since < parent_->op && values_[v].since < 0)
-        proven(v, known.type, -1);  // (else the guard unboxes it)
+        known.type == quiet_mark() ? void(p_->types[v] = {known.type, -1}) : proven(v, known.type, -1);  // (else the guard unboxes it)
   if (t().anchor != AnchorKind::loop) return;
   for (const Op& o : t().ops) {
+    if (o.kind == OpKind::guard_quiet_iterator && in(o)[0] < t().n_params && !p_->types[in(o)[0]].type)
+      p_->types[in(o)[0]] = {quiet_mark(), -1};
     if (o.kind != OpKind::guard_type) continue;
     const ValueId v = in(o)[0];
     PyObject* type = object(o.object);

@@ -78,6 +78,7 @@ class Lowering {
   void emit_iter_next(const Op& op, ValueId i);
   void emit_guard(const Op& op, ValueId i);
   void emit_guard_type(const Op& op, ValueId i);
+  void emit_guard_quiet(const Op& op, ValueId i);
   void emit_guard_array(const Op& op, ValueId i);
   void emit_guard_truth(const Op& op, ValueId i);
   void emit_guard_world(const Op& op, ValueId i);

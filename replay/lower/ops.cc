@@ -304,6 +304,13 @@ void Lowering::emit_guard(const Op& o, ValueId i) {
   push(s);
 }
 
+void Lowering::emit_guard_quiet(const Op& o, ValueId i) {
+  auto& known = p_->types[in(o)[0]];
+  if (known.type == quiet_mark()) return;
+  emit_guard(o, i);
+  known = {quiet_mark(), i};
+}
+
 void Lowering::emit_guard_type(const Op& o, ValueId i) {
   ValueId v = in(o)[0];
   Value& value = values_[v];
@@ -455,7 +462,7 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::guard_is_not, &Lowering::emit_guard},
       {OpKind::guard_function, &Lowering::emit_guard},
       {OpKind::guard_defaults, &Lowering::emit_guard},
-      {OpKind::guard_quiet_iterator, &Lowering::emit_guard},
+      {OpKind::guard_quiet_iterator, &Lowering::emit_guard_quiet},
       {OpKind::guard_quiet_lookup, &Lowering::emit_guard},
       {OpKind::guard_world, &Lowering::emit_guard_world},
       {OpKind::own_attr, &Lowering::emit_attribute},

@@ -122,6 +122,9 @@ struct AttributePlace {
   dalsegno_attribute_cache cache;
 };
 
+// Stands where a type would (ProgramImpl::types) for iterators that are quiet (hook::quiet_iterator), which none ever ceases to be.
+inline PyObject* quiet_mark() { return Py_Ellipsis; }
+
 struct ConstReg {
   int32_t reg;
   Reg value;

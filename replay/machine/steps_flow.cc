@@ -189,13 +189,16 @@ namespace {
 
 enum class Next { kItem, kEnd, kRaised };
 
-Next next_item(PyObject* it, PyObject** item) {
-  *item = Py_TYPE(it)->tp_iternext(it);
-  if (*item) return Next::kItem;
+Next no_next() {
   if (!PyErr_Occurred()) return Next::kEnd;
   if (!PyErr_ExceptionMatches(PyExc_StopIteration)) return Next::kRaised;
   PyErr_Clear();
   return Next::kEnd;
+}
+
+Next next_item(PyObject* it, PyObject** item) {
+  *item = Py_TYPE(it)->tp_iternext(it);
+  return *item ? Next::kItem : no_next();
 }
 
 Next next_shown(const Step* s, Reg* r, Machine& m, PyObject** item) {
@@ -210,6 +213,12 @@ const Step* no_item(const Step* s, Machine& m, Next next) { return next == Next:
 }  // namespace
 
 const Step* step_iter_next(const Step* s, Reg* r, Machine& m) {
+  if (!s->linked) [[likely]] {
+    PyObject* got = Py_TYPE(r[s->a].o)->tp_iternext(r[s->a].o);
+    if (!got) return no_item(s, m, no_next());
+    r[s->dst].o = got;
+    return go_on(s + 1, r, m);
+  }
   PyObject* item;
   Next next = next_shown(s, r, m, &item);
   if (next != Next::kItem) return no_item(s, m, next);
