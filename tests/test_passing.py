@@ -1,4 +1,4 @@
-"""Numbers that one op takes and that are gone with it have no object, unless they are one of that op's own arguments."""
+"""Numbers that are gone with the one op that takes them have no object, unless they are an argument of their own."""
 
 from __future__ import annotations
 

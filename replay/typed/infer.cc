@@ -134,10 +134,8 @@ class Inference {
       case OpKind::call:
         return form_call(o, i);
       case OpKind::build_list:
-        types_[i] = Type::kList;
-        return;
       case OpKind::build_tuple:
-        types_[i] = Type::kTuple;
+        types_[i] = o.kind == OpKind::build_list ? Type::kList : Type::kTuple;
         return;
       case OpKind::list_append:
         form(i).mode = Mode::kItem;

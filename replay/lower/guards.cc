@@ -1,0 +1,95 @@
+// Guards: those that something before has proven need no step.
+#include "replay/lower/lower.h"
+#include "replay/machine/scalars.h"
+#include "trace/fault.h"
+
+namespace dalsegno::replay {
+
+void Lowering::emit_guard(const Op& o, ValueId i) {
+  if (o.kind == OpKind::guard_function && planted(Fault::dropped_function_guard)) return;
+  int32_t reg = o.n_inputs ? boxed(in(o)[0], o, i) : -1, other = o.n_inputs > 1 ? boxed(in(o)[1], o, i) : -1;
+  Step s = base(o, i);
+  s.fn = guard_step(o.kind);
+  s.a = reg;
+  s.b = other;
+  if (o.kind == OpKind::guard_function) s.name = object(o.imm);
+  push(s);
+}
+
+void Lowering::emit_guard_quiet(const Op& o, ValueId i) {
+  auto& known = p_->types[in(o)[0]];
+  if (known.type == quiet_mark()) return;
+  emit_guard(o, i);
+  known = {quiet_mark(), i};
+}
+
+void Lowering::emit_guard_type(const Op& o, ValueId i) {
+  ValueId v = in(o)[0];
+  Value& value = values_[v];
+  PyObject* type = object(o.object);
+  if (value.type == type) return;
+  const Rep named = typed::rep_of_type(typed_.known.objects[o.object].names);
+  if ((value.born_raw || form(v).mode == Mode::kItem) && named == value.rep && named != Rep::kNone) {
+    proven(v, type, i);
+    return;
+  }
+  const bool unboxes = !value.born_raw && loc(v).raw >= 0 && value.since == i;
+  if (!unboxes && !value.born_raw) boxed(v, o, i);
+  Step s = base(o, i);
+  s.fn = value.born_raw ? step_leave : guard_step(o.kind);
+  s.a = loc(v).obj;
+  if (unboxes) {
+    s.fn = guard_unbox_step(value.rep);
+    s.dst = loc(v).raw;
+  }
+  push(s);
+  proven(v, type, i);
+}
+
+void Lowering::proven(ValueId v, PyObject* type, ValueId since) {
+  values_[v].type = type;
+  if (may_change_class(type)) {
+    learned_.push_back(v);
+  } else {
+    p_->types[v] = {type, since};
+  }
+}
+
+void Lowering::emit_guard_array(const Op& o, ValueId i) {
+  Value& value = values_[in(o)[0]];
+  if (value.facts >= 0 && t().facts[value.facts] == t().facts[o.facts]) return;
+  emit_guard(o, i);
+  p_->steps.back().imm = o.facts;
+  value.facts = o.facts;
+  learned_.push_back(in(o)[0]);
+}
+
+void Lowering::emit_guard_truth(const Op& o, ValueId i) {
+  if (planted(Fault::dropped_guard)) return;
+  if (values_[in(o)[0]].rep != Rep::kBool) return emit_guard(o, i);
+  Step s = base(o, i);
+  bool wanted = o.kind == OpKind::guard_true;
+  s.a = loc(in(o)[0]).raw;
+  s.fn = wanted ? step_guard_raw_true : step_guard_raw_false;
+  // A comparison just made is guarded in the same step.
+  Step* last = p_->steps.empty() ? nullptr : &p_->steps.back();
+  StepFn both = last && last->dst == s.a ? guarded_compare(last->fn, wanted) : nullptr;
+  if (!both) {
+    push(s);
+    return;
+  }
+  last->fn = both;
+  last->exit = s.exit;
+}
+
+void Lowering::emit_guard_world(const Op& o, ValueId i) {
+  if (world_proven_ || planted(Fault::dropped_world_guard)) return;
+  if (settles_ >= 0 && settles_ + 1 == static_cast<int32_t>(p_->steps.size())) p_->steps.back().n = 1;
+  Step s = base(o, i);
+  s.fn = step_guard_world;
+  s.link = o.snapshot;
+  push(s);
+  world_proven_ = true;
+}
+
+}  // namespace dalsegno::replay
