@@ -320,7 +320,7 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
   std::optional<recorder::Recorder> recorder;
   hook::WatchStatus status = hook::WatchStatus::kLost;
   or_lose([&] {
-    if (!programs_->empty()) programs_ = std::make_shared<Programs>();
+    if (!programs_->empty()) programs_ = std::make_shared<Programs>(), saved_ = 0;
     recorder.emplace(function_, recorder_options());
     status = hook::watch_start(&*recorder);
     if (status != hook::WatchStatus::kOk) return;
