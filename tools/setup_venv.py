@@ -51,7 +51,8 @@ def main() -> None:
     )
     venv.create(folder, clear=True, symlinks=True, with_pip=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
-    subprocess.run([*pip, "install", "--quiet", "--prefer-binary", *wanted], check=True)
+    # Most modules are never imported: those that are get compiled then.
+    subprocess.run([*pip, "install", "--quiet", "--prefer-binary", "--no-compile", *wanted], check=True)
     stamp.write_text(made_from)
 
 
