@@ -215,7 +215,7 @@ void Lowering::emit_operator(const Op& o, ValueId i) {
   s.a = a;
   s.b = b;
   s.c = loc(i).obj;
-  s.other = loc(in(o)[0]).obj;
+  s.other = loc(in(o)[0]).rep == Rep::kInt ? loc(in(o)[0]).obj : -1;  // True % n is no bool
   push(s);
   defined(i);
 }
