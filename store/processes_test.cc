@@ -217,6 +217,9 @@ TEST(Processes, ForkedChildGoesOn) {
 
 // Other threads use the store while this one forks: the child inherits no lock that nobody holds.
 TEST(Processes, ForkWhileThreadsAreInside) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "GCC 12's sanitizer does not hold its allocator's locks across fork(): a child may wait for one for ever";
+#endif
   TempDir directory;
   Store store;
   ASSERT_TRUE(store.open(directory.file(), {.busy_ms = 60'000, .background_ms = 60'000}));
