@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 _PROCESSOR_SECONDS = 40.0
@@ -35,3 +36,8 @@ def processor_seconds(pid: int, otherwise: float) -> float:
     except OSError:
         return otherwise
     return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def own_processor_seconds() -> float:
+    """For limits on work that a loaded machine shall not shorten."""
+    return processor_seconds(os.getpid(), otherwise=time.monotonic())

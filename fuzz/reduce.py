@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import time
 from collections.abc import Callable, Iterator
 
+from .hang import own_processor_seconds
 from .program import Program
 
 Fails = Callable[[Program], bool]
@@ -29,8 +29,9 @@ _CONSTANTS = (ast.Constant(0), ast.Constant(1), ast.Name("a", ast.Load()))
 
 
 def reduce_program(program: Program, fails: Fails, seconds: float) -> Program:
-    """The smallest program found that still fails, within the time given. `fails` is asked only of changed programs."""
-    return _Reducer(fails, time.monotonic() + seconds).reduce(program)
+    """The smallest program found that still fails, within so much of the processor's time. `fails` is asked only of
+    changed programs."""
+    return _Reducer(fails, own_processor_seconds() + seconds).reduce(program)
 
 
 class _Reducer:
@@ -46,11 +47,11 @@ class _Reducer:
             before = program
             for part in ("calls", "source"):
                 program = self._reduce_part(program, part)
-            if program == before or time.monotonic() > self._deadline:
+            if program == before or own_processor_seconds() > self._deadline:
                 return program
 
     def _try(self, old: Program, new: Program) -> Program | None:
-        if new == old or new in self._asked or time.monotonic() > self._deadline:
+        if new == old or new in self._asked or own_processor_seconds() > self._deadline:
             return None
         self._asked.add(new)
         return new if self._fails(new) else None

@@ -22,6 +22,7 @@ from .chooser import Weighted
 from .cold import BATCH, check_cold
 from .engines import Backend, Engine, engine_named, load_backend
 from .generate import programs
+from .hang import own_processor_seconds
 from .oracle import Session
 from .program import InvalidProgram, Program, load
 from .reduce import reduce_program
@@ -135,7 +136,7 @@ class _Worker:
                 return
             self._counts.programs += 1
             self._maybe_progress()
-        elif time.monotonic() > self._shrink_until:
+        elif own_processor_seconds() > self._shrink_until:
             raise _ShrunkEnough
         mismatch = self._check(program)
         if mismatch is None:
@@ -145,7 +146,7 @@ class _Worker:
             if mismatch.signature() in self._known:
                 return
             self._known.add(mismatch.signature())
-            self._shrink_until = time.monotonic() + _SHRINK_SECONDS
+            self._shrink_until = own_processor_seconds() + _SHRINK_SECONDS
         elif mismatch.signature() != self._found[0].mismatch.signature():
             return
         self._found.append(_Found(program, mismatch))

@@ -35,6 +35,13 @@ class Identity:
         pass
 
 
+class Plain(Identity):
+    """Not even a wrapper, which holds its arguments while they are used."""
+
+    def jit(self, function: Function, *, store: bool) -> Function:
+        return function
+
+
 class _Jitted:
     def __init__(self, function: Function, call: Function) -> None:
         self.__wrapped__ = function

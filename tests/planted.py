@@ -49,8 +49,8 @@ class Search:
         if not self.left or self.number >= self.most:
             raise Enough
         self.number += 1
-        loaded = load(program, self.directory)
         try:
+            loaded = load(program, self.directory)
             expected, mismatches = check(loaded, [self.engine], self.backend)
         except (Flaky, InvalidProgram, TooSlow):
             return

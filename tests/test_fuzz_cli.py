@@ -36,7 +36,7 @@ def test_a_fault_is_found_shrunk_and_printed(capfd) -> None:
     assert "check_program(SOURCE, CALLS, engines=['stepped']" in out
     assert re.search(r"^[1-9]\d* programs, .* [1-9]\d* mismatches", out.strip().splitlines()[-1])
     source = out.split("SOURCE = ")[1].split("CALLS = ")[0]
-    assert len(source.strip().splitlines()) < 15
+    assert len(source.strip().splitlines()) < 30  # of some 300
 
 
 def test_a_crash_is_a_finding(capfd) -> None:
@@ -61,8 +61,7 @@ def test_a_crash_is_a_finding(capfd) -> None:
 
 def test_time_limit(capfd) -> None:
     assert (
-        run_cli(["--examples", "1000000", "--time", "4", "--seed", "1", "--engines", "stepped", *backend("Identity")])
-        == 0
+        run_cli(["--examples", "1000000", "--time", "4", "--seed", "1", "--engines", "stepped", *backend("Plain")]) == 0
     )
     programs = int(re.search(r"(\d+) programs, \d+ calls \(", capfd.readouterr().out)[1])
     assert 0 < programs < 100_000
