@@ -103,8 +103,10 @@ class Runner:
 def main() -> None:
     start = time.monotonic()
     plain = threading.Event()  # what knows nothing of Python has been built, or will not be
+    idle = threading.Event()  # another version has been tested, or there is none: a core has nothing to do
     groups: list[Callable[[Runner], None]] = [functools.partial(test_main_version, plain)]
-    groups += [functools.partial(test_version, version, plain) for version in OTHER_VERSIONS]
+    groups += [functools.partial(test_version, version, plain, idle) for version in OTHER_VERSIONS]
+    groups += [functools.partial(check_the_rest, plain, idle)]
     with tempfile.TemporaryDirectory(prefix="dalsegno-test-") as scratch:
         runner = Runner(Path(scratch))
         with ThreadPoolExecutor(len(groups)) as pool:
@@ -120,7 +122,7 @@ def main() -> None:
 
 
 def test_main_version(plain: threading.Event, runner: Runner) -> None:
-    """The main version, everything that asks nothing of CPython (the C++ layers: under sanitizers), and lint."""
+    """The main version, and everything that asks nothing of CPython (the C++ layers: under sanitizers)."""
     python = sys.executable
     try:
         built = runner.run("build 3.11", python, "tools/build.py")
@@ -128,12 +130,24 @@ def test_main_version(plain: threading.Event, runner: Runner) -> None:
         plain.set()
     if runner.run("build under sanitizers", python, "tools/build.py", "--sanitize") and built:
         runner.run("tests 3.11 and C++", "tools/run_sanitized.sh", python, "-m", "pytest", "tests", "build/asan/gtest")
-    if built:
-        runner.run("lint", python, "tools/lint.py")
-    runner.run("pip install", python, "tools/check_install.py")
 
 
-def test_version(version: str, plain: threading.Event, runner: Runner) -> None:
+def check_the_rest(plain: threading.Event, idle: threading.Event, runner: Runner) -> None:
+    """What needs the main version's build, and nobody waits for."""
+    plain.wait()
+    idle.wait()
+    runner.run("lint", sys.executable, "tools/lint.py")
+    runner.run("pip install", sys.executable, "tools/check_install.py")
+
+
+def test_version(version: str, plain: threading.Event, idle: threading.Event, runner: Runner) -> None:
+    try:
+        test_other_version(version, plain, runner)
+    finally:
+        idle.set()
+
+
+def test_other_version(version: str, plain: threading.Event, runner: Runner) -> None:
     """Environment, build and Python tests of another CPython version, if it is on this machine."""
     found = subprocess.run(["tools/find_python.sh", version], cwd=ROOT, capture_output=True, text=True)
     if found.returncode:
