@@ -1,4 +1,5 @@
 // Typed steps on unboxed int, float and bool. Each gives CPython's result, bit for bit, or leaves before the instruction.
+#include <bit>
 #include <cerrno>
 #include <cmath>
 
@@ -184,17 +185,24 @@ const Step* binary(const Step* s, Reg* r, Machine& m) {
   return did == Did::kOverflow ? overflow(m, s->exit) : refuse(m, s->exit);
 }
 
-// CPython hands back the left operand itself where it is the remainder and one of them has more than one digit: then the result shares its
-// box (other: the operand's object register, or -1: nobody ever sees it; c: the result's).
+// Whether CPython hands back the left operand itself as the remainder: long_rem() of Objects/longobject.c looks at the number of digits
+// (of 30 bits) and at the first ones only; two ints of one digit each give a new one.
+inline bool is_its_own_remainder(int64_t a, int64_t b) {
+  constexpr int kDigit = 30;
+  const uint64_t x = a < 0 ? 0 - static_cast<uint64_t>(a) : static_cast<uint64_t>(a);
+  const uint64_t y = b < 0 ? 0 - static_cast<uint64_t>(b) : static_cast<uint64_t>(b);
+  const int n = (std::bit_width(x) + kDigit - 1) / kDigit, m = (std::bit_width(y) + kDigit - 1) / kDigit;
+  return n < m || (n == m && m > 1 && x >> kDigit * (n - 1) < y >> kDigit * (m - 1));
+}
+
+// Then the result shares its box (other: the operand's object register, or -1: nobody ever sees it; c: the result's).
 const Step* int_remainder(const Step* s, Reg* r, Machine& m) {
   int64_t a = r[s->a].i, b = r[s->b].i;
   if (b == 0) return refuse(m, s->exit);
   int64_t rest = b == -1 ? 0 : a % b;
   if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
   r[s->dst].i = rest;
-  constexpr int64_t kOneDigit = int64_t{1} << 30;
-  if (auto long_one = [](int64_t n) { return n >= kOneDigit || n <= -kOneDigit; };
-      rest == a && (long_one(a) || long_one(b)) && s->other >= 0) [[unlikely]] {
+  if (rest == a && s->other >= 0 && is_its_own_remainder(a, b)) [[unlikely]] {
     if (!r[s->other].o && !(r[s->other].o = PyLong_FromLongLong(a))) return fail(m, s->exit, false);
     r[s->c].o = Py_NewRef(r[s->other].o);
   }
