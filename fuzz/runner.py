@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import re
 import signal
 import sys
@@ -46,8 +47,19 @@ class Mismatch:
 
 
 def run_session(loaded: LoadedProgram, engine: Engine, backend: Backend | None, store: bool = False) -> Session:
-    with activate(engine, backend, store) as active:
+    with _no_gc_callbacks(), activate(engine, backend, store) as active:
         return _Run(loaded, active).session()
+
+
+@contextmanager
+def _no_gc_callbacks() -> Iterator[None]:
+    """Hypothesis has one, in Python: a program's signal that came while it runs would show its handler that frame."""
+    kept = gc.callbacks[:]
+    gc.callbacks.clear()
+    try:
+        yield
+    finally:
+        gc.callbacks[:] = kept
 
 
 class _Run:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import gc
 import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
@@ -157,8 +156,7 @@ class _Worker:
         here = [engine for engine in self._engines if not engine.value.fresh_process]
         try:
             loaded = load(program, self._order.directory)
-            with _no_gc_callbacks():
-                session, mismatches = check(loaded, here, self._backend, lambda engine: self._note(program, engine))
+            session, mismatches = check(loaded, here, self._backend, lambda engine: self._note(program, engine))
         except (Flaky, InvalidProgram, TooSlow) as problem:
             if self._shrink_until is None:
                 name = {Flaky: "flaky", InvalidProgram: "invalid", TooSlow: "too_slow"}[type(problem)]
@@ -249,17 +247,6 @@ class _Worker:
     def _send(self, **message: object) -> None:
         self._out.write(json.dumps(message) + "\n")
         self._out.flush()
-
-
-@contextlib.contextmanager
-def _no_gc_callbacks() -> Iterator[None]:
-    """Hypothesis has one, in Python: a program's signal that came while it runs would show its handler that frame."""
-    kept = gc.callbacks[:]
-    gc.callbacks.clear()
-    try:
-        yield
-    finally:
-        gc.callbacks[:] = kept
 
 
 def work(order: WorkOrder) -> None:
