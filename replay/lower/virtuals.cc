@@ -22,10 +22,7 @@ void Lowering::emit_tuple(const Op& o, ValueId i) {
 // A part of something that is not built, of which others may hold the object.
 bool Lowering::is_part(ValueId v) const {
   if (values_[v].passing) return false;
-  return std::any_of(virtuals_.begin(), virtuals_.end(), [&](const auto& one) {
-    const Op& made = op(one.first);
-    return std::find(in(made), in(made) + made.n_inputs, v) != in(made) + made.n_inputs;
-  });
+  return std::any_of(virtuals_.begin(), virtuals_.end(), [&](const auto& one) { return typed::takes(t(), op(one.first), v); });
 }
 
 bool Lowering::is_virtual(ValueId v) const {

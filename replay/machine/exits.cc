@@ -265,10 +265,7 @@ const Step* straight_on(Machine& m, ExitPlan& plan) {
   auto* side = static_cast<ProgramImpl*>(m.program->exit_records[plan.exit].side);
   if (side != plan.prepared || !side->world_holds()) return nullptr;
   count_steps(static_cast<uint64_t>(plan.at));
-  if (!plan.drop.empty()) drop(plan.drop, m.r);
-  m.reserve(side->n_regs);
-  start_program(m, *side);
-  return side->steps.data();
+  return to_side(m, plan, *side);
 }
 
 const Step* leave_by(Machine& m, ExitPlan& plan, Why why) {

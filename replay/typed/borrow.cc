@@ -19,9 +19,6 @@ class Borrowing {
  private:
   const Op& op(ValueId i) const { return t_.ops[i]; }
   Mode mode(ValueId i) const { return y_.ops[i].mode; }
-  bool takes(const Op& o, ValueId v) const {
-    return std::find(t_.inputs_of(o), t_.inputs_of(o) + o.n_inputs, v) != t_.inputs_of(o) + o.n_inputs;
-  }
 
   // A run that leaves here may first build objects or do array ops that waited, in which a collection or a warning runs code.
   bool builds_on_leaving() const {
@@ -36,7 +33,7 @@ class Borrowing {
   bool stays(ValueId v) const {
     for (ValueId i = v + 1; i < static_cast<ValueId>(t_.ops.size()); ++i) {
       const Op& o = op(i);
-      if (o.kind == OpKind::release && takes(o, v)) return true;
+      if (o.kind == OpKind::release && takes(t_, o, v)) return true;
       if (keeps(i)) continue;
       return stores_last(i, v);
     }
@@ -75,14 +72,7 @@ class Borrowing {
   bool is_number(ValueId v) const { return y_.values[v].rep != Rep::kNone || op(v).kind == OpKind::constant; }
 
   // `xs[i] = v`, `xs.append(v)`, and v is gone: the list takes its own reference before it drops what stood there.
-  bool stores_last(ValueId i, ValueId v) const {
-    if (mode(i) != Mode::kItem || item_of(y_, op(i)).stored != v) return false;
-    for (ValueId k = i + 1; k < static_cast<ValueId>(t_.ops.size()); ++k) {
-      if (op(k).kind == OpKind::guard_world) continue;
-      return op(k).kind == OpKind::release && takes(op(k), v);
-    }
-    return false;
-  }
+  bool stores_last(ValueId i, ValueId v) const { return mode(i) == Mode::kItem && item_of(y_, op(i)).stored == v && dies_behind(t_, v, i); }
 
   TypedTrace& y_;
   const Trace& t_;

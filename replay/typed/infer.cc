@@ -255,8 +255,7 @@ class Inference {
       if (release == nullptr) continue;
       for (int32_t k = 0; k < o.n_inputs; ++k) {
         const ValueId v = in(o)[k];
-        const bool gone = std::find(in(*release), in(*release) + release->n_inputs, v) != in(*release) + release->n_inputs;
-        value(v).passing = gone && value(v).born_raw && uses_[v] == 1 && op(v).kind != OpKind::param && is_new(v);
+        value(v).passing = takes(t_, *release, v) && value(v).born_raw && uses_[v] == 1 && op(v).kind != OpKind::param && is_new(v);
       }
     }
   }

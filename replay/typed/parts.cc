@@ -55,12 +55,15 @@ Item item_of(const TypedTrace& typed, const Op& op) {
   }
 }
 
+bool takes(const Trace& t, const Op& op, ValueId v) {
+  const ValueId* inputs = t.inputs_of(op);
+  return std::find(inputs, inputs + op.n_inputs, v) != inputs + op.n_inputs;
+}
+
 bool dies_behind(const Trace& t, ValueId v, ValueId i) {
   size_t behind = static_cast<size_t>(i) + 1;
   if (behind < t.ops.size() && t.ops[behind].kind == OpKind::guard_world) ++behind;
-  if (behind >= t.ops.size() || t.ops[behind].kind != OpKind::release) return false;
-  const Op& next = t.ops[behind];
-  return std::find(t.inputs_of(next), t.inputs_of(next) + next.n_inputs, v) != t.inputs_of(next) + next.n_inputs;
+  return behind < t.ops.size() && t.ops[behind].kind == OpKind::release && takes(t, t.ops[behind], v);
 }
 
 bool hands_over(const TypedTrace& typed, ValueId i, int32_t k) {

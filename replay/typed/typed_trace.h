@@ -117,6 +117,8 @@ TypedTrace infer(const Trace& trace, Knowledge known);
 std::string verify(const TypedTrace& typed);
 // One op a line, after the representations the anchor's slots have.
 std::string print(const TypedTrace& typed);
+// Is v among its inputs?
+bool takes(const Trace& trace, const Op& op, ValueId v);
 // Nothing but one stack slot holds v, and op i takes it from there.
 bool dies_behind(const Trace& trace, ValueId v, ValueId i);
 // Does the call_tree i hand its input k over for good?
