@@ -149,6 +149,49 @@ def test_a_child_records_though_another_thread_was_recording_at_the_fork():
     assert child == "[1, 4, 2, 4] []" and parent.split()[0] == "4"
 
 
+def test_forks_while_other_threads_are_inside_the_store(tmp_path: Path):
+    """The child inherits no lock that nobody holds: it reads the store, records, writes and ends."""
+    tmp_path.chmod(0o700)
+    source = """
+        import os, threading, warnings
+        import dalsegno as ds
+        warnings.simplefilter("ignore")
+        ds.store.query("SELECT 1")
+        def record(text):
+            f = ds.jit(eval("lambda x: " + text))
+            return [f(1) for _ in range(3)]
+        stop = threading.Event()
+        turns = [0] * 4
+        def write(n):
+            while not stop.is_set():
+                record(f"x * {n} + {turns[n]}")
+                ds.wait()
+                turns[n] += 1
+        def read(n):
+            while not stop.is_set():
+                ds.store.query("SELECT COUNT(*) FROM traces")
+                turns[n] += 1
+        threads = [threading.Thread(target=work, args=(n,)) for n, work in enumerate([write, write, read, read])]
+        for thread in threads: thread.start()
+        children = []
+        for child in range(24):
+            seen = turns[:]
+            while turns == seen: pass
+            pid = os.fork()
+            if pid == 0:
+                told = record(f"x - {child}.5")
+                ds.wait()
+                rows = ds.store.query("SELECT 1")
+                os._exit(0 if told == [0.5 - child] * 3 and rows == [(1,)] else 1)
+            children.append(pid)
+        ended = [os.waitpid(pid, 0)[1] for pid in children]
+        stop.set()
+        for thread in threads: thread.join()
+        print(ended == [0] * 24, min(turns) > 0, ds.store.verify()["damaged"])
+    """
+    assert run(source, str(tmp_path / "s.db")) == "True True 0"
+
+
 def test_a_thread_that_records_may_fork():
     source = """
         import os
