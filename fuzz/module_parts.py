@@ -191,6 +191,19 @@ def rotated(x):
     return p * s + x
 """
 
+_SWAPPED = """
+
+def swapped(x):
+    items = [x - 0.5, x + 0.25, x * 2.0, x + 1.5]
+    for i in range(6):
+        k = i % 3
+        items[k], items[k + 1] = items[k + 1], items[k]
+    first = items[0]
+    items[0] = x + 7.5
+    items[1] = x + 8.5
+    return first, items
+"""
+
 _ADDER = """
 
 def make_adder(n):
@@ -255,6 +268,13 @@ _SMALL_FUNCTIONS = {
     "cached": "@functools.lru_cache\ndef cached(x):\n    LOG.append(x)\n    return x + 1\n",
     "variadic": "def variadic(*args, scale=1, **more):\n    return sum(args) * scale + len(more)\n",
     "only": "def only(x, /, y=1, *, k=2):\n    return x - k * y\n",
+    "relaxed": "def relaxed(field, x):\n"
+    "    for _ in range(3):\n"
+    "        step = (field * field * field - x) / (3.0 * field * field + 1.0)\n"
+    "        field = field - step\n"
+    "        if np.abs(step).max() < 1e-300:\n"
+    "            break\n"
+    "    return field\n",
     "raising": "def raising(x):\n    if x > 1:\n        raise ValueError('too much')\n    return x + 1\n",
     "stepped": "def stepped(x, seen=[]):\n    seen.append(x)\n    return len(seen)\n",
     "who": "def who():\n"
@@ -275,6 +295,7 @@ PARTS: dict[str, str] = {
     "branching": _BRANCHING,
     "evens": _TURNS,
     "rotated": _ROTATED,
+    "swapped": _SWAPPED,
     "ADDER": _ADDER,
     "section": _SECTION,
     "wrapped": _WRAPPED,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .encode import Encoded
+from .memory import excess
 from .observe import Observation
 
 _MAX_DIFFERENCES = 6
@@ -20,12 +21,13 @@ class Session:
 
     observations: tuple[Observation, ...]
     afterwards: Encoded
+    peaks: tuple[int, ...] = dataclasses.field(default=(), compare=False)  # bytes a call, where they are measured
 
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
     call: int | None  # None: found after the last call
-    aspect: str  # "outcome", "events", "arguments", "globals", "afterwards", "number of calls"
+    aspect: str  # "outcome", "events", "arguments", "globals", "memory", "afterwards", "number of calls"
     where: str
     expected: str
     actual: str
@@ -38,7 +40,7 @@ class Difference:
 def compare(expected: Session, actual: Session) -> list[Difference]:
     """Differences of `actual` from `expected`, first call first; empty if nothing observable differs."""
     if expected == actual:
-        return []
+        return _more_memory(expected, actual)
     found: list[Difference] = []
     for number, (left, right) in enumerate(zip(expected.observations, actual.observations, strict=False)):
         for field in dataclasses.fields(Observation):
@@ -49,6 +51,11 @@ def compare(expected: Session, actual: Session) -> list[Difference]:
     if not found:
         _walk(expected.afterwards, actual.afterwards, "", None, "afterwards", found)
     return found[:_MAX_DIFFERENCES]
+
+
+def _more_memory(expected: Session, actual: Session) -> list[Difference]:
+    found = excess(expected.peaks, actual.peaks)
+    return [Difference(found[0], "memory", "", f"{found[1]} bytes", f"{found[2]}")] if found else []
 
 
 def _walk(left: Any, right: Any, where: str, call: int | None, aspect: str, found: list[Difference]) -> None:

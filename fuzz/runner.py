@@ -15,6 +15,7 @@ import numpy as np
 
 from .encode import Encoder
 from .engines import ActiveEngine, Backend, Engine, activate
+from .memory import Peaks
 from .observe import EventLog, Observation, call_observed, encode_globals, encode_outcome
 from .oracle import Difference, Session, compare
 from .program import InvalidProgram, LoadedProgram
@@ -68,6 +69,7 @@ class _Run:
         self._active = active
         self._encoder = Encoder(active.hidden_files)
         self._kept: list[Any] = []
+        self._peaks = Peaks(loaded.program.source)
         self._namespace: dict[str, Any] = {"__name__": "fuzzed", "__file__": loaded.path, "jit": active.jit}
 
     def session(self) -> Session:
@@ -80,7 +82,7 @@ class _Run:
             raise InvalidProgram(f"{type(error).__name__}: {error}") from error
         observations = tuple(self._observations(generator))
         self._encoder.begin_call()
-        return Session(observations, self._encoder.encode(self._kept))
+        return Session(observations, self._encoder.encode(self._kept), tuple(self._peaks.bytes))
 
     def _observations(self, generator: Any) -> Iterator[Observation]:
         result = None
@@ -117,7 +119,8 @@ class _Run:
         encoder.begin_call()
         log = EventLog(path, encoder.hidden_files)
         self._active.before_call()
-        outcome = call_observed(function, args, kwargs, log, program.warnings, program.errstate)
+        with self._peaks.call():
+            outcome = call_observed(function, args, kwargs, log, program.warnings, program.errstate)
         self._active.after_call()
         result = outcome.result
         observation = Observation(

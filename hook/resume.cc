@@ -99,6 +99,7 @@ PyObject* run_outer(PyThreadState* thread, Frame* frame, Activation* activation,
 PyObject* run_entered(PyThreadState* thread, Frame* frame, Activation* activation, int index) {
   activation->entered = index + 1;
   fill_frame(frame, &activation->frames[index]);
+  frame->previous = current_frame(thread);  // the evaluator does so, too, but who looks at the stack meanwhile (tracemalloc) follows it
   announce_entered(thread, frame);
   if (activation->on_entered != nullptr) activation->on_entered(activation->context, index, frame);
   if (index + 1 < activation->n) return run_outer(thread, frame, activation, index);

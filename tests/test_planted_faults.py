@@ -31,6 +31,7 @@ SEARCHES: dict[str, tuple[str, tuple[str, ...], int, tuple[str, ...]]] = {
         400,
         ("unwrapped_index", "dropped_bounds", "ignored_scalar_flags"),
     ),
+    "items": ("stepped", ("swapped(",), 200, ("loose_items",)),
     "writes": ("compiled", ("+=", "[1:]"), 400, ("missed_alias",)),
 }
 # Searches in programs of one construct each (fuzz/single.py): how the construct is written.
@@ -65,6 +66,7 @@ ALONE: dict[str, dict[str, str]] = {
     },
     "compiled": {
         "always_c_order": "LARGE",
+        "hoarded": "relaxed(",
         "ignored_flags": "(<arr> / <mask>)",
         "unelided": "LARGE",
         "wrong_kernel_rule": "- <",

@@ -23,6 +23,7 @@
   X(lost_attribute_write, "attributes of instances are not written")                          \
   X(lost_loop_variable, "two unboxed variables change places at a back edge")                 \
   X(swapped_operands, "unboxed subtractions have their operands swapped")                     \
+  X(loose_items, "items are taken without a reference, though their list may drop them")      \
   X(unelided, "no temporary is computed into")                                                \
   X(missed_alias, "array ops wait across writes")                                             \
   /* ---- steps */                                                                            \
@@ -47,6 +48,7 @@
   /* ---- kernels and the store */                                                            \
   X(wrong_kernel_rule, "kernels add instead of subtracting")                                  \
   X(ignored_flags, "floating-point flags of kernels are not looked at")                       \
+  X(hoarded, "arrays that have died are kept until all array ops that waited are done")       \
   X(always_c_order, "results of kernels are in C order")                                      \
   X(wrong_stored_op, "subtractions read from a store are additions")                          \
   X(foreign_parent, "side traces are attached to another process's parent, too")

@@ -4,15 +4,12 @@
 
 #include "numpy/dtypes.h"
 #include "replay/lower/lower.h"
+#include "replay/machine/rep_types.h"
 #include "replay/segment/casts.h"
 #include "replay/settings.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
-namespace {
-PyObject* type_object(PyTypeObject& type) { return reinterpret_cast<PyObject*>(&type); }
-}  // namespace
-
 // a.astype(t), a.astype(t, copy=c), t and c constants: the dtype stands in the op's facts. Without a copy, an array that has the dtype
 // already is its own result.
 bool Lowering::astype_operand(const Op& o, std::vector<ValueId>* operands) const {
@@ -54,22 +51,15 @@ bool Lowering::input_of(ValueId v, SegmentInput* input) const {
     *input = {InputKind::kArray, facts.dtype, facts.rank};
     return facts.rank >= 1;
   }
-  if (value.born_raw && typed::is_numpy_scalar(value.rep)) {
-    *input = {InputKind::kScalar, typed::dtype_of_rep(value.rep), 0};
+  input->rank = 0;
+  const Rep rep = value.born_raw ? value.rep : value.type ? rep_of(reinterpret_cast<PyTypeObject*>(value.type)) : Rep::kNone;
+  if (typed::is_numpy_scalar(rep)) {
+    *input = {InputKind::kScalar, typed::dtype_of_rep(rep), 0};
     return true;
   }
-  PyObject* type = value.type;
-  if (value.born_raw)
-    type = value.rep == Rep::kFloat  ? type_object(PyFloat_Type)
-           : value.rep == Rep::kBool ? type_object(PyBool_Type)
-                                     : type_object(PyLong_Type);
-  if (!type) return false;
-  input->rank = 0;
-  if (type == type_object(PyFloat_Type)) return input->kind = InputKind::kWeakFloat, true;
-  if (type == type_object(PyBool_Type)) return input->kind = InputKind::kWeakBool, true;
-  if (type == type_object(PyLong_Type)) return input->kind = InputKind::kWeakInt, true;
-  input->kind = InputKind::kScalar;
-  return numpy::scalar_dtype(reinterpret_cast<PyTypeObject*>(type), &input->dtype);
+  if (rep == Rep::kFloat) return input->kind = InputKind::kWeakFloat, true;
+  if (rep == Rep::kBool) return input->kind = InputKind::kWeakBool, true;
+  return input->kind = InputKind::kWeakInt, rep == Rep::kInt;
 }
 
 // Can this op be compiled at all? Asked of it alone, so that one that cannot does not spoil its neighbours.
@@ -185,33 +175,46 @@ void Lowering::find_dead(Group* group, const std::vector<ValueId>& released) con
   }
 }
 
+// Where the function returns next, what only its variables hold is not made: nobody reads it.
+bool Lowering::is_unread(ValueId v, ValueId because) const {
+  return op(because).kind == OpKind::return_ && v != in(op(because))[0] && values_[v].released == kNull;
+}
+
+// Outputs are what some slot still holds. If there is none the last op keeps the shape checks alive.
+void Lowering::find_outputs(Group* group, SegmentSpec* spec, ValueId because) {
+  for (size_t k = 0; k < group->ops.size(); ++k) {
+    const ValueId v = group->ops[k];
+    const bool needed = k + 1 == group->ops.size() && group->outputs.empty();
+    const bool unread = is_unread(v, because);
+    if (!needed && values_[v].released != kNull) continue;
+    defined(v);  // (in run_one_by_one, what is unread too)
+    group->unread |= unread && !needed;
+    if (unread && !needed) continue;
+    spec->ops[k].output = true;
+    group->outputs.push_back(loc(v).obj);
+  }
+}
+
 void Lowering::flush(ValueId because) {
   Group group;
   group.ops.assign(waiting_.begin(), waiting_.end());
-  std::vector<ValueId> ops;
-  std::swap(ops, waiting_);
+  waiting_.clear();
   outside_.clear();
-  SegmentSpec spec = spec_of(ops, &group);
+  SegmentSpec spec = spec_of(group.ops, &group);
   version_++;
   Step s;
   s.fn = step_segment;
-  s.link = op(ops[0]).snapshot;
-  s.exit = plan(ops[0], 0);
+  s.link = op(group.ops[0]).snapshot;
+  s.exit = plan(group.ops[0], 0);
   s.imm = static_cast<int32_t>(p_->groups.size());
   push(s);
-  // Outputs are what some slot still holds. If there is none the last op keeps the shape checks alive.
+  for (ValueId v : group.ops) values_[v].pending = false;
+  find_outputs(&group, &spec, because);
   std::vector<ValueId> released;
-  for (size_t k = 0; k < ops.size(); ++k) {
-    ValueId v = ops[k];
-    values_[v].pending = false;
-    if (values_[v].released != kNull && (k + 1 < ops.size() || !group.outputs.empty())) continue;
-    spec.ops[k].output = true;
-    group.outputs.push_back(loc(v).obj);
-    defined(v);
-  }
   std::swap(released, deferred_);
   dead_waiting_ = 0;
   find_dead(&group, released);
+  find_parts(&group, spec, released, because);
   if (auto runner = SegmentRunner::make(spec)) {
     group.runner = static_cast<int32_t>(p_->runners.size());
     p_->runners.push_back(std::move(runner));

@@ -130,6 +130,12 @@ class Lowering {
   void learn_array(const Op& op, ValueId i);
   SegmentSpec spec_of(const std::vector<ValueId>& ops, Group* group);
   void find_dead(Group* group, const std::vector<ValueId>& released) const;
+  void find_outputs(Group* group, SegmentSpec* spec, ValueId because);
+  bool is_unread(ValueId v, ValueId because) const;
+  // -- parts.cc
+  void find_parts(Group* group, const SegmentSpec& spec, const std::vector<ValueId>& released, ValueId because);
+  Group make_part(const Group& group, size_t first, size_t end, bool kernel, ValueId because);
+  int64_t item_bytes(ValueId v, int rank) const;
   // A branch's guard: its snapshot is the other way, not what stands before it.
   static bool leads_elsewhere(OpKind kind) {
     return kind == OpKind::guard_true || kind == OpKind::guard_false || kind == OpKind::guard_is || kind == OpKind::guard_is_not;

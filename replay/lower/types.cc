@@ -1,28 +1,26 @@
 // From the live objects to the typed trace: what infer() has to know of them.
 #include <cstring>
 
-#include "numpy/dtypes.h"
+#include "numpy/api.h"
 #include "replay/lower/lower.h"
+#include "replay/machine/rep_types.h"
 
 namespace dalsegno::replay {
 namespace {
 
-typed::Type type_named(const PyObject* type) {
-  const std::pair<const PyTypeObject*, typed::Type> kTypes[] = {{&PyLong_Type, typed::Type::kInt},
-                                                                {&PyFloat_Type, typed::Type::kFloat},
-                                                                {&PyBool_Type, typed::Type::kBool},
-                                                                {&PyRangeIter_Type, typed::Type::kRangeIterator},
-                                                                {&PyListIter_Type, typed::Type::kListIterator},
-                                                                {&PyTupleIter_Type, typed::Type::kTupleIterator},
-                                                                {&PyList_Type, typed::Type::kList},
-                                                                {&PyTuple_Type, typed::Type::kTuple}};
-  for (auto [known, name] : kTypes)
+// A type whose values are unboxed has the number of their representation.
+typed::Type type_named(const PyObject* object) {
+  const auto* type = reinterpret_cast<const PyTypeObject*>(object);
+  const std::pair<const PyTypeObject*, typed::Type> kContainers[] = {{&PyRangeIter_Type, typed::Type::kRangeIterator},
+                                                                     {&PyListIter_Type, typed::Type::kListIterator},
+                                                                     {&PyTupleIter_Type, typed::Type::kTupleIterator},
+                                                                     {&PyList_Type, typed::Type::kList},
+                                                                     {&PyTuple_Type, typed::Type::kTuple}};
+  for (auto [known, name] : kContainers)
     if (const bool laid_out = hook::g_sequence_iterators || (known != &PyListIter_Type && known != &PyTupleIter_Type);
-        laid_out && reinterpret_cast<const PyObject*>(known) == type)
+        laid_out && known == type)
       return name;
-  DType dtype;
-  if (!numpy::scalar_dtype(reinterpret_cast<const PyTypeObject*>(type), &dtype)) return typed::Type::kOther;
-  return static_cast<typed::Type>(typed::rep_of_dtype(dtype));
+  return static_cast<typed::Type>(rep_of(type));
 }
 
 // Module and name of a function as its C code has them: nothing written in Python changes that.

@@ -1,4 +1,5 @@
 // Array ops that wait: done together by a segment runner, or one by one by NumPy.
+#include <algorithm>
 #include <new>
 
 #include "numpy/dtypes.h"
@@ -6,14 +7,13 @@
 
 namespace dalsegno::replay {
 
-// What dies in an order of its own only where nobody can tell.
-static void drop_quietly(const std::vector<int32_t>& regs, Reg* r) {
+void drop_quietly(const std::vector<int32_t>& regs, Reg* r) {
   for (int32_t reg : regs)
     if (r[reg].o && drops_quietly(r[reg].o)) Py_CLEAR(r[reg].o);
 }
 
 bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vector<int32_t>& live, const Step** next,
-                    const std::vector<std::vector<int32_t>>* dead_after) {
+                    const std::vector<std::vector<int32_t>>* dead_after, int64_t* most) {
   ProgramImpl& p = *m.program;
   for (size_t i = 0; i < ops.size(); ++i) {
     const Step& s = p.array_steps[p.array_step[ops[i]]];
@@ -23,6 +23,7 @@ bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vect
       ok = s.exec(s, m.r);
     }
     if (ok) {
+      if (most) *most = std::max(*most, array_bytes(p, m.r));
       if (dead_after) drop_quietly((*dead_after)[i], m.r);
       continue;
     }
@@ -45,8 +46,6 @@ bool facts_hold(const Group& group, const Reg* r) {
   return true;
 }
 
-namespace {
-
 bool run_kernel(SegmentRunner& runner, const Group& group, Reg* r) {
   constexpr size_t kFew = 32;
   PyObject *few_in[kFew], *few_out[kFew];
@@ -63,23 +62,47 @@ bool run_kernel(SegmentRunner& runner, const Group& group, Reg* r) {
   return true;
 }
 
+namespace {
+
+// Behind ops that were done by NumPy, which may have warned.
+const Step* go_on_behind(const Step* s, Machine& m, const Group& group) {
+  if (group.after < 0) return s + 1;
+  if (!undisturbed(m)) return leave_disturbed(m, group.after);
+  if (!m.program->world_holds()) return leave(m, group.after);
+  return s + 1;
+}
+
+const Step* one_by_one(const Step* s, Machine& m, Group& group, bool measured) {
+  ProgramImpl& p = *m.program;
+  const int64_t before = measured ? array_bytes(p, m.r) : 0;
+  const Step* next;
+  if (!run_one_by_one(m, group.ops, p.live_of(p.plans[s->exit]), &next, &group.dead_after, measured ? &p.most_bytes : nullptr)) return next;
+  if (measured) note_measure(group, m.r, before);
+  return go_on_behind(s, m, group);
+}
+
+const Step* in_parts(const Step* s, Machine& m, const Group& group) {
+  const Step* next;
+  bool noticed = false;
+  if (!run_in_parts(m, group, m.program->live_of(m.program->plans[s->exit]), &next, &noticed)) return next;
+  return noticed ? go_on_behind(s, m, group) : s + 1;
+}
+
 }  // namespace
 
 // imm: the group; exit: the plan to leave by before anything is done; link: the frames as they are then.
 const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   ProgramImpl& p = *m.program;
-  const Group& group = p.groups[s->imm];
+  Group& group = p.groups[s->imm];
   if (const Step * next; *m.breaker != 0 && !settle(s, m, &next)) [[unlikely]]
     return next;
   if (m.dirty && !facts_hold(group, r)) return leave(m, s->exit);
-  if (group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
+  if (group.unread && !m.shown.empty()) return one_by_one(s, m, group, false);  // a frame was kept: it is looked at later
+  const Way way = way_of(p, group, r);
+  if (way == Way::kInParts) return in_parts(s, m, group);
+  if (way == Way::kAtOnce && group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
     return s + 1;
-  const Step* next;
-  if (!run_one_by_one(m, group.ops, p.live_of(p.plans[s->exit]), &next, &group.dead_after)) return next;
-  if (group.after < 0) return s + 1;
-  if (!undisturbed(m)) return leave_disturbed(m, group.after);
-  if (!p.world_holds()) return leave(m, group.after);
-  return s + 1;
+  return one_by_one(s, m, group, way == Way::kMeasured);
 }
 
 std::vector<SegmentInfo> ProgramImpl::segment_ops() const {

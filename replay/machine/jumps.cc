@@ -3,8 +3,8 @@
 #include <new>
 #include <utility>
 
-#include "numpy/dtypes.h"
 #include "replay/machine/program.h"
+#include "replay/machine/rep_types.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
@@ -26,12 +26,7 @@ bool same_shape(const Snapshot& a, const Snapshot& b) {
   return true;
 }
 
-bool is_type_of(Rep rep, PyObject* type) {
-  DType dtype;
-  auto* t = reinterpret_cast<PyTypeObject*>(type);
-  if (typed::is_numpy_scalar(rep)) return numpy::scalar_dtype(t, &dtype) && typed::rep_of_dtype(dtype) == rep;
-  return (rep == Rep::kInt && t == &PyLong_Type) || (rep == Rep::kFloat && t == &PyFloat_Type) || (rep == Rep::kBool && t == &PyBool_Type);
-}
+bool is_type_of(Rep rep, PyObject* type) { return rep != Rep::kNone && reinterpret_cast<PyObject*>(type_of(rep)) == type; }
 
 // What can be said of a move before it is made.
 bool possible(const Move& move) {

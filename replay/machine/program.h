@@ -62,8 +62,15 @@ struct Group {
   std::vector<int32_t> inputs;                   // object registers
   std::vector<ArrayFacts> facts;                 // of array inputs; rank -1 for others
   std::vector<int32_t> outputs;                  // object registers
-  int32_t runner = -1;                           // index into segments()
+  int32_t runner = -1;                           // index into segments(); of a part: into part_runners
   int32_t after = -1;                            // plan of the op that needed the values, or -1
+  bool unread = false;  // what only variables hold is not made: the function returns next, and nobody can look at them
+  // The same ops in parts, where at once they would take more memory than eager does: one after the other, and what has died is dropped in
+  // between. [1]: for arrays so large that NumPy computes into dying ones. (parts.cc)
+  std::vector<Group> parts[2];
+  int64_t measured_at = 0;  // largest input, in bytes, when
+  int64_t need = 0;         // there were so many bytes of arrays before it, and in its outputs
+  int measures = 0;
 };
 
 struct Move {
@@ -191,6 +198,8 @@ class ProgramImpl final : public Program {
   LiveLog live_log;
   std::vector<Group> groups;
   std::vector<std::unique_ptr<SegmentRunner>> runners;
+  std::vector<std::unique_ptr<SegmentRunner>> part_runners;
+  int64_t most_bytes = 0;  // of arrays at once, where groups were measured
   std::vector<JumpPlan> jumps;
   std::vector<CallSite> calls;
   std::vector<World> worlds;
@@ -361,11 +370,26 @@ inline bool drops_quietly(PyObject* o) { return Py_REFCNT(o) > 1 || dies_quietly
 void drop_shown(Machine& m, PyObject* o, int32_t snapshot, int32_t at = -1);
 
 // -- groups.cc
-// Does the ops of a group one by one. False: one raised and the run has left (or goes on at *next).
+// Does the ops of a group one by one. False: one raised and the run has left (or goes on at *next). `most`: becomes at least the bytes of
+// arrays that there were at once.
 bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vector<int32_t>& live, const Step** next,
-                    const std::vector<std::vector<int32_t>>* dead_after);
+                    const std::vector<std::vector<int32_t>>* dead_after, int64_t* most = nullptr);
+bool run_kernel(SegmentRunner& runner, const Group& group, Reg* r);
+// What dies in an order of its own only where nobody can tell.
+void drop_quietly(const std::vector<int32_t>& regs, Reg* r);
 // Do the facts of array inputs still hold?
 bool facts_hold(const Group& group, const Reg* r);
+
+// -- parts.cc
+enum class Way : uint8_t { kAtOnce, kInParts, kMeasured };
+// How a group that has parts is to be done.
+Way way_of(ProgramImpl& p, Group& group, const Reg* r);
+// Bytes of the arrays that the program holds.
+int64_t array_bytes(const ProgramImpl& program, const Reg* r);
+// Notes what the group took that has just been done one by one; `before`: array_bytes() then.
+void note_measure(Group& group, const Reg* r, int64_t before);
+// Does it in parts. False: as run_one_by_one(). *noticed: some op was done by NumPy, so code may have run.
+bool run_in_parts(Machine& m, const Group& group, const std::vector<int32_t>& live, const Step** next, bool* noticed);
 
 // -- jumps.cc
 using typed::slots_of;

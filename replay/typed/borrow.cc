@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trace/fault.h"
+
 namespace dalsegno::typed {
 namespace {
 
@@ -31,6 +33,7 @@ class Borrowing {
 
   // From its birth to its release.
   bool stays(ValueId v) const {
+    if (planted(Fault::loose_items)) return true;
     for (ValueId i = v + 1; i < static_cast<ValueId>(t_.ops.size()); ++i) {
       const Op& o = op(i);
       if (o.kind == OpKind::release && takes(t_, o, v)) return true;

@@ -1,0 +1,100 @@
+// Groups in parts: where their ops at once would take more memory than eager takes.
+//
+// A kernel makes all its outputs before anything that its ops have done with can be dropped: until it has run, it may still have to be done
+// again by NumPy, which shows frames. So a group is done in parts (replay/lower/parts.cc) where that would make more than eager ever has.
+// What eager has is measured: the first time that a group gets arrays of a size its ops run one by one, which is what eager does, and the
+// arrays in registers are counted.
+#include <algorithm>
+#include <cstdint>
+
+#include "numpy/dtypes.h"
+#include "numpy/elide.h"
+#include "replay/machine/program.h"
+#include "trace/fault.h"
+
+namespace dalsegno::replay {
+namespace {
+
+constexpr int64_t kMinCounted = 16 << 10;  // bytes of an array; of smaller ones a few more do not matter
+constexpr int64_t kLittle = 32;            // a 32nd more is as good as nothing
+constexpr int kMaxMeasures = 16;           // of a group: sizes that change all the time are not measured for ever
+
+PyArrayObject* array_at(const Reg& reg) { return numpy::is_exact_array(reg.o) ? reinterpret_cast<PyArrayObject*>(reg.o) : nullptr; }
+
+// The array whose memory it is; null for memory that is not NumPy's.
+PyArrayObject* owner_of(PyArrayObject* array) {
+  while (!PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA)) {
+    PyObject* base = PyArray_BASE(array);
+    if (!base || !PyArray_Check(base)) return nullptr;
+    array = reinterpret_cast<PyArrayObject*>(base);
+  }
+  return array;
+}
+
+int64_t largest_input(const Group& group, const Reg* r) {
+  int64_t largest = 0;
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (group.facts[i].rank >= 0)
+      largest = std::max<int64_t>(largest, PyArray_NBYTES(reinterpret_cast<PyArrayObject*>(r[group.inputs[i]].o)));
+  return largest;
+}
+
+const std::vector<Group>& parts_for(const Group& group, int64_t largest) { return group.parts[largest >= numpy::kMinElidedBytes]; }
+
+}  // namespace
+
+Way way_of(ProgramImpl& p, Group& group, const Reg* r) {
+  if (group.parts[0].empty() && group.parts[1].empty()) [[likely]]
+    return Way::kAtOnce;
+  const int64_t largest = largest_input(group, r);
+  if (largest < kMinCounted || parts_for(group, largest).empty() || planted(Fault::hoarded)) return Way::kAtOnce;
+  if (group.measured_at == largest) return group.need <= p.most_bytes + p.most_bytes / kLittle ? Way::kAtOnce : Way::kInParts;
+  if (group.measures == kMaxMeasures) return Way::kInParts;
+  if (group.measured_at != 0) {
+    for (Group& other : p.groups) other.measured_at = 0;
+    p.most_bytes = 0;
+  }
+  group.measured_at = largest;
+  group.need = INT64_MAX;  // until it is known
+  ++group.measures;
+  return Way::kMeasured;
+}
+
+int64_t array_bytes(const ProgramImpl& program, const Reg* r) {
+  std::vector<PyArrayObject*> owners;
+  for (const ProgramImpl* p = &program; p; p = p->parent)
+    for (int32_t reg : p->object_regs)
+      if (PyArrayObject* array = array_at(r[reg]))
+        if (PyArrayObject* owner = owner_of(array)) owners.push_back(owner);
+  std::sort(owners.begin(), owners.end());
+  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
+  int64_t bytes = 0;
+  for (PyArrayObject* owner : owners) bytes += PyArray_NBYTES(owner);
+  return bytes;
+}
+
+void note_measure(Group& group, const Reg* r, int64_t before) {
+  group.need = before;
+  for (int32_t reg : group.outputs)
+    if (PyArrayObject* array = array_at(r[reg])) group.need += PyArray_NBYTES(array);
+}
+
+bool run_in_parts(Machine& m, const Group& group, const std::vector<int32_t>& live, const Step** next, bool* noticed) {
+  ProgramImpl& p = *m.program;
+  std::vector<int32_t> held;
+  size_t done = 0;
+  for (const Group& part : parts_for(group, largest_input(group, m.r))) {
+    if (part.runner >= 0 && run_kernel(*p.part_runners[part.runner], part, m.r)) {
+      for (const auto& dead : part.dead_after) drop_quietly(dead, m.r);
+    } else {
+      *noticed = true;
+      held = live;
+      for (size_t k = 0; k < done; ++k) held.push_back(p.locs[group.ops[k]].obj);
+      if (!run_one_by_one(m, part.ops, held, next, &part.dead_after)) return false;
+    }
+    done += part.ops.size();
+  }
+  return true;
+}
+
+}  // namespace dalsegno::replay
