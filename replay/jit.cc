@@ -64,7 +64,10 @@ PyObject* reduce(PyObject* object, PyObject*) { return PyObject_GetAttrString(se
 PyObject* stats(PyObject* object, PyObject*) {
   return door([&] { return describe_counters(function_counters(*self_of(object)->tree)); });
 }
-PyObject* traces(PyObject* object, PyObject*) { return describe_traces(*self_of(object)->tree); }
+PyObject* traces(PyObject* object, PyObject*) {
+  self_of(object)->tree->show();
+  return describe_traces(*self_of(object)->tree);
+}
 PyObject* notes(PyObject* object, PyObject*) { return describe_notes(*self_of(object)->tree); }
 PyObject* forget(PyObject* object, PyObject*) {
   return door([&] {
@@ -231,6 +234,7 @@ PyObject* make_jit(PyObject* function, TreeOptions options) {
     return reinterpret_cast<PyObject*>(self);
   });
   if (!made) Py_DECREF(self);
+  if (made && options.store) or_lose(read_paces);
   return made;
 }
 

@@ -134,9 +134,17 @@ void Lane::remember(bool eager_won, double replay_ns, double eager_ns) {
 }
 
 void Lane::reset() {
-  const double recording = recording_;
-  *this = Lane(sizes);
-  recording_ = recording;
+  Lane fresh(sizes);
+  fresh.recording_ = recording_, fresh.paced = paced;
+  *this = fresh;
+}
+
+store::Pace Lane::pace(bool useless) const {
+  constexpr double kHoped = 0.8, kRecorded = 0.5;  // replay's part of eager's time, and that one's of the recording, where it is not known
+  if (eager == kUnknown && recording_ == kUnknown) return {};
+  const double least = eager == kUnknown ? kRecorded * recording_ : std::min(eager, recording_);
+  const double replayed = useless ? least : lasting() && replay != kUnknown ? replay : kHoped * least;
+  return {0, sizes, static_cast<float>(least), static_cast<float>(replayed), 0};
 }
 
 Lane* Policy::find_lane(uint32_t sizes) {
@@ -155,8 +163,35 @@ Way Policy::next(PyObject* const* args, Py_ssize_t count) {
   return way;
 }
 
+// ---- before the store has been read ------------------------------------------------------------------------------------------
+
+int64_t Policy::calls_to_put_off(double cost, double replay_ns, double eager_ns) {
+  constexpr double kSoon = 12;     // calls
+  constexpr double kAtOnce = 2e6;  // nanoseconds that a first call may take over an eager one
+  constexpr double kPart = 10;     // it is to be this part of what the calls take
+  if (!(eager_ns > 0) || !(replay_ns > 0) || !(cost > 0)) return 0;
+  const double gain = std::max(eager_ns - replay_ns, 0.0);
+  if (cost <= kSoon * gain && cost - gain <= kAtOnce) return 0;
+  return static_cast<int64_t>(std::min(std::ceil(kPart * cost / eager_ns), 1e6));
+}
+
+void Policy::put_off(uint32_t sizes, int64_t calls) {
+  if (calls <= 0 || lanes_.size() >= kLanes) return;
+  Lane& lane = *find_lane(sizes);
+  lane.eager_wins = true, lane.left = calls;
+}
+
+bool Policy::is_put_off(PyObject* const* args, Py_ssize_t count) {
+  const auto found = lanes_.find(sizes_of(args, count));
+  if (found == lanes_.end() || found->second.left <= 0) return false;
+  aside_ = lane_ = &found->second;
+  --lane_->left;
+  return true;
+}
+
 void Policy::recorded(PyObject* const* args, Py_ssize_t count, double nanoseconds) {
   find_lane(sizes_of(args, count))->recorded(nanoseconds);
+  pace_news_ = true;
 }
 
 void Policy::grown() {
@@ -193,6 +228,8 @@ bool Policy::Timing::ended(bool settled, bool provisional) {
   policy_.unsettled_ += early;
   const bool judged = early ? lane_->timed_early(way_, nanoseconds, provisional) : lane_->timed(way_, nanoseconds, provisional);
   policy_.news_ |= lane_->lasting() && (!was_lasting || lane_->eager_wins != eager_won);
+  policy_.pace_news_ |= policy_.news_ || (judged && !lane_->paced);
+  lane_->paced |= judged;
   return judged;
 }
 
@@ -241,7 +278,15 @@ store::Experience Policy::experience() const {
   return all;
 }
 
+std::vector<store::Pace> Policy::paces() const {
+  std::vector<store::Pace> all;
+  for (const auto& [sizes, lane] : lanes_)
+    if (const store::Pace pace = lane.pace(entry_given_up_); pace.eager_ns > 0) all.push_back(pace);
+  return all;
+}
+
 void Policy::remember(const store::Experience& experience) {
+  grown();  // what was put off is so no more
   for (const store::KeptPenalty& kept : experience.penalties) {
     const std::optional<Reason> reason = reason_named(kept.reason);
     if (reason && is_kept(*reason)) punish({kept.trace, kept.op, kept.which}, kept.points, *reason);

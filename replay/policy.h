@@ -15,8 +15,10 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "store/experience.h"
+#include "store/pace.h"
 #include "trace/reasons.h"
 
 namespace dalsegno::replay {
@@ -50,11 +52,14 @@ class Lane {
   // An earlier process has judged.
   void remember(bool eager_won, double replay_ns, double eager_ns);
   bool lasting() const { return judged_ && !provisional_; }
+  // As far as it is known; eager_ns 0: not at all. `useless`: there is nothing to be replayed.
+  store::Pace pace(bool useless) const;
 
   uint32_t sizes;
   bool eager_wins = false;
   int64_t left = 0;                            // calls until the next one is timed
   double replay = kUnknown, eager = kUnknown;  // nanoseconds: the least of this measurement
+  bool paced = false;                          // has been judged since the process began, if provisionally
 
  private:
   static constexpr double kUnknown = std::numeric_limits<double>::max();
@@ -111,6 +116,12 @@ class Policy {
     return true;
   }
 
+  // Calls with arguments of these sizes are run eagerly, so many of them, before anything else is known: remember() ends that. How many pay
+  // for what it costs (nanoseconds) to know more, and to load what wins, none if that is won back soon.
+  void put_off(uint32_t sizes, int64_t calls);
+  bool is_put_off(PyObject* const* args, Py_ssize_t count);
+  static int64_t calls_to_put_off(double cost, double replay_ns, double eager_ns);
+
   // May a call made by a replay be replayed without further question?
   bool goes_on() {
     if (under_) return under_ == Way::kReplay;
@@ -153,6 +164,8 @@ class Policy {
   store::Experience experience() const;
   void remember(const store::Experience& experience);
   bool take_news() { return std::exchange(news_, false); }  // whether experience() has changed since this was last asked
+  std::vector<store::Pace> paces() const;                   // for a later process's put_off(); `function` and `load_ns` are not set
+  bool take_pace_news() { return std::exchange(pace_news_, false); }
 
  private:
   static constexpr size_t kLanes = 6;  // arguments of further sizes share the last one
@@ -167,7 +180,7 @@ class Policy {
   std::map<Place, Penalty> penalties_;
   bool entry_given_up_ = false;
   uint32_t entry_wait_ = 0;  // calls
-  bool news_ = false;
+  bool news_ = false, pace_news_ = false;
 };
 
 }  // namespace dalsegno::replay

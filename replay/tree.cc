@@ -125,7 +125,11 @@ PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) 
   if (policy_.entry_given_up() || recording_) return eager(args, nargsf, kwnames);
   if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code)))
     return eager_because(Reason::traced_thread, args, nargsf, kwnames);
-  if (stored_ == Stored::kUnknown) [[unlikely]] {
+  if (stored_ < Stored::kLookedUp) [[unlikely]] {
+    if (puts_off(args, PyVectorcall_NARGS(nargsf))) {
+      const Policy::Under under(policy_, Way::kEager);
+      return eager_because(Reason::put_off, args, nargsf, kwnames);
+    }
     look_up();
     if (policy_.entry_given_up()) return eager(args, nargsf, kwnames);
   }
@@ -347,6 +351,7 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
   const bool whole = or_lose([&] {
     install(*recorder, nullptr, codes);
     policy_.recorded(args, PyVectorcall_NARGS(nargsf), took);
+    keep_experience();
   });
   if (!whole) drop_halves();
   return check_full_graph(result);
@@ -382,7 +387,9 @@ PyObject* Tree::record_exit(Exit* exit, FrameState* state, const std::shared_ptr
 // Where a trace ends after nothing useful, no side trace will be recorded either; unless an exception ended it.
 std::unique_ptr<Program> Tree::lower(std::unique_ptr<LiveTrace> trace, Exit* exit) {
   use_kernel_cache = options_.store;
+  const double start = thread_time();
   auto program = Program::lower(std::move(trace), exit, programs_.get());
+  lowering_ += thread_time() - start;
   use_kernel_cache = true;
   const Trace* t = program ? &program->trace().data : nullptr;
   if (t && !policy_.penalties().empty())

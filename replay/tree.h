@@ -53,6 +53,10 @@ class Tree final : public Jitted {
   }
   // Forgets all traces. What runs at the moment is kept until it has ended.
   void clear();
+  // Somebody wants to see its traces: what was put off is done now.
+  void show() {
+    if (stored_ == Stored::kPutOff) look_up(), load();
+  }
   // In a child process whose parent was recording in a thread that is gone.
   void forget_recording() { recording_ = false; }
 
@@ -91,6 +95,8 @@ class Tree final : public Jitted {
   PyObject* check_full_graph(PyObject* result);
   bool abandon_recursion();
   PyObject* call_on_new_stack(PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  // Whether the call is too short for the store to be opened and read now: it is run eagerly.
+  bool puts_off(PyObject* const* args, Py_ssize_t count);
   void look_up();  // in the store: what paid
   void load();     // and its traces
   std::unique_ptr<Program> lower(std::unique_ptr<LiveTrace> trace, Exit* exit);
@@ -118,9 +124,10 @@ class Tree final : public Jitted {
   uint32_t noted_ = 0;      // reasons of eager calls that are in notes_ already, a bit each
   std::string key_;         // in the store; "" = not computed or not kept
   bool has_traces_ = true;  // the store may have traces of it
+  double lowering_ = 0;     // nanoseconds that making programs of its traces took
   size_t saved_ = 0;        // programs before this one are in the store, or cannot be
   Policy policy_;
-  enum class Stored : uint8_t { kUnknown, kLookedUp, kLoaded } stored_ = Stored::kUnknown;  // what has been taken from the store
+  enum class Stored : uint8_t { kUnknown, kPutOff, kLookedUp, kLoaded } stored_ = Stored::kUnknown;  // what has been taken from the store
   bool recording_ = false;
   int nested_ = 0;               // calls of the function itself while it was being recorded
   int abandoned_ = 0;            // recordings
@@ -139,6 +146,7 @@ const Counters& retired_counters();
 void add_counters(Counters* sum, const Counters& more);
 
 // The trees' way into the store (tree_store.cc).
+void read_paces();  // ahead of the first calls
 uint64_t process_store_errors();
 void wait_for_store();  // until everything recorded has been written
 

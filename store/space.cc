@@ -168,6 +168,7 @@ bool Store::clear() {
       transaction.commit();
     }
     database.run("PRAGMA incremental_vacuum");
+    remove_paces(impl_->place.path);
     return true;
   });
 }

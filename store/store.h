@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "store/experience.h"
+#include "store/pace.h"
 #include "store/sqlite.h"
 #include "trace/trace.h"
 
@@ -79,6 +80,9 @@ class Store {
   bool save_experience(const std::string& function_key, const Experience& experience, const std::string& name = "");
   // *has_traces: false if there are certainly none to load, which counts as a miss. One transaction asks for both.
   Experience load_experience(const std::string& function_key, bool* has_traces = nullptr);
+
+  // Notes them beside the store (store/pace.h).
+  bool note_paces(const std::vector<Pace>& paces);
 
   // What loading has found to be done, but not by a user's call that waits for it: bad rows to delete, a last use to note. Done by tidy(),
   // for which the caller should have time; not done where anybody is in the way.

@@ -270,6 +270,10 @@ Experience Store::load_experience(const std::string& key, bool* has_traces) {
   return found;
 }
 
+bool Store::note_paces(const std::vector<Pace>& paces) {
+  return impl_->patiently(false, [&] { return add_paces(impl_->place.path, paces), true; });
+}
+
 bool Store::put_kernel(const std::string& key, const std::string& object, const std::string& description) {
   Impl& s = *impl_;
   return s.patiently(false, [&] {

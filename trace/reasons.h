@@ -22,6 +22,7 @@
   X(guard, "a guard failed", "")                                                                                            \
   X(disabled, "switched off", "dalsegno.enable()")                                                                          \
   X(step_aside, "replay was measured slower than eager", "")                                                                \
+  X(put_off, "calls are shorter than reading the store takes, which is done later", "")                                     \
   X(name_changed, "a global function, class or module was replaced by another within the call", "pass it as an argument")
 
 namespace dalsegno {

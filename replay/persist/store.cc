@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "store/place.h"
@@ -16,6 +17,11 @@ struct Process {
   store::Store store;
   std::string path;  // as configured
   bool opened = false;
+  std::vector<store::Pace> paces;
+  bool paces_read = false;
+
+  // The file's; "" if there is none.
+  std::string file() const { return path.empty() ? store::default_path() : path == "off" ? "" : path; }
 };
 
 Process* g_process = nullptr;
@@ -54,7 +60,7 @@ void use_store(const std::string& path) {
   if (p.opened && path == p.path) return;
   p.store.close();
   p.path = path;
-  p.opened = false;
+  p.opened = p.paces_read = false;
 }
 
 bool store_in_use(const std::string& path) {
@@ -68,10 +74,30 @@ store::Store& process_store() {
   std::lock_guard lock(p.mutex);
   if (!p.opened) {
     p.opened = true;
-    const std::string file = p.path.empty() ? store::default_path() : p.path == "off" ? "" : p.path;
-    p.store.open(file);
+    p.store.open(p.file());
   }
   return p.store;
+}
+
+bool store_opened() {
+  Process& p = process();
+  std::lock_guard lock(p.mutex);
+  return p.opened;
+}
+
+std::vector<store::Pace> noted_paces(uint64_t function) {
+  constexpr size_t kMost = 8;  // sizes
+  Process& p = process();
+  std::lock_guard lock(p.mutex);
+  if (!p.paces_read) p.paces = store::read_paces(p.file());
+  p.paces_read = true;
+  std::vector<store::Pace> found;
+  for (size_t i = p.paces.size(); i-- > 0 && found.size() < kMost;) {
+    const store::Pace& pace = p.paces[i];
+    const auto same = [&](const store::Pace& f) { return f.sizes == pace.sizes; };
+    if (pace.function == function && std::none_of(found.begin(), found.end(), same)) found.push_back(pace);
+  }
+  return found;
 }
 
 KernelCache& store_kernel_cache() {

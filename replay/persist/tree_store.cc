@@ -1,5 +1,7 @@
 // A tree's way into the store and back. Traces are written by a thread of our own, in the order they were recorded; what they refer to
 // is fingerprinted on the caller's thread first, so that the thread needs no Python.
+#include <string_view>
+
 #include "replay/door.h"
 #include "replay/kernels/compile.h"
 #include "replay/persist/kept_as.h"
@@ -55,6 +57,28 @@ std::string title(PyFunctionObject* f) {
   return (module.empty() ? "?" : module) + "." + recorder::text_of(f->func_qualname);
 }
 
+// A number that tells functions apart, mostly, and is found without a look at their code (store::Pace). FNV-1a.
+uint64_t pace_number(PyFunctionObject* f) {
+  uint64_t number = 0xcbf29ce484222325;
+  const auto* code = reinterpret_cast<PyCodeObject*>(f->func_code);
+  const auto add = [&number](std::string_view bytes) {
+    for (const char byte : bytes) number = (number ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  };
+  add(title(f));
+  for (const auto n : {static_cast<int64_t>(Py_SIZE(code)), int64_t{code->co_nlocalsplus}, int64_t{PY_VERSION_HEX >> 16}})
+    add(std::to_string(n) + ",");
+  return number;
+}
+
+// Nanoseconds it takes to open the store, to look a function up, and to find the objects of its traces. Making programs of them takes
+// longer than it did where they were recorded: everything is done for the first time.
+constexpr double kOpen = 550e3, kLookUp = 200e3, kFetch = 100e3, kAnew = 1.5;
+
+double cost_of(const store::Pace& pace) {
+  const double load = pace.replay_ns < pace.eager_ns ? kFetch + kAnew * pace.load_ns : 0;
+  return (store_opened() ? 0 : kOpen) + kLookUp + load;
+}
+
 // What a look-up has left to be done.
 void tidy_later() {
   if (process_store().untidy()) write_later([] { process_store().tidy(); });
@@ -62,8 +86,19 @@ void tidy_later() {
 
 }  // namespace
 
+bool Tree::puts_off(PyObject* const* args, Py_ssize_t count) {
+  if (!options_.store || options_.full_graph || !settings().step_aside) return false;
+  if (stored_ == Stored::kUnknown) {
+    stored_ = Stored::kPutOff;
+    or_lose([this] {
+      for (const store::Pace& pace : noted_paces(pace_number(function_)))
+        policy_.put_off(pace.sizes, Policy::calls_to_put_off(cost_of(pace), pace.replay_ns, pace.eager_ns));
+    });
+  }
+  return policy_.is_put_off(args, count);
+}
+
 void Tree::look_up() {
-  if (stored_ != Stored::kUnknown) return;
   stored_ = Stored::kLookedUp;
   if (!options_.store) return;
   or_lose([this] {
@@ -139,15 +174,24 @@ void Tree::save() {
 }
 
 void Tree::keep_experience() {
-  if (!policy_.take_news() || !options_.store || key_.empty() || store_in_use("off")) return;
-  write_later(
-      [key = key_, learned = policy_.experience(), name = title(function_)] { process_store().save_experience(key, learned, name); });
+  const bool news = policy_.take_news(), pace_news = policy_.take_pace_news();
+  if (!options_.store || key_.empty() || store_in_use("off")) return;
+  if (news)
+    write_later(
+        [key = key_, learned = policy_.experience(), name = title(function_)] { process_store().save_experience(key, learned, name); });
+  std::vector<store::Pace> paces;
+  if (pace_news) paces = policy_.paces();
+  if (paces.empty()) return;
+  for (store::Pace& pace : paces) pace.function = pace_number(function_), pace.load_ns = static_cast<float>(lowering_);
+  write_later([paces = std::move(paces)] { process_store().note_paces(paces); });
 }
 
 void Tree::forget_stored() {
   saved_ = 0;
   if (!key_.empty() && !store_in_use("off")) write_later([key = key_] { process_store().drop_function(key); });
 }
+
+void read_paces() { noted_paces(0); }
 
 uint64_t process_store_errors() { return process_store().errors(); }
 

@@ -1,0 +1,126 @@
+"""A later process puts off what calls are too short for: opening the store and reading what is kept of a function."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import run_python
+
+_SHORT = """
+import json, sys
+import dalsegno as ds
+
+@ds.jit
+def f(x):
+    y = [x, x + 1]
+    y.append(x)
+    return y[1]
+
+def told():
+    stats = dict(f.stats)
+    notes = {note["reason"] for note in f.explain().to_dict()["notes"]}
+    return stats | {"put_off": "put_off" in notes, "aside": "step_aside" in notes}
+"""
+_SEES = _SHORT + "assert {f(3) for _ in range(3000)} == {4}\nds.wait()\nprint(json.dumps(told()))"
+_CALLS_ONCE = _SHORT + "assert f(3) == 4\nprint(json.dumps(told()))"
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Path:
+    """A store that knows how long calls of f take, and its file with just that."""
+    tmp_path.chmod(0o700)
+    store = tmp_path / "store.sqlite3"
+    assert run_python(_SEES, store=store, DALSEGNO_STEP_ASIDE="1")["recordings"] == 1
+    assert (tmp_path / "store.sqlite3-pace").stat().st_size >= 48
+    return store
+
+
+def _looked_up(stats: dict[str, Any]) -> bool:
+    return not stats["put_off"] and (stats["traces_loaded"] > 0 or stats["aside"]) and stats["recordings"] == 0
+
+
+def test_short_calls_do_not_wait_for_the_store(seen):
+    stats = run_python(_CALLS_ONCE, store=seen, DALSEGNO_STEP_ASIDE="1")
+    wanted = {"calls": 1, "eager_calls": 1, "recordings": 0, "traces_loaded": 0, "put_off": True, "aside": False}
+    assert stats == stats | wanted
+
+
+def test_many_short_calls_are_worth_reading_the_store(seen):
+    many = "for _ in range(300_000):\n    assert f(3) == 4\nprint(json.dumps(told()))"
+    stats = run_python(_SHORT + many, store=seen, DALSEGNO_STEP_ASIDE="1")
+    assert _looked_up(stats | {"put_off": False}) and stats["calls"] > 100
+
+
+def test_an_explanation_reads_the_store(seen):
+    shows = "f(3)\ntraces = f.explain().to_dict()['traces']\nprint(json.dumps([len(traces), dict(f.stats)]))"
+    count, stats = run_python(_SHORT + shows, store=seen, DALSEGNO_STEP_ASIDE="1")
+    assert count == stats["traces_loaded"] == 1 and stats["recordings"] == 0
+
+
+def test_calls_with_arguments_of_another_size_are_not_put_off(seen):
+    call = "assert f(1 << 60) == (1 << 60) + 1\nprint(json.dumps(told()))"
+    stats = run_python(_SHORT + call, store=seen, DALSEGNO_STEP_ASIDE="1")
+    assert stats["replays"] == 1 and not stats["put_off"]
+
+
+@pytest.mark.parametrize("variables", [{"DALSEGNO_STEP_ASIDE": "0"}, {"DALSEGNO_STEP_ASIDE": "1"}])
+def test_switching_stepping_aside_off_reads_the_store_at_once(seen, variables):
+    calls = "f(3)\nds.config.step_aside = False\nf(3)\nprint(json.dumps(told()))"
+    stats = run_python(_SHORT + calls, store=seen, **variables)
+    assert stats["traces_loaded"] > 0 and stats["replays"] == 2 - int(variables["DALSEGNO_STEP_ASIDE"])
+
+
+def test_what_must_be_recorded_whole_is_not_put_off(seen):
+    stats = run_python(_CALLS_ONCE.replace("@ds.jit", "@ds.jit(full_graph=True)"), store=seen, DALSEGNO_STEP_ASIDE="1")
+    assert _looked_up(stats)
+
+
+def _garbage(file: Path) -> None:
+    file.write_bytes(os.urandom(480))
+
+
+def _fifo(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file, 0o600)
+
+
+def _directory(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, _garbage, _fifo, _directory])
+def test_without_its_file_the_store_is_read_at_once(seen, spoil):
+    spoil(seen.with_name(seen.name + "-pace"))
+    assert _looked_up(run_python(_CALLS_ONCE, store=seen, DALSEGNO_STEP_ASIDE="1"))
+
+
+def test_a_cleared_store_puts_nothing_off(seen):
+    run_python("import dalsegno as ds\nds.store.clear()", store=seen)
+    stats = run_python(_CALLS_ONCE, store=seen, DALSEGNO_STEP_ASIDE="1")
+    assert stats["recordings"] == 1 and not stats["put_off"]
+
+
+def test_a_store_that_is_gone_is_noticed_when_it_is_read(seen):
+    seen.unlink()
+    calls = "for _ in range(2_000_000):\n    f(3)\n    if f.stats['recordings']: break\nprint(json.dumps(told()))"
+    stats = run_python(_SHORT + calls, store=seen, DALSEGNO_STEP_ASIDE="1")
+    assert stats["recordings"] == 1 and stats["put_off"]
+
+
+def test_a_child_puts_off_what_its_parent_does(seen):
+    calls = """
+import os
+f(3)
+child = os.fork()
+if child == 0:
+    ok = f(3) == 4 and f.stats["eager_calls"] == 2
+    os._exit(0 if ok else 1)
+print(json.dumps(told() | {"child": os.waitpid(child, 0)[1]}))
+"""
+    stats = run_python(_SHORT + calls, store=seen, DALSEGNO_STEP_ASIDE="1")
+    assert stats["child"] == 0 and stats["put_off"]
