@@ -1,8 +1,11 @@
 // Observing on CPython 3.11: a C trace function and per-frame opcode events.
+#include "hook/generators.h"
 #include "hook/watch_state.h"
 
 #if DALSEGNO_PY311
 #include <opcode.h>
+
+#include <utility>
 
 namespace dalsegno::hook {
 namespace {
@@ -27,10 +30,25 @@ void announce_prefixed(PyThreadState* thread, Frame* frame) {
 
 bool g_inside = false;  // on_trace runs
 
+// ---- generators at full speed: while C code runs them, an evaluator of ours is set that switches tracing off around each of their frames.
+// It is not set while one runs, nor when the C code has ended (rule 14).
+
+bool g_letting = false;
+PyObject* evaluate_untraced(PyThreadState* thread, Frame* frame, int throwflag);
+
+void set_evaluator(PyThreadState* thread, _PyFrameEvalFunction from, _PyFrameEvalFunction to) {
+  if (_PyInterpreterState_GetEvalFrameFunc(thread->interp) == from) _PyInterpreterState_SetEvalFrameFunc(thread->interp, to);
+}
+
+void stop_letting(PyThreadState* thread) {
+  if (std::exchange(g_letting, false)) set_evaluator(thread, evaluate_untraced, _PyEval_EvalFrameDefault);
+}
+
 // Trace function. Called with the thread's `tracing` raised, so nothing that runs in here is traced.
 int on_trace(PyObject*, PyFrameObject* object, int what, PyObject*) {
   PyThreadState* thread = PyThreadState_Get();
   g_inside = true;
+  if (what != PyTrace_OPCODE && g_watch.thread == thread) stop_letting(thread);
   if (what == PyTrace_OPCODE) {
     if (marked(object)) announce_prefixed(thread, object->f_frame);
   } else if (what == PyTrace_CALL) {
@@ -50,7 +68,29 @@ void set_tracing(PyThreadState* thread, bool on) {
   if (thread->tracing == 0) thread->cframe->use_tracing = use ? 255 : 0;  // inside a trace function: set when it returns
 }
 
+// Where somebody traces the thread behind it, that is theirs.
+PyObject* evaluate_untraced(PyThreadState* thread, Frame* frame, int throwflag) {
+  const Watcher* watcher = g_watch.watcher;
+  if (!g_letting || g_watch.thread != thread || thread->c_tracefunc != on_trace || thread->tracing != 0)
+    return _PyEval_EvalFrameDefault(thread, frame, throwflag);
+  stop_letting(thread);
+  set_tracing(thread, false);
+  PyObject* result = _PyEval_EvalFrameDefault(thread, frame, throwflag);
+  if (watcher == nullptr || g_watch.watcher != watcher || g_watch.thread != thread || thread->c_tracefunc != nullptr) return result;
+  set_tracing(thread, true);
+  let_generators_run(true);
+  return result;
+}
+
 }  // namespace
+
+void let_generators_run(bool on) {
+  if (on == g_letting) return;
+  PyThreadState* thread = PyThreadState_Get();
+  if (!on) return stop_letting(thread);
+  set_evaluator(thread, _PyEval_EvalFrameDefault, evaluate_untraced);
+  g_letting = true;
+}
 
 WatchStatus start_events(PyThreadState* thread) {
   set_tracing(thread, true);
@@ -70,6 +110,7 @@ bool stop_events(PyThreadState* thread) {
   // The interpreter forgets to lower it again where there is no memory for the frame object of a trace function's call. It was 0 at the
   // start.
   if (!g_inside) thread->tracing = 0;
+  stop_letting(thread);
   for (Frame* frame = current_frame(thread); frame != nullptr; frame = frame->previous) {
     if (frame->frame_obj != nullptr) unmark(frame->frame_obj);
   }

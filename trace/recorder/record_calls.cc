@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "hook/generators.h"
 #include "numpy/dtypes.h"
 #include "trace/fault.h"
 #include "trace/recorder/facts.h"
@@ -309,11 +310,23 @@ void Recorder::known_result(const OpaqueCall& call, ValueId v) {
   }
 }
 
+namespace {
+
+// A builtin that is given a generator will run it.
+bool runs_generators(PyObject* callee, const std::vector<PyObject*>& args) {
+  const bool builtin = callee && (PyCFunction_Check(callee) || Py_IS_TYPE(callee, &PyMethodDescr_Type) ||
+                                  (PyType_Check(callee) && !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(callee), Py_TPFLAGS_HEAPTYPE)));
+  return builtin && std::any_of(args.begin(), args.end(), [](PyObject* o) { return o && PyGen_CheckExact(o); });
+}
+
+}  // namespace
+
 void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) {
   const int positional = static_cast<int>(arguments.positional());
   OpaqueCall call{live, live && is_constant(callee) ? callee_facts(live) : CalleeFacts{}, std::move(arguments.values),
                   std::move(arguments.live), arguments.names};
   if (counts_references(live)) return give_up(Reason::refcount);
+  if (runs_generators(live, call.live_args)) hook::let_generators_run(true);
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool known = know(call.args[i], call.live_args[i]) || is_constant_dtype(call.args[i], call.live_args[i]);
     if (known && numpy::is_exact_array(call.live_args[i])) call.arrays_known &= know_array(call.args[i], call.live_args[i]);

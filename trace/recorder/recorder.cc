@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "hook/generators.h"
 #include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
@@ -95,6 +96,7 @@ void Recorder::begin_exit(const LiveTrace& parent, int op, int which, PyFunction
 // ---- what became of an instruction -----------------------------------------------------------------------------------------
 
 void Recorder::begins(const Instr& instr) {
+  hook::let_generators_run(false);
   finisher_ = nullptr;
   call_ = PendingCall{};
   begin_instruction(instr.start, instr.line);

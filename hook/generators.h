@@ -1,0 +1,16 @@
+// While a thread is watched: generators that C code runs.
+#pragma once
+#include <Python.h>
+
+namespace dalsegno::hook {
+
+// From inside Watcher::before. On: the instruction that begins lets C code run frames of generators. They run unobserved and at full speed,
+// until off is said, at the next instruction, or the frame is left. 3.11 traces the whole thread, which would make whatever runs in it
+// several times slower; for later versions there is nothing to be done.
+#if PY_VERSION_HEX < 0x030c0000
+void let_generators_run(bool on);
+#else
+inline void let_generators_run(bool) {}
+#endif
+
+}  // namespace dalsegno::hook
