@@ -314,8 +314,9 @@ namespace {
 
 // A builtin that is given a generator will run it.
 bool runs_generators(PyObject* callee, const std::vector<PyObject*>& args) {
-  const bool builtin = callee && (PyCFunction_Check(callee) || Py_IS_TYPE(callee, &PyMethodDescr_Type) ||
-                                  (PyType_Check(callee) && !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(callee), Py_TPFLAGS_HEAPTYPE)));
+  const bool builtin =
+      callee && (PyCFunction_Check(callee) || Py_IS_TYPE(callee, &PyMethodDescr_Type) ||
+                 (PyType_Check(callee) && !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(callee), Py_TPFLAGS_HEAPTYPE)));
   return builtin && std::any_of(args.begin(), args.end(), [](PyObject* o) { return o && PyGen_CheckExact(o); });
 }
 
