@@ -77,9 +77,9 @@ inline PyCodeObject* code_of(const FrameImage& image) { return image.code != nul
 PyFrameObject* frame_object_of(PyThreadState* thread, Frame* frame);
 
 // Makes a frame object that owns its data (give_frame_object's result) the frame object of `frame`, whose localsplus is filled and
-// owned. The object's variables win over the frame's where `object_wins` says so (null: everywhere), as f_locals may have written to them.
+// owned. The object's variables win over the frame's where `from_object` says so (null: everywhere), as f_locals may have written to them.
 // Steals `object`.
-void attach_frame_object(PyFrameObject* object, Frame* frame, const bool* object_wins);
+void attach_frame_object(PyFrameObject* object, Frame* frame, const bool* from_object);
 
 // The reverse: detaches the frame object of `frame` and moves the frame's data into it, so that it may be touched at any time: a new
 // reference to the function, the frame's own references for the rest. Returns it (owned).

@@ -66,7 +66,7 @@ PyFrameObject* give_frame_object(PyThreadState* thread, Frame* frame) {
   return object;
 }
 
-void attach_frame_object(PyFrameObject* object, Frame* frame, const bool* object_wins) {
+void attach_frame_object(PyFrameObject* object, Frame* frame, const bool* from_object) {
   if (PyObject_GC_IsTracked(reinterpret_cast<PyObject*>(object))) PyObject_GC_UnTrack(object);
   Frame* own = own_data(object);
   const bool owns = object->f_frame == own && own->owner == FRAME_OWNED_BY_FRAME_OBJECT;
@@ -75,7 +75,7 @@ void attach_frame_object(PyFrameObject* object, Frame* frame, const bool* object
   if (owns) {
     // Swap, so that what is dropped below is dropped when everything is consistent again.
     for (int i = 0; i < own->stacktop; ++i) {
-      if (object_wins != nullptr && !object_wins[i]) continue;
+      if (from_object != nullptr && !from_object[i]) continue;
       PyObject* value = own->localsplus[i];
       own->localsplus[i] = frame->localsplus[i];
       frame->localsplus[i] = value;

@@ -103,7 +103,7 @@ struct FrameImage {
   // touched (or just released) at any time.
   PyFrameObject* frame_object = nullptr;
   // With frame_object: per local, whether the object's own value wins. Null: everywhere.
-  const bool* object_wins = nullptr;
+  const bool* from_object = nullptr;
   bool written = false;  // set by LinkedFrames::unlink: somebody assigned to a variable through the frame object
   ReturnAction action = ReturnAction::kPush;
   PyCodeObject* code = nullptr;  // borrowed; the code being run, or null: the function's present code

@@ -69,7 +69,7 @@ void fill_linked(Frame* frame, FrameImage* image) {
   if (image->frame_object != nullptr) {
     PyFrameObject* object = image->frame_object;
     image->frame_object = nullptr;
-    attach_frame_object(object, frame, image->object_wins);
+    attach_frame_object(object, frame, image->from_object);
   }
 }
 

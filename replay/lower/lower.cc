@@ -22,7 +22,7 @@ std::unique_ptr<ProgramImpl> Lowering::lower() {
   if (!infer()) return nullptr;
   place();
   prove_types();
-  make_worlds();
+  make_folded_guards();
   emit_all();
   finish();
   return std::move(p_);
@@ -162,11 +162,11 @@ void Lowering::place_constant(ValueId v) {
   p_->consts.push_back({loc(v).raw, reg});
 }
 
-void Lowering::make_worlds() {
+void Lowering::make_folded_guards() {
   for (const Folded& f : t().folded) {
     PyObject* dict = object(f.dict);
-    auto it = std::find_if(p_->worlds.begin(), p_->worlds.end(), [&](const World& w) { return w.version.dict() == dict; });
-    if (it == p_->worlds.end()) it = p_->worlds.insert(it, World{hook::DictVersion(dict), false, {}});
+    auto it = std::find_if(p_->folded.begin(), p_->folded.end(), [&](const FoldedGuards& w) { return w.version.dict() == dict; });
+    if (it == p_->folded.end()) it = p_->folded.insert(it, FoldedGuards{hook::DictVersion(dict), false, {}});
     it->names.emplace_back(p_->live->names[f.name], object(f.value));
     it->version.watch(p_->live->names[f.name]);
   }

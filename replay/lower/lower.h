@@ -44,7 +44,7 @@ class Lowering {
   void place_param(ValueId v);
   void place_constant(ValueId v);
   PyObject* known_plain(ValueId v) const;
-  void make_worlds();
+  void make_folded_guards();
   void finish();
   int32_t new_reg() { return p_->n_regs++; }
   const Op& op(ValueId i) const { return t().ops[i]; }

@@ -88,7 +88,7 @@ const Step* call_object(const Step* s, const CallSite& site, Reg* r, Machine& m)
   PyObject* result = nullptr;
   {
     Boxed arguments(site, r);
-    Shows frames(m, s->link);
+    LinkedScope frames(m, s->link);
     if (arguments.all()) result = arguments.call();
   }
   if (!result) return fail(m, s->exit, false);
@@ -149,7 +149,7 @@ const Step* return_to_caller(const Step* s, Reg* r, Machine& m) {
   for (int32_t i = 0; i < s->n; ++i) Py_XDECREF(std::exchange(r[s->list[i]].o, nullptr));
   count_steps(static_cast<uint64_t>(s - m.program->steps.data()) + 1);
   if (m.n_links > m.first_frame) unlink(m, m.first_frame);
-  if (!m.shown.empty()) forget_shown(m, m.first_frame);
+  if (!m.kept_frames.empty()) forget_kept_frames(m, m.first_frame);
   const Step* call = m.room->calls.back().step;
   end_call(m);
   const Loc& to = m.program->calls[call->imm].result;

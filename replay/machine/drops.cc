@@ -67,7 +67,7 @@ bool dies_quietly(PyObject* o) {
 }
 
 void drop_shown(Machine& m, PyObject* o, int32_t snapshot, int32_t at) {
-  Shows frames(m, snapshot, at);
+  LinkedScope frames(m, snapshot, at);
   Py_DECREF(o);
 }
 

@@ -191,10 +191,10 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool rais
     image.depth = static_cast<int>(frame.stack.size());
     image.action = static_cast<hook::ReturnAction>(frame.action);
     image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
-    attach_shown(m, p, m.first_frame + i, i, plan.snapshot, &image, &state.wins.emplace_back());
+    attach_kept_frame(m, p, m.first_frame + i, i, plan.snapshot, &image, &state.from_object.emplace_back());
   }
   if (const int32_t at = p.data().ops[plan.op].at; raised && at >= 0 && !planted(Fault::wrong_raise_line)) state.images.back().offset = at;
-  forget_shown(m, m.first_frame);
+  forget_kept_frames(m, m.first_frame);
   if (planted(Fault::wrong_snapshot_slot)) swap_two_locals(state);
   if (planted(Fault::lost_snapshot_value)) lose_a_local(state);
   if (planted(Fault::wrong_resume_offset)) move_offset(p.data(), plan, state);

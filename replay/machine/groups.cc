@@ -19,7 +19,7 @@ bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vect
     const Step& s = p.array_steps[p.array_step[ops[i]]];
     bool ok;
     {
-      Shows frames(m, s.link);
+      LinkedScope frames(m, s.link);
       ok = s.exec(s, m.r);
     }
     if (ok) {
@@ -113,7 +113,7 @@ std::vector<SegmentInfo> ProgramImpl::segment_ops() const {
 
 int ProgramImpl::traverse(visitproc visit, void* arg) const {
   for (PyObject* o : live->objects) Py_VISIT(o);
-  for (const World& w : worlds) Py_VISIT(w.version.dict());
+  for (const FoldedGuards& w : folded) Py_VISIT(w.version.dict());
   return 0;
 }
 

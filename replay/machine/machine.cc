@@ -45,7 +45,7 @@ void let_go(Machine& m) {
   const hook::ErrorAside aside;
   for (;; end_call(m)) {
     unlink(m, m.first_frame);
-    forget_shown(m, m.first_frame);
+    forget_kept_frames(m, m.first_frame);
     for (const ProgramImpl* p = m.program; p; p = p->parent)
       for (const Loc& loc : p->locs)
         if (loc.owned && loc.obj >= 0) Py_CLEAR(m.r[loc.obj].o);

@@ -28,15 +28,15 @@ struct Exit {
   uint32_t patience = 1;    // so many times hot_exit passes before a side trace is recorded; 0: none will be (policy.h)
 };
 
-// Per frame that is kept: which variables its frame object knows better; what images' object_wins point to.
-using ObjectsWin = std::vector<std::unique_ptr<bool[]>>;
+// Per frame that is kept: which variables its frame object knows better; what images' from_object point to.
+using FromObjects = std::vector<std::unique_ptr<bool[]>>;
 
 // The frames rebuilt from a snapshot, values owned; what hook::resume needs.
 struct FrameState {
   std::vector<hook::FrameImage> images;       // outermost first; point into `slots`
   std::vector<std::vector<PyObject*>> slots;  // per frame: locals then stack; owned references
   std::vector<PyObject*> functions;           // owned references
-  ObjectsWin wins;
+  FromObjects from_object;
   PyObject* raised = nullptr;  // owned: the exception to be thrown in, or null
   FrameState() = default;
   FrameState(const FrameState&) = delete;

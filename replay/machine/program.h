@@ -117,7 +117,7 @@ struct CallSite {
 };
 
 // Folded globals of one dict.
-struct World {
+struct FoldedGuards {
   hook::DictVersion version;
   bool checked;                                        // since the trace was lowered: the globals may have changed after the recording
   std::vector<std::pair<PyObject*, PyObject*>> names;  // name, value (null: absent); borrowed
@@ -157,11 +157,11 @@ class ProgramImpl final : public Program {
   // The instruction that frames stand at while the step with this plan runs, or -1: as in its snapshot.
   int32_t at_of(int32_t plan) const { return plan < 0 ? -1 : data().ops[plans[plan].op].at; }
   // Have the names folded into the trace their values?
-  bool world_holds() { return seen_changes == hook::g_folded_changes || worlds.empty() || worlds_hold(); }
+  bool world_holds() { return seen_changes == hook::g_folded_changes || folded.empty() || folded_hold(); }
   // True if `other` is this program or one it hangs on.
   bool hangs_on(const ProgramImpl* other) const;
 
-  bool worlds_hold();
+  bool folded_hold();
 
   // Of a plan of this program. Written out when it is first asked for: few exits are ever taken.
   const std::vector<int32_t>& live_of(ExitPlan& plan) {
@@ -202,7 +202,7 @@ class ProgramImpl final : public Program {
   int64_t most_bytes = 0;  // of arrays at once, where groups were measured
   std::vector<JumpPlan> jumps;
   std::vector<CallSite> calls;
-  std::vector<World> worlds;
+  std::vector<FoldedGuards> folded;
   uint64_t seen_changes = UINT64_MAX;  // of all folded names, when these were looked at
   std::vector<PyCodeObject*> codes;    // whose frames stand in snapshots; borrowed from the trace
   std::vector<ConstReg> consts;
@@ -221,7 +221,7 @@ class ProgramImpl final : public Program {
 };
 
 // What frames a run has shown to others: dicts of locals() and frame objects somebody kept, per frame of the run.
-struct Shown {
+struct KeptFrame {
   PyObject* f_locals = nullptr;
   PyFrameObject* frame = nullptr;
   const Trace* trace = nullptr;  // `frame` holds the variables as they were at this snapshot,
@@ -238,7 +238,7 @@ struct Link {
   hook::FrameImage image;
   std::vector<PyObject*> slots;
   std::vector<PyObject*> boxes;  // owned: values that are unboxed otherwise
-  std::unique_ptr<bool[]> wins;
+  std::unique_ptr<bool[]> from_object;
 };
 
 using Programs = std::vector<std::unique_ptr<Program>>;
@@ -272,7 +272,7 @@ struct Machine {
   Reg* r = nullptr;
   int32_t base = 0;  // of r, in the register file
   Room* room = nullptr;
-  std::vector<Shown> shown;
+  std::vector<KeptFrame> kept_frames;
   size_t first_frame = 0;   // number of the outermost frame of the program that runs
   size_t n_links = 0;       // of room->links
   size_t linked_calls = 0;  // calls all of whose frames are linked
@@ -294,18 +294,18 @@ struct Machine {
 };
 
 // Frames of a snapshot standing in the thread's chain while unknown code runs. Values that are unboxed are boxed for the time.
-class Shows {
+class LinkedScope {
  public:
-  Shows(Machine& m, int32_t snapshot, int32_t at = -1);  // at: the instruction the innermost frame stands at, if it is another
-  ~Shows();
-  Shows(const Shows&) = delete;
+  LinkedScope(Machine& m, int32_t snapshot, int32_t at = -1);  // at: the instruction the innermost frame stands at, if it is another
+  ~LinkedScope();
+  LinkedScope(const LinkedScope&) = delete;
 
  private:
   Machine& m_;
   const bool linked_;
 };
 
-// -- shows.cc
+// -- kept_frames.cc
 // Links the frames of all calls under way.
 void link_callers(Machine& m);
 // Takes out of the chain what is linked from frame `from` on.
@@ -319,10 +319,10 @@ inline void count_frames(Machine& m) {
   const auto now = static_cast<int>(m.n_links > m.first_frame ? m.n_links : m.first_frame);
   if (now != m.counted) m.counted += hook::take_recursion(m.thread, now - m.counted);
 }
-void forget_shown(Machine& m, size_t from);
+void forget_kept_frames(Machine& m, size_t from);
 // Hands what was shown of frame i of the program that runs to its image.
-void attach_shown(Machine& m, const ProgramImpl& p, size_t number, size_t i, int32_t snapshot, hook::FrameImage* image,
-                  std::unique_ptr<bool[]>* wins);
+void attach_kept_frame(Machine& m, const ProgramImpl& p, size_t number, size_t i, int32_t snapshot, hook::FrameImage* image,
+                  std::unique_ptr<bool[]>* from_object);
 
 // -- calls.cc
 // The program that runs returns to the step that called its tree.

@@ -15,7 +15,7 @@ bool observed(const Machine& m) {
 
 // Signals, collection, other threads: with the frames as eager would show them. False: an exception is set.
 bool do_what_waits(const Step* s, Machine& m) {
-  Shows frames(m, s->link, m.program->at_of(s->exit));
+  LinkedScope frames(m, s->link, m.program->at_of(s->exit));
   return hook::handle_pending();
 }
 
@@ -46,9 +46,9 @@ const Step* step_guard_world(const Step* s, Reg*, Machine& m) {
   return settle(s, m, &next) ? s + 1 : next;
 }
 
-bool ProgramImpl::worlds_hold() {
+bool ProgramImpl::folded_hold() {
   if (planted(Fault::stale_world)) return true;
-  for (World& world : worlds) {
+  for (FoldedGuards& world : folded) {
     if (world.checked && world.version.unchanged()) [[likely]]
       continue;
     for (auto [name, value] : world.names) {

@@ -16,7 +16,7 @@ namespace {
 const Step* exec_linked(const Step* s, const Step& what, Reg* r, Machine& m) {
   bool ok;
   {
-    Shows frames(m, s->link);
+    LinkedScope frames(m, s->link);
     ok = what.exec(what, r);
   }
   return ok ? s + 1 : fail(m, s->exit, s->pure);
@@ -204,7 +204,7 @@ Next next_item(PyObject* it, PyObject** item) {
 Next next_shown(const Step* s, Reg* r, Machine& m, PyObject** item) {
   *item = nullptr;
   if (!s->linked) return next_item(r[s->a].o, item);
-  Shows frames(m, s->link);
+  LinkedScope frames(m, s->link);
   return next_item(r[s->a].o, item);
 }
 
@@ -296,7 +296,7 @@ const Step* step_release_shown(const Step* s, Reg* r, Machine& m) {
 const Step* step_leave_frame(const Step* s, Reg*, Machine& m) {
   const size_t left = m.first_frame + static_cast<size_t>(s->imm);
   if (m.n_links >= left) unlink(m, left - 1);  // the innermost one goes on
-  if (!m.shown.empty()) forget_shown(m, left);
+  if (!m.kept_frames.empty()) forget_kept_frames(m, left);
   return s + 1;
 }
 
@@ -310,7 +310,7 @@ const Step* step_return(const Step* s, Reg* r, Machine& m) {
     Py_XDECREF(o);
   }
   unlink(m, 0);
-  if (!m.shown.empty()) forget_shown(m, 0);
+  if (!m.kept_frames.empty()) forget_kept_frames(m, 0);
   count_steps(static_cast<uint64_t>(s - m.program->steps.data()) + 1);
   *m.result = v;
   m.outcome = Outcome::kReturned;

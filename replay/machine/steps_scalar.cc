@@ -36,79 +36,79 @@ namespace {
 using typed::exact_in_double;
 
 // What a typed operation came to.
-enum class Did { kOk, kOverflow, kLeave };
+enum class OpResult { kOk, kOverflow, kLeave };
 
 // -- int
 
 struct IntAdd {
-  static Did apply(int64_t a, int64_t b, int64_t* out) { return __builtin_add_overflow(a, b, out) ? Did::kOverflow : Did::kOk; }
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) { return __builtin_add_overflow(a, b, out) ? OpResult::kOverflow : OpResult::kOk; }
 };
 struct IntSub {
-  static Did apply(int64_t a, int64_t b, int64_t* out) { return __builtin_sub_overflow(a, b, out) ? Did::kOverflow : Did::kOk; }
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) { return __builtin_sub_overflow(a, b, out) ? OpResult::kOverflow : OpResult::kOk; }
 };
 struct IntMul {
-  static Did apply(int64_t a, int64_t b, int64_t* out) { return __builtin_mul_overflow(a, b, out) ? Did::kOverflow : Did::kOk; }
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) { return __builtin_mul_overflow(a, b, out) ? OpResult::kOverflow : OpResult::kOk; }
 };
 struct IntAnd {
-  static Did apply(int64_t a, int64_t b, int64_t* out) { return *out = a & b, Did::kOk; }
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) { return *out = a & b, OpResult::kOk; }
 };
 struct IntOr {
-  static Did apply(int64_t a, int64_t b, int64_t* out) { return *out = a | b, Did::kOk; }
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) { return *out = a | b, OpResult::kOk; }
 };
 struct IntXor {
-  static Did apply(int64_t a, int64_t b, int64_t* out) { return *out = a ^ b, Did::kOk; }
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) { return *out = a ^ b, OpResult::kOk; }
 };
 struct IntFloorDiv {
-  static Did apply(int64_t a, int64_t b, int64_t* out) {
-    if (b == 0) return Did::kLeave;
-    if (b == -1) return __builtin_sub_overflow(int64_t{0}, a, out) ? Did::kOverflow : Did::kOk;
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) {
+    if (b == 0) return OpResult::kLeave;
+    if (b == -1) return __builtin_sub_overflow(int64_t{0}, a, out) ? OpResult::kOverflow : OpResult::kOk;
     int64_t q = a / b;
     *out = q - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-    return Did::kOk;
+    return OpResult::kOk;
   }
 };
 struct IntLshift {
-  static Did apply(int64_t a, int64_t b, int64_t* out) {
-    if (b < 0) return Did::kLeave;
-    if (a == 0) return *out = 0, Did::kOk;
-    if (b > 62) return Did::kOverflow;
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) {
+    if (b < 0) return OpResult::kLeave;
+    if (a == 0) return *out = 0, OpResult::kOk;
+    if (b > 62) return OpResult::kOverflow;
     *out = static_cast<int64_t>(static_cast<uint64_t>(a) << b);
-    return (*out >> b) == a ? Did::kOk : Did::kOverflow;
+    return (*out >> b) == a ? OpResult::kOk : OpResult::kOverflow;
   }
 };
 struct IntRshift {
-  static Did apply(int64_t a, int64_t b, int64_t* out) {
-    if (b < 0) return Did::kLeave;
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) {
+    if (b < 0) return OpResult::kLeave;
     *out = a >> (b > 63 ? 63 : b);
-    return Did::kOk;
+    return OpResult::kOk;
   }
 };
 // int / int is correctly rounded in CPython, and so is the division of doubles as long as both operands are exact in one.
 struct IntTrueDiv {
-  static Did apply(int64_t a, int64_t b, double* out) {
-    if (b == 0) return Did::kLeave;
-    if (!exact_in_double(a) || !exact_in_double(b)) return Did::kOverflow;
+  static OpResult apply(int64_t a, int64_t b, double* out) {
+    if (b == 0) return OpResult::kLeave;
+    if (!exact_in_double(a) || !exact_in_double(b)) return OpResult::kOverflow;
     *out = static_cast<double>(a) / static_cast<double>(b);
-    return Did::kOk;
+    return OpResult::kOk;
   }
 };
 
 // -- float
 
 struct FloatAdd {
-  static Did apply(double a, double b, double* out) { return *out = a + b, Did::kOk; }
+  static OpResult apply(double a, double b, double* out) { return *out = a + b, OpResult::kOk; }
 };
 struct FloatSub {
-  static Did apply(double a, double b, double* out) { return *out = a - b, Did::kOk; }
+  static OpResult apply(double a, double b, double* out) { return *out = a - b, OpResult::kOk; }
 };
 struct FloatMul {
-  static Did apply(double a, double b, double* out) { return *out = a * b, Did::kOk; }
+  static OpResult apply(double a, double b, double* out) { return *out = a * b, OpResult::kOk; }
 };
 struct FloatTrueDiv {
-  static Did apply(double a, double b, double* out) {
-    if (b == 0.0) return Did::kLeave;
+  static OpResult apply(double a, double b, double* out) {
+    if (b == 0.0) return OpResult::kLeave;
     *out = a / b;
-    return Did::kOk;
+    return OpResult::kOk;
   }
 };
 // As float_rem() and _float_div_mod() of Objects/floatobject.c.
@@ -118,44 +118,44 @@ double python_mod(double a, double b) {
   return (b < 0) != (mod < 0) ? mod + b : mod;
 }
 struct FloatMod {
-  static Did apply(double a, double b, double* out) {
-    if (b == 0.0) return Did::kLeave;
+  static OpResult apply(double a, double b, double* out) {
+    if (b == 0.0) return OpResult::kLeave;
     *out = python_mod(a, b);
-    return Did::kOk;
+    return OpResult::kOk;
   }
 };
 struct FloatFloorDiv {
-  static Did apply(double a, double b, double* out) {
-    if (b == 0.0) return Did::kLeave;
+  static OpResult apply(double a, double b, double* out) {
+    if (b == 0.0) return OpResult::kLeave;
     double mod = std::fmod(a, b);
     double div = (a - mod) / b;
     if (mod != 0.0 && (b < 0) != (mod < 0)) div -= 1.0;
     if (div == 0.0) {
       *out = std::copysign(0.0, a / b);
-      return Did::kOk;
+      return OpResult::kOk;
     }
     double floordiv = std::floor(div);
     *out = div - floordiv > 0.5 ? floordiv + 1.0 : floordiv;
-    return Did::kOk;
+    return OpResult::kOk;
   }
 };
 // The ordinary part of float_pow(): finite operands, base not 0, no complex result. The rest is left to the interpreter.
 struct FloatPow {
-  static Did apply(double a, double b, double* out) {
-    if (b == 0.0 || a == 1.0) return *out = 1.0, Did::kOk;
-    if (!std::isfinite(a) || !std::isfinite(b) || a == 0.0) return Did::kLeave;
+  static OpResult apply(double a, double b, double* out) {
+    if (b == 0.0 || a == 1.0) return *out = 1.0, OpResult::kOk;
+    if (!std::isfinite(a) || !std::isfinite(b) || a == 0.0) return OpResult::kLeave;
     bool negate = false;
     if (a < 0.0) {
-      if (b != std::floor(b)) return Did::kLeave;
+      if (b != std::floor(b)) return OpResult::kLeave;
       negate = std::fmod(std::fabs(b), 2.0) == 1.0;
       a = -a;
     }
-    if (a == 1.0) return *out = negate ? -1.0 : 1.0, Did::kOk;
+    if (a == 1.0) return *out = negate ? -1.0 : 1.0, OpResult::kOk;
     errno = 0;
     double x = std::pow(a, b);
-    if (std::isinf(x) || (errno != 0 && x != 0.0)) return Did::kLeave;
+    if (std::isinf(x) || (errno != 0 && x != 0.0)) return OpResult::kLeave;
     *out = negate ? -x : x;
-    return Did::kOk;
+    return OpResult::kOk;
   }
 };
 
@@ -177,12 +177,12 @@ float& as<float>(Reg& r) {
 template <class F, class In, class Out>
 const Step* binary(const Step* s, Reg* r, Machine& m) {
   Out out = {};
-  Did did = F::apply(as<In>(r[s->a]), as<In>(r[s->b]), &out);
-  if (did == Did::kOk || (did == Did::kOverflow && planted(Fault::ignored_overflow))) [[likely]] {
+  OpResult did = F::apply(as<In>(r[s->a]), as<In>(r[s->b]), &out);
+  if (did == OpResult::kOk || (did == OpResult::kOverflow && planted(Fault::ignored_overflow))) [[likely]] {
     as<Out>(r[s->dst]) = out;
     return go_on(s + 1, r, m);
   }
-  return did == Did::kOverflow ? overflow(m, s->exit) : refuse(m, s->exit);
+  return did == OpResult::kOverflow ? overflow(m, s->exit) : refuse(m, s->exit);
 }
 
 // Whether CPython hands back the left operand itself as the remainder: long_rem() of Objects/longobject.c looks at the number of digits

@@ -39,7 +39,7 @@ struct Variant {
 
 class Runner final : public SegmentRunner {
  public:
-  Runner(const SegmentSpec& spec, LoweredSegment lowered) : spec_(spec), low_(std::move(lowered)), split_(spec_) {
+  Runner(const SegmentSpec& spec, LoweredSegment lowered) : spec_(spec), lowered_(std::move(lowered)), split_(spec_) {
     plan_ = halide_gen::make_plan(kernel_spec(1, 0));
     tiled_ = plan_.tile != 0;
   }
@@ -47,13 +47,13 @@ class Runner final : public SegmentRunner {
   const SegmentSpec& spec() const override { return spec_; }
 
   RunResult run(PyObject* const* inputs, PyObject** outputs) override {
-    if (skip_ > 0) return --skip_, RunResult::kMismatch;
+    if (refusals_left_ > 0) return --refusals_left_, RunResult::kMismatch;
     Layout layout;
     ArrayView views[64];
     if (!look_at(inputs, views)) return RunResult::kMismatch;
     const bool flat = make_flat(inputs, views, &layout);
     if (!flat) {
-      const LayoutResult result = make_layout(spec_, low_.reaches, views, &layout);
+      const LayoutResult result = make_layout(spec_, lowered_.reaches, views, &layout);
       if (result == LayoutResult::kMixed) return split_.run(shape_numbers(spec_, views), inputs, outputs);
       if (result != LayoutResult::kOk) return RunResult::kMismatch;
     }
@@ -140,16 +140,16 @@ class Runner final : public SegmentRunner {
   }
 
   bool allowed(const Layout& layout, const ArrayView* views) const {
-    if ((low_.needs_several && layout.size < 2) || (low_.needs_one_run && layout.loop_rank > 1)) return false;
+    if ((lowered_.needs_several && layout.size < 2) || (lowered_.needs_one_run && layout.loop_rank > 1)) return false;
     if (layout.loop_rank > (tiled_ ? kMaxLayoutRank : kMaxWholeRank)) return false;
-    return !broadcast_among(low_.unbroadcast, layout) && copies_in_order(layout, views);
+    return !broadcast_among(lowered_.unbroadcast, layout) && copies_in_order(layout, views);
   }
 
   // NumPy sorts the strides of what astype copies, those of axes of one element and of broadcast ones too (PyArray_NewLikeArray),
   // unless it is contiguous.
   bool copies_in_order(const Layout& layout, const ArrayView* views) const {
-    if (broadcast_among(low_.copied, layout)) return false;
-    return std::all_of(low_.copied.begin(), low_.copied.end(), [&](int i) {
+    if (broadcast_among(lowered_.copied, layout)) return false;
+    return std::all_of(lowered_.copied.begin(), lowered_.copied.end(), [&](int i) {
       const ArrayView& view = views[i];
       return is_c_contiguous(view) || std::find(view.shape, view.shape + view.rank, 1) == view.shape + view.rank;
     });
@@ -217,10 +217,10 @@ class Runner final : public SegmentRunner {
   halide_gen::KernelSpec kernel_spec(int rank, uint64_t key) const {
     halide_gen::KernelSpec k;
     k.rank = rank;
-    for (const KernelSource& s : low_.sources) {
+    for (const KernelSource& s : lowered_.sources) {
       k.inputs.push_back({s.scalar, s.dtype, s.scalar ? Inner::kDense : static_cast<Inner>(key >> (4 + 2 * s.input) & 3)});
     }
-    k.ops = low_.ops;
+    k.ops = lowered_.ops;
     return k;
   }
 
@@ -237,8 +237,8 @@ class Runner final : public SegmentRunner {
                    PyObject** outputs) {
     ScalarValue scalars[rt::kMaxOperands];
     rt::LaunchOperand in[rt::kMaxOperands], out[kMaxSegmentOutputs];
-    for (size_t k = 0; k < low_.sources.size(); ++k) {
-      const KernelSource& s = low_.sources[k];
+    for (size_t k = 0; k < lowered_.sources.size(); ++k) {
+      const KernelSource& s = lowered_.sources[k];
       if (s.scalar) {
         if (!convert_scalar(spec_.inputs[s.input], inputs[s.input], s.dtype, &scalars[k])) return RunResult::kMismatch;
         in[k].data = scalars[k].bytes;
@@ -250,13 +250,13 @@ class Runner final : public SegmentRunner {
     if (!allocate(layout, out, outputs)) return RunResult::kMismatch;
     const int status = run_kernel(kernel, layout, pack, in, out);
     if (status == 0 || accept(status)) return flag_streak_ = 0, count_launch(), RunResult::kDone;
-    for (size_t i = 0; i < low_.outputs.size(); ++i) Py_CLEAR(outputs[i]);
+    for (size_t i = 0; i < lowered_.outputs.size(); ++i) Py_CLEAR(outputs[i]);
     return status & rt::kFailed ? RunResult::kMismatch : flagged();
   }
 
   bool allocate(const Layout& layout, rt::LaunchOperand* out, PyObject** outputs) const {
-    for (size_t i = 0; i < low_.outputs.size(); ++i) {
-      outputs[i] = new_array(layout, low_.outputs[i]);
+    for (size_t i = 0; i < lowered_.outputs.size(); ++i) {
+      outputs[i] = new_array(layout, lowered_.outputs[i]);
       if (!outputs[i]) {
         PyErr_Clear();
         for (size_t k = 0; k < i; ++k) Py_CLEAR(outputs[k]);
@@ -288,7 +288,7 @@ class Runner final : public SegmentRunner {
     launch.inputs = in, launch.outputs = out;
     launch.packing.packed = 0;
     if (pack) pack_inputs(layout, &launch);
-    const int64_t work = layout.size * low_.weight;
+    const int64_t work = layout.size * lowered_.weight;
     launch.threads = work >= kParallelWork ? launch_threads() : 1;
     if (work < kReleaseWork) return launcher()(&kernel.launch, &launch);
     PyThreadState* state = PyEval_SaveThread();
@@ -302,8 +302,8 @@ class Runner final : public SegmentRunner {
     rt::Packing& p = launch->packing;
     p.rank = layout.loop_rank;
     std::memcpy(p.extents, layout.extents, sizeof(int64_t) * layout.loop_rank);
-    for (size_t k = 0; k < low_.sources.size(); ++k) {
-      const KernelSource& s = low_.sources[k];
+    for (size_t k = 0; k < lowered_.sources.size(); ++k) {
+      const KernelSource& s = lowered_.sources[k];
       if (!s.scalar && std::memcmp(layout.inputs[s.input].at, layout.dense.at, sizeof(int64_t) * layout.loop_rank) != 0) {
         p.packed |= uint64_t{1} << k;
       }
@@ -321,18 +321,18 @@ class Runner final : public SegmentRunner {
 
   // Data that keep raising flags are left to NumPy for a while, ever longer: the kernel's work is lost each time.
   RunResult flagged() {
-    if (++flag_streak_ >= 3) skip_ = 1 << std::min(flag_streak_, 10);
+    if (++flag_streak_ >= 3) refusals_left_ = 1 << std::min(flag_streak_, 10);
     return RunResult::kFlags;
   }
 
   const SegmentSpec spec_;
-  const LoweredSegment low_;
+  const LoweredSegment lowered_;
   const bool keep_ = use_kernel_cache;
   halide_gen::Plan plan_;  // of all kernels: it does not depend on the layout
   bool tiled_ = false;
   Kernel* flat_kernel_ = nullptr;  // one of variants_
   std::vector<Variant> variants_;
-  int flag_streak_ = 0, skip_ = 0;
+  int flag_streak_ = 0, refusals_left_ = 0;
   SplitSegment split_;
 };
 

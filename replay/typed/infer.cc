@@ -33,7 +33,7 @@ class Inference {
     find_passing();
     find_virtual();
     for (ValueId i = 0; i < n; ++i) mark_wants(i);
-    if (loop) unbox_passengers();
+    if (loop) unbox_carried();
     for (ValueId i = 0; i < n; ++i) form(i).effects = effects_of(i);
     find_borrowed(typed_);
     return std::move(typed_);
@@ -65,7 +65,7 @@ class Inference {
   }
 
   // A loop parameter that nothing in the loop looks at comes in as it goes out at the back edge: unboxed, if it is computed so.
-  void unbox_passengers() {
+  void unbox_carried() {
     const Op& end = t_.ops.back();
     if (end.kind != OpKind::jump || end.imm != t_.number) return;
     const std::vector<ValueId> in = slots_of(t_.entry), out = slots_of(t_.snapshot(end.snapshot));

@@ -13,25 +13,25 @@ namespace dalsegno::recorder {
 namespace {
 
 struct Opcodes {
-  std::array<Ins, 256> ins{};
+  std::array<Opcode, 256> ins{};
   std::array<uint8_t, 256> caches{};
   std::array<int8_t, 256> direction{};  // +1 jumps forward, -1 backward
 } g_opcodes;
 
-const std::unordered_map<std::string, Ins>& ins_by_name() {
-  static const auto* names = new std::unordered_map<std::string, Ins>{
-#define X(name) {#name, Ins::name},
+const std::unordered_map<std::string, Opcode>& opcode_by_name() {
+  static const auto* names = new std::unordered_map<std::string, Opcode>{
+#define X(name) {#name, Opcode::name},
       DALSEGNO_INSTRUCTIONS(X)
 #undef X
       // 3.11's conditional jumps say their direction
-      {"POP_JUMP_FORWARD_IF_TRUE", Ins::POP_JUMP_IF_TRUE},
-      {"POP_JUMP_FORWARD_IF_FALSE", Ins::POP_JUMP_IF_FALSE},
-      {"POP_JUMP_FORWARD_IF_NONE", Ins::POP_JUMP_IF_NONE},
-      {"POP_JUMP_FORWARD_IF_NOT_NONE", Ins::POP_JUMP_IF_NOT_NONE},
-      {"POP_JUMP_BACKWARD_IF_TRUE", Ins::POP_JUMP_IF_TRUE},
-      {"POP_JUMP_BACKWARD_IF_FALSE", Ins::POP_JUMP_IF_FALSE},
-      {"POP_JUMP_BACKWARD_IF_NONE", Ins::POP_JUMP_IF_NONE},
-      {"POP_JUMP_BACKWARD_IF_NOT_NONE", Ins::POP_JUMP_IF_NOT_NONE},
+      {"POP_JUMP_FORWARD_IF_TRUE", Opcode::POP_JUMP_IF_TRUE},
+      {"POP_JUMP_FORWARD_IF_FALSE", Opcode::POP_JUMP_IF_FALSE},
+      {"POP_JUMP_FORWARD_IF_NONE", Opcode::POP_JUMP_IF_NONE},
+      {"POP_JUMP_FORWARD_IF_NOT_NONE", Opcode::POP_JUMP_IF_NOT_NONE},
+      {"POP_JUMP_BACKWARD_IF_TRUE", Opcode::POP_JUMP_IF_TRUE},
+      {"POP_JUMP_BACKWARD_IF_FALSE", Opcode::POP_JUMP_IF_FALSE},
+      {"POP_JUMP_BACKWARD_IF_NONE", Opcode::POP_JUMP_IF_NONE},
+      {"POP_JUMP_BACKWARD_IF_NOT_NONE", Opcode::POP_JUMP_IF_NOT_NONE},
   };
   return *names;
 }
@@ -56,8 +56,8 @@ bool read_tables(PyObject* opmap, PyObject* caches) {
     long opcode = PyLong_AsLong(number);
     if (opcode < 0 || opcode > 255) continue;  // pseudo instructions
     std::string text = PyUnicode_AsUTF8(name);
-    auto found = ins_by_name().find(text);
-    g_opcodes.ins[opcode] = found == ins_by_name().end() ? Ins::unknown : found->second;
+    auto found = opcode_by_name().find(text);
+    g_opcodes.ins[opcode] = found == opcode_by_name().end() ? Opcode::unknown : found->second;
     g_opcodes.caches[opcode] = static_cast<uint8_t>(cache_entries(caches, name, opcode));
     g_opcodes.direction[opcode] = static_cast<int8_t>(direction_of(text));
   }
@@ -78,13 +78,13 @@ bool init_instructions() {
   return ok;
 }
 
-const char* ins_name(Ins ins) {
+const char* opcode_name(Opcode opcode) {
   static const char* const names[] = {"?",
 #define X(name) #name,
                                       DALSEGNO_INSTRUCTIONS(X)
 #undef X
   };
-  return names[static_cast<int>(ins)];
+  return names[static_cast<int>(opcode)];
 }
 
 std::shared_ptr<const CodeInfo> CodeInfo::of(PyCodeObject* code) {
@@ -171,14 +171,14 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
     instr.start = i;
     unsigned arg = 0;
     for (;;) {  // prefixes, then the instruction
-      Ins op = g_opcodes.ins[units[2 * i]];
+      Opcode op = g_opcodes.ins[units[2 * i]];
       arg = (arg << 8) | units[2 * i + 1];
       int after = i + 1 + g_opcodes.caches[units[2 * i]];
-      bool prefix = op == Ins::EXTENDED_ARG || op == Ins::KW_NAMES || op == Ins::PRECALL;
+      bool prefix = op == Opcode::EXTENDED_ARG || op == Opcode::KW_NAMES || op == Opcode::PRECALL;
       for (int j = i; j < after && j < n; ++j) by_offset_[j] = static_cast<int>(instrs_.size());
-      if (op == Ins::KW_NAMES) instr.kwnames = static_cast<int>(arg);
+      if (op == Opcode::KW_NAMES) instr.kwnames = static_cast<int>(arg);
       if (prefix && after < n) {
-        if (op != Ins::EXTENDED_ARG) arg = 0;
+        if (op != Opcode::EXTENDED_ARG) arg = 0;
         i = after;
         continue;
       }
@@ -190,7 +190,7 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
     }
     instr.arg = static_cast<int>(arg);
     if (int way = g_opcodes.direction[instr.raw]) instr.target = instr.next + way * instr.arg;
-    if (before_resume && instr.op == Ins::RESUME) before_resume = false, first_ = instr.start;
+    if (before_resume && instr.op == Opcode::RESUME) before_resume = false, first_ = instr.start;
     if (before_resume) prefix_.push_back(instr);
     i = instr.next;
     instrs_.push_back(instr);
@@ -226,7 +226,7 @@ int compare_op(int arg) {
 bool compare_to_bool(int arg) { return PY_VERSION_HEX >= 0x030d0000 && (arg & 16); }
 bool load_global_pushes_null(int arg) { return arg & 1; }
 int load_global_name(int arg) { return arg >> 1; }
-bool load_attr_is_method(Ins op, int arg) { return op == Ins::LOAD_METHOD || (PY_VERSION_HEX >= 0x030c0000 && (arg & 1)); }
-int load_attr_name(Ins op, int arg) { return op == Ins::LOAD_ATTR && PY_VERSION_HEX >= 0x030c0000 ? arg >> 1 : arg; }
+bool load_attr_is_method(Opcode op, int arg) { return op == Opcode::LOAD_METHOD || (PY_VERSION_HEX >= 0x030c0000 && (arg & 1)); }
+int load_attr_name(Opcode op, int arg) { return op == Opcode::LOAD_ATTR && PY_VERSION_HEX >= 0x030c0000 ? arg >> 1 : arg; }
 
 }  // namespace dalsegno::recorder

@@ -9,18 +9,18 @@
 
 namespace dalsegno::recorder {
 
-enum class Ins : uint8_t {
+enum class Opcode : uint8_t {
   unknown,
 #define X(name) name,
   DALSEGNO_INSTRUCTIONS(X)
 #undef X
 };
-const char* ins_name(Ins ins);
+const char* opcode_name(Opcode opcode);
 
 // One logical instruction. EXTENDED_ARG prefixes, and KW_NAMES and PRECALL before CALL, belong to the instruction they serve, so
-// that `start` is always a legal place to resume at (design rule 4). Offsets in code units.
+// that `start` is always a legal place to resume at (docs/hook.md). Offsets in code units.
 struct Instr {
-  Ins op = Ins::unknown;
+  Opcode op = Opcode::unknown;
   int raw = 0;  // CPython's opcode
   int arg = 0;
   int start = 0;     // first unit, prefixes included
@@ -72,7 +72,7 @@ int compare_op(int arg);                                                   // CO
 bool compare_to_bool(int arg);                                             // COMPARE_OP converts its result to bool (3.13)
 bool load_global_pushes_null(int arg);
 int load_global_name(int arg);
-bool load_attr_is_method(Ins op, int arg);
-int load_attr_name(Ins op, int arg);
+bool load_attr_is_method(Opcode op, int arg);
+int load_attr_name(Opcode op, int arg);
 
 }  // namespace dalsegno::recorder

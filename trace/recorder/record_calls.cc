@@ -34,7 +34,7 @@ bool foreign(PyFunctionObject* function) {
 
 // Stack: 3.11, 3.12: [method, self | NULL, callable] args; 3.13: [callable, self | NULL] args.
 void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
-  int below = kwnames && instr.op == Ins::CALL_KW ? 1 : 0;  // 3.13: the names are on the stack
+  int below = kwnames && instr.op == Opcode::CALL_KW ? 1 : 0;  // 3.13: the names are on the stack
   if (below) pop();
   size_t base = shadow().stack.size() - nargs - 2;
   auto live = [&](size_t slot) { return view()->localsplus[frame().code->nlocalsplus() + slot]; };
@@ -354,7 +354,7 @@ void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) 
 // The tuple of names is a constant of the code; 3.13 has it on the stack.
 int Recorder::keywords_index(PyObject* kwnames) {
   std::string path = shadow().code_path.empty() ? "" : shadow().code_path + ".const[" + std::to_string(pending()->kwnames) + "]";
-  if (pending()->op == Ins::CALL_KW) path = info(top_before()).path;
+  if (pending()->op == Opcode::CALL_KW) path = info(top_before()).path;
   return object_index(kwnames, path);
 }
 

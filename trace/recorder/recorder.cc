@@ -56,12 +56,12 @@ void Recorder::begin_entry() {
 // MAKE_CELL and COPY_FREE_VARS run before the first announced instruction.
 void Recorder::run_prefix() {
   for (const Instr& instr : frame().code->prefix()) {
-    if (instr.op == Ins::MAKE_CELL) {
+    if (instr.op == Opcode::MAKE_CELL) {
       ValueId old = shadow().locals[instr.arg];
       ValueId cell = old == kNull ? emit(OpKind::cell_new, {}, {.snapshot = false}) : emit(OpKind::cell_new, {old}, {.snapshot = false});
       set_type(cell, &PyCell_Type);
       set_local(instr.arg, cell);
-    } else if (instr.op == Ins::COPY_FREE_VARS) {
+    } else if (instr.op == Opcode::COPY_FREE_VARS) {
       int first = frame().code->nlocalsplus() - instr.arg;
       for (int i = 0; i < instr.arg; ++i) {
         ValueId cell = emit(OpKind::func_closure, {shadow().function}, {.imm = i, .snapshot = false});
@@ -222,7 +222,7 @@ void Recorder::fold(PyObject* dict, const std::string& dict_path, PyObject* name
 void Recorder::close(Reason reason) {
   std::string where;
   if (const Instr* at = pending())
-    where = text_of(frame().code->code->co_qualname) + ":" + std::to_string(at->line) + " " + ins_name(at->op);
+    where = text_of(frame().code->code->co_qualname) + ":" + std::to_string(at->line) + " " + opcode_name(at->op);
   done_.push_back(Builder::close(reason, std::move(where)));
 }
 

@@ -44,10 +44,10 @@ const Framing& ProgramImpl::framing(int32_t i, Framing& room) {
   return *built[i];
 }
 
-void forget_shown(Machine& m, size_t from) {
-  while (m.shown.size() > from) {
-    Shown gone = m.shown.back();
-    m.shown.pop_back();
+void forget_kept_frames(Machine& m, size_t from) {
+  while (m.kept_frames.size() > from) {
+    KeptFrame gone = m.kept_frames.back();
+    m.kept_frames.pop_back();
     Py_XDECREF(gone.f_locals);
     Py_XDECREF(reinterpret_cast<PyObject*>(gone.frame));
   }
@@ -55,24 +55,24 @@ void forget_shown(Machine& m, size_t from) {
 
 // A frame object somebody kept gets the variables as they are at the snapshot; but one that was assigned to through the object, and not by
 // the trace since, stays.
-void attach_shown(Machine& m, const ProgramImpl& p, size_t number, size_t i, int32_t snapshot, hook::FrameImage* image,
-                  std::unique_ptr<bool[]>* wins) {
-  if (number >= m.shown.size()) return;
-  Shown& shown = m.shown[number];
-  image->f_locals = std::exchange(shown.f_locals, nullptr);
-  PyFrameObject* frame = std::exchange(shown.frame, nullptr);
+void attach_kept_frame(Machine& m, const ProgramImpl& p, size_t number, size_t i, int32_t snapshot, hook::FrameImage* image,
+                  std::unique_ptr<bool[]>* from_object) {
+  if (number >= m.kept_frames.size()) return;
+  KeptFrame& kept = m.kept_frames[number];
+  image->f_locals = std::exchange(kept.f_locals, nullptr);
+  PyFrameObject* frame = std::exchange(kept.frame, nullptr);
   if (!frame) return;
   const Trace& t = p.data();
   const Snapshot here = t.snapshot(snapshot);
   const std::vector<ValueId>& now = here.frames[i].locals;
-  *wins = std::make_unique<bool[]>(now.size());
-  if (shown.written && shown.trace == &t) {
-    const Snapshot there = t.snapshot(shown.snapshot);
+  *from_object = std::make_unique<bool[]>(now.size());
+  if (kept.written && kept.trace == &t) {
+    const Snapshot there = t.snapshot(kept.snapshot);
     const std::vector<ValueId>& then = there.frames[i].locals;
-    for (size_t k = 0; k < now.size(); ++k) (*wins)[k] = then[k] == now[k];
+    for (size_t k = 0; k < now.size(); ++k) (*from_object)[k] = then[k] == now[k];
   }
   image->frame_object = frame;
-  image->object_wins = wins->get();
+  image->from_object = from_object->get();
 }
 
 // ---- one frame -----------------------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing&
     if (i == 0 && planted(Fault::wrong_shown_line)) to.image.offset = p.data().snapshot(0).frames[0].offset, to.image.executing = -1;
     to.image.locals = to.slots.data();
     to.image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
-    if (!m.shown.empty()) attach_shown(m, p, number, i, snapshot, &to.image, &to.wins);
+    if (!m.kept_frames.empty()) attach_kept_frame(m, p, number, i, snapshot, &to.image, &to.from_object);
     to.frame = hook::link_frame(&to.image);
   } catch (const std::bad_alloc&) {
     Py_CLEAR(to.image.f_locals);
@@ -125,11 +125,11 @@ void unlink_last(Machine& m) {
   const size_t number = --m.n_links;
   Link& last = m.room->links[number];
   hook::unlink_frame(last.frame, &last.image);
-  if (last.image.f_locals || last.image.frame_object || number < m.shown.size()) [[unlikely]] {
-    if (m.shown.size() <= number) m.shown.resize(number + 1);
-    m.shown[number] = {last.image.f_locals, last.image.frame_object, &last.program->data(), last.snapshot, last.image.written};
+  if (last.image.f_locals || last.image.frame_object || number < m.kept_frames.size()) [[unlikely]] {
+    if (m.kept_frames.size() <= number) m.kept_frames.resize(number + 1);
+    m.kept_frames[number] = {last.image.f_locals, last.image.frame_object, &last.program->data(), last.snapshot, last.image.written};
     m.written |= last.image.written;
-    last.wins.reset();
+    last.from_object.reset();
   }
   if (!last.boxes.empty()) drop_boxes(last);
 }
@@ -177,7 +177,7 @@ void link_callers(Machine& m) {
 
 // ---- all frames ----------------------------------------------------------------------------------------------------------------
 
-Shows::Shows(Machine& m, int32_t snapshot, int32_t at) : m_(m), linked_(snapshot >= 0 && !planted(Fault::unlinked_frames)) {
+LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at) : m_(m), linked_(snapshot >= 0 && !planted(Fault::unlinked_frames)) {
   if (!linked_) return;
   link_callers(m);
   ProgramImpl& p = *m.program;
@@ -190,7 +190,7 @@ Shows::Shows(Machine& m, int32_t snapshot, int32_t at) : m_(m), linked_(snapshot
   count_frames(m);
 }
 
-Shows::~Shows() {
+LinkedScope::~LinkedScope() {
   hook::stop_if_ended();
   m_.dirty = m_.unsettled = true;
   ++m_.code_run;
