@@ -10,7 +10,7 @@ from .grammar import EXPRESSIONS
 from .module_parts import PARTS, PRELUDE
 from .program import Program
 from .scope import Scope
-from .statement_table import SIMPLE
+from .statement_table import ELEMENT_BODIES, GRID_BODIES, ITEM_BODIES, SIMPLE
 
 # The parameters of the entry: kind and argument. Arguments change from call to call; the last call changes types.
 _PARAMETERS = {
@@ -40,6 +40,15 @@ def calls():
 """.format(values=", ".join(value for _, value in _PARAMETERS.values()))
 
 
+# Loops by kind: what stands before their body, and how deep that is indented. In all of them $s is a float.
+_LOOPS = {
+    "grid": (("$g = np.arange(6.0).reshape(2, 3) + k", "for $i in range(2):", "    for $j in range(2):"), 2),
+    "elements": (("$e = np.arange(6.0) + k", "for $i in range($e.size):", "    $x = $e[$i]"), 1),
+    "items": (("$e = [v, 1000, 2.5, k, v]", "for $i in range(5):", "    $x = $e[$i % len($e)]"), 1),
+}
+_BODIES = {"grid": GRID_BODIES, "elements": ELEMENT_BODIES, "items": ITEM_BODIES}
+
+
 class _First(Chooser):
     """Always the simplest choice."""
 
@@ -59,9 +68,20 @@ class _Leaves(Expressions):
 
 
 def constructs() -> dict[str, str]:
-    """Template by name, `kind: template` or `statement: template`."""
+    """Template by name: `kind: template`, `statement: template`, or what stands in a loop, `grid: template`."""
     expressions = {f"{kind}: {template}": template for kind, table in EXPRESSIONS.items() for _, template in table}
-    return expressions | {f"statement: {template}": template for template in SIMPLE}
+    loops = {f"{kind}: {template}": template for kind, table in _BODIES.items() for template in table}
+    return expressions | loops | {f"statement: {template}": template for template in SIMPLE}
+
+
+def _loop(kind: str, body: str) -> str:
+    """A loop with this body, whose errors are caught."""
+    before, depth = _LOOPS[kind]
+    lines = ["$s = v", *before, "    " * depth + body, "LOG.append($s)"]
+    text = "\n".join(
+        ["try:", *(f"    {line}" for line in lines), "except Exception as error:", "    LOG.append(str(error))"]
+    )
+    return re.sub(r"\$([egsxij])", r"\1_", text)
 
 
 def program_of(name: str) -> Program:
@@ -73,7 +93,10 @@ def program_of(name: str) -> Program:
     scope.add("ref", "y")
     kind, template = name.split(": ", 1)
     text = _Leaves(_First(), scope).fill(template)
-    lines = [text, "return a"] if kind == "statement" else [f"z = {text}", "return z, a"]
+    if kind in _LOOPS:
+        lines = [*_loop(kind, text).splitlines(), "return a"]
+    else:
+        lines = [text, "return a"] if kind == "statement" else [f"z = {text}", "return z, a"]
     lines.insert(0, "w = v + 0")  # so that the construct is not what comes first
     if re.search(r"\b[xy]\b", text):
         lines = ["x = Box(v)", "y = weakref.ref(x)", *lines]

@@ -14,7 +14,7 @@ from dalsegno.fuzz.single import constructs, program_of
 REPLAYS: dict[str, int] = {}  # by construct, by two engines
 
 
-@pytest.mark.parametrize("kind", [*EXPRESSIONS, "statement"])
+@pytest.mark.parametrize("kind", [*EXPRESSIONS, "statement", "grid", "elements", "items"])
 def test_every_template_equals_eager(kind: str, tmp_path) -> None:
     backend = Dalsegno()
     wrong = []

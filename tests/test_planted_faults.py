@@ -58,6 +58,7 @@ ALONE: dict[str, dict[str, str]] = {
         "unlinked_frames": "(<arr> / <mask>)",
         "unnamed_values": "**",
         "wrong_exit": " if <bool>",
+        "wrong_row": "grid: row =",
         "wrong_raise_line": "interrupt_main",
         "wrong_resume_offset": "np.ones(",
         "wrong_scalar_type": "int32",

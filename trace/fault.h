@@ -33,6 +33,7 @@
   X(dropped_bounds, "an element out of bounds is the first one")                              \
   X(unwrapped_index, "negative indices of elements count from the front")                     \
   X(wrong_scalar_type, "np.int32 is boxed as np.int64")                                       \
+  X(wrong_row, "a row that is built late is the first one")                                   \
   X(unnamed_values, "names of keyword arguments are not compared")                            \
   X(kept_arguments, "arguments are not taken over from the caller")                           \
   /* ---- leaving, and what others see meanwhile */                                           \

@@ -6,8 +6,8 @@ namespace dalsegno::replay {
 
 // An element of an array, read or written unboxed.
 void Lowering::emit_element(const Op& o, ValueId i) {
-  const ArrayFacts& facts = t().facts[o.facts];
   const typed::Element e = *typed::element_of(typed_, o);
+  const ArrayFacts& facts = t().facts[e.facts];
   const int32_t array = boxed(e.array, o, i);
   int32_t value = -1;
   if (e.stored != kNull) value = raw(e.stored, typed::rep_of_dtype(facts.dtype), o, i);
@@ -70,6 +70,7 @@ void Lowering::emit_item(const Op& o, ValueId i) {
 void Lowering::emit_get_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
+  if (form(i).mode == Mode::kVirtual) return emit_row(o, i);
   if (form(i).mode != Mode::kIndex) {
     emit_python(o, i);
     p_->steps.back().fn = step_get_item;

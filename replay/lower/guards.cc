@@ -56,6 +56,7 @@ void Lowering::proven(ValueId v, PyObject* type, ValueId since) {
 }
 
 void Lowering::emit_guard_array(const Op& o, ValueId i) {
+  if (form(in(o)[0]).mode == Mode::kVirtual) return;  // its elements look at the array
   Value& value = values_[in(o)[0]];
   if (value.facts >= 0 && t().facts[value.facts] == t().facts[o.facts]) return;
   emit_guard(o, i);

@@ -107,12 +107,15 @@ class Lowering {
   int32_t exit_record(ValueId i, int32_t which);
   void release(const std::vector<ValueId>& values, ValueId as);
   // -- virtuals.cc
+  void emit_row(const Op& op, ValueId i);
+  void is_not_built(ValueId v, const Virtual* what);
   bool leaves_virtuals(const Op& op, ValueId i) const;
   bool is_part(ValueId v) const;
   bool is_virtual(ValueId v) const;
   bool dies_quietly(ValueId v) const;
   bool dies_quietly(const Op& release, ValueId v) const;
   void build_virtuals(ValueId because);
+  bool dies_unbuilt(ValueId v);
   void forget_virtual(ValueId v);
 
   const std::vector<int32_t>& list(std::vector<int32_t> regs);

@@ -318,6 +318,7 @@ void Lowering::release(const std::vector<ValueId>& values, ValueId as) {
 void Lowering::emit_release(const Op& o, ValueId i) {
   if (planted(Fault::lost_release)) return;
   std::vector<ValueId> values(in(o), in(o) + o.n_inputs);
+  if (waiting_.empty()) std::erase_if(values, [&](ValueId v) { return dies_unbuilt(v); });
   for (ValueId v : values) forget_virtual(v);
   if (waiting_.empty()) return release(values, i);
   deferred_.insert(deferred_.end(), values.begin(), values.end());

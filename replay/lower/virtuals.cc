@@ -14,15 +14,51 @@ void Lowering::emit_tuple(const Op& o, ValueId i) {
     if (values_[in(o)[k]].passing) part.obj = -1;
     what.parts.push_back(part);
   }
-  defined(i);
-  virtuals_.emplace_back(i, &what);
+  is_not_built(i, &what);
+}
+
+// A row of an array, or of a row that is not built either.
+void Lowering::emit_row(const Op& o, ValueId i) {
+  std::vector<ValueId> positions = {in(o)[1]};
+  ValueId array = in(o)[0];
+  int32_t facts = form(i).facts;
+  for (; form(array).mode == Mode::kVirtual; array = in(op(array))[0]) {
+    positions.insert(positions.begin(), in(op(array))[1]);
+    facts = form(array).facts;
+  }
+  Step s = base(o, i);
+  s.fn = step_row;
+  s.a = boxed(array, o, i);
+  s.imm = t().facts[facts].rank;
+  Virtual& what = p_->virtuals.emplace_back();
+  what.reg = loc(i).obj;
+  what.row = true;
+  what.parts.push_back(loc(array));
+  std::vector<int32_t> regs;
+  for (ValueId v : positions) {
+    what.parts.push_back(loc(v));
+    what.parts.back().obj = -1;  // the row does not hold it
+    regs.push_back(loc(v).raw);
+  }
+  s.n = static_cast<int32_t>(regs.size());
+  s.list = list(std::move(regs)).data();
+  push(s);
+  is_not_built(i, &what);
+}
+
+void Lowering::is_not_built(ValueId v, const Virtual* what) {
+  defined(v);
+  virtuals_.emplace_back(v, what);
   version_++;
 }
 
 // A part of something that is not built, of which others may hold the object.
 bool Lowering::is_part(ValueId v) const {
-  if (values_[v].passing) return false;
-  return std::any_of(virtuals_.begin(), virtuals_.end(), [&](const auto& one) { return typed::takes(t(), op(one.first), v); });
+  const int32_t reg = loc(v).obj;
+  if (values_[v].passing || reg < 0) return false;
+  return std::any_of(virtuals_.begin(), virtuals_.end(), [&](const auto& one) {
+    return std::any_of(one.second->parts.begin(), one.second->parts.end(), [&](const Loc& part) { return part.obj == reg; });
+  });
 }
 
 bool Lowering::is_virtual(ValueId v) const {
@@ -79,6 +115,14 @@ void Lowering::build_virtuals(ValueId because) {
   }
   virtuals_.clear();
   version_++;
+}
+
+// Is there nothing to release?
+bool Lowering::dies_unbuilt(ValueId v) {
+  if (!is_virtual(v)) return false;
+  forget_virtual(v);
+  p_->live_log.ends(loc(v).obj);
+  return true;
 }
 
 void Lowering::forget_virtual(ValueId v) {

@@ -87,8 +87,22 @@ PyObject* object_of(const Loc& loc, const Reg* r) {
   return box(loc.rep, r[loc.raw]);
 }
 
+// As the program did, in as many steps.
+static bool build_row(const Virtual& what, Reg* r) {
+  PyObject* row = Py_NewRef(r[what.parts[0].obj].o);
+  for (size_t i = 1; row && i < what.parts.size(); ++i) {
+    PyObject* position = PyLong_FromLongLong(planted(Fault::wrong_row) ? 0 : r[what.parts[i].raw].i);
+    PyObject* next = position ? PyObject_GetItem(row, position) : nullptr;
+    Py_XDECREF(position);
+    Py_SETREF(row, next);
+  }
+  r[what.reg].o = row;
+  return row != nullptr;
+}
+
 bool build(const Virtual& what, Reg* r) {
   if (r[what.reg].o) return true;
+  if (what.row) return build_row(what, r);
   PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(what.parts.size()));
   if (!tuple) return false;
   for (size_t i = 0; i < what.parts.size(); ++i) {

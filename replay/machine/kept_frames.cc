@@ -56,7 +56,7 @@ void forget_kept_frames(Machine& m, size_t from) {
 // A frame object somebody kept gets the variables as they are at the snapshot; but one that was assigned to through the object, and not by
 // the trace since, stays.
 void attach_kept_frame(Machine& m, const ProgramImpl& p, size_t number, size_t i, int32_t snapshot, hook::FrameImage* image,
-                  std::unique_ptr<bool[]>* from_object) {
+                       std::unique_ptr<bool[]>* from_object) {
   if (number >= m.kept_frames.size()) return;
   KeptFrame& kept = m.kept_frames[number];
   image->f_locals = std::exchange(kept.f_locals, nullptr);

@@ -32,10 +32,12 @@ struct Loc {
   bool raw_after(int32_t op) const { return raw >= 0 && since < op; }
 };
 
-// What exists as its parts until somebody needs the object: an index tuple. It is built into register `reg`, which is null until then.
+// What exists as its parts until somebody needs the object: an index tuple, or a row of an array. It is built into register `reg`, which is
+// null until then.
 struct Virtual {
   int32_t reg = -1;
-  std::vector<Loc> parts;
+  bool row = false;
+  std::vector<Loc> parts;  // a tuple's items; or an array, and one after the other the positions that lead to the row
 };
 
 // One place to leave from, with what is live there. Several plans may belong to one Exit.
@@ -322,7 +324,7 @@ inline void count_frames(Machine& m) {
 void forget_kept_frames(Machine& m, size_t from);
 // Hands what was shown of frame i of the program that runs to its image.
 void attach_kept_frame(Machine& m, const ProgramImpl& p, size_t number, size_t i, int32_t snapshot, hook::FrameImage* image,
-                  std::unique_ptr<bool[]>* from_object);
+                       std::unique_ptr<bool[]>* from_object);
 
 // -- calls.cc
 // The program that runs returns to the step that called its tree.

@@ -109,6 +109,7 @@ const Step* step_set_item_numpy_index(const Step* s, Reg* r, Machine& m);
 const Step* step_iter_next(const Step* s, Reg* r, Machine& m);
 const Step* step_range_next(const Step* s, Reg* r, Machine& m);
 const Step* step_iter_end(const Step* s, Reg* r, Machine& m);
+const Step* step_row(const Step* s, Reg* r, Machine& m);    // steps_element.cc; is there such a row? imm: the array's rank
 const Step* step_build(const Step* s, Reg* r, Machine& m);  // what: the object of a virtual one
 const Step* step_release(const Step* s, Reg* r, Machine& m);
 const Step* step_release_one(const Step* s, Reg* r, Machine& m);

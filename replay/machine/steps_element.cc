@@ -114,6 +114,14 @@ constexpr auto kNext = by_dtype([]<DType dtype>() -> StepFn { return next<dtype>
 
 }  // namespace
 
+const Step* step_row(const Step* s, Reg* r, Machine& m) {
+  PyObject* o = r[s->a].o;
+  auto* a = reinterpret_cast<PyArrayObject*>(o);
+  if (!PyArray_CheckExact(o) || PyArray_NDIM(a) != s->imm || !element_at(a, s, r)) [[unlikely]]
+    return refuse(m, s->exit);
+  return go_on(s + 1, r, m);
+}
+
 StepFn load_step(DType dtype, int rank) { return (rank == 1 ? kLoadOne : kLoad)[static_cast<size_t>(dtype)]; }
 StepFn store_step(DType dtype) { return kStore[static_cast<size_t>(dtype)]; }
 StepFn next_element_step(DType dtype) { return kNext[static_cast<size_t>(dtype)]; }

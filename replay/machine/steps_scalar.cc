@@ -41,13 +41,19 @@ enum class OpResult { kOk, kOverflow, kLeave };
 // -- int
 
 struct IntAdd {
-  static OpResult apply(int64_t a, int64_t b, int64_t* out) { return __builtin_add_overflow(a, b, out) ? OpResult::kOverflow : OpResult::kOk; }
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) {
+    return __builtin_add_overflow(a, b, out) ? OpResult::kOverflow : OpResult::kOk;
+  }
 };
 struct IntSub {
-  static OpResult apply(int64_t a, int64_t b, int64_t* out) { return __builtin_sub_overflow(a, b, out) ? OpResult::kOverflow : OpResult::kOk; }
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) {
+    return __builtin_sub_overflow(a, b, out) ? OpResult::kOverflow : OpResult::kOk;
+  }
 };
 struct IntMul {
-  static OpResult apply(int64_t a, int64_t b, int64_t* out) { return __builtin_mul_overflow(a, b, out) ? OpResult::kOverflow : OpResult::kOk; }
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) {
+    return __builtin_mul_overflow(a, b, out) ? OpResult::kOverflow : OpResult::kOk;
+  }
 };
 struct IntAnd {
   static OpResult apply(int64_t a, int64_t b, int64_t* out) { return *out = a & b, OpResult::kOk; }

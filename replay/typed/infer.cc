@@ -7,6 +7,7 @@
 
 #include "replay/typed/borrow.h"
 #include "replay/typed/typed_trace.h"
+#include "replay/typed/virtual.h"
 
 namespace dalsegno::typed {
 namespace {
@@ -31,7 +32,7 @@ class Inference {
     find_expected();
     for (ValueId i = 0; i < n; ++i) form_of(i);
     find_passing();
-    find_virtual();
+    find_virtual(typed_);
     for (ValueId i = 0; i < n; ++i) mark_wants(i);
     if (loop) unbox_carried();
     for (ValueId i = 0; i < n; ++i) form(i).effects = effects_of(i);
@@ -226,7 +227,7 @@ class Inference {
     form_item_of(i, Type::kList);
   }
 
-  // -- virtual
+  // -- passing
 
   void count_uses() {
     uses_.assign(t_.ops.size(), 0);
@@ -267,27 +268,6 @@ class Inference {
     if (o.kind != OpKind::call || form(v).mode != Mode::kTyped) return true;
     return std::all_of(in(o) + 1, in(o) + o.n_inputs,
                        [&](ValueId a) { return value(a).passing || !gives_argument(form(v).callee, value(a).rep); });
-  }
-
-  // An index tuple that nothing but subscripts take need not be built.
-  void find_virtual() {
-    const auto n = static_cast<ValueId>(t_.ops.size());
-    std::vector<ValueId> tuples;
-    for (ValueId i = 0; i < n; ++i) {
-      if (form(i).mode != Mode::kElement) continue;
-      const std::optional<Element> e = element_of(typed_, op(i));
-      if (!e || e->tuple == kNull || form(e->tuple).mode == Mode::kVirtual) continue;
-      form(e->tuple).mode = Mode::kVirtual;
-      tuples.push_back(e->tuple);
-    }
-    if (tuples.empty()) return;
-    for (ValueId i = 0; i < n; ++i) {
-      const Op& o = op(i);
-      for (int32_t k = 0; k < o.n_inputs; ++k) {
-        const bool index = form(i).mode == Mode::kElement && k == 1;
-        if (!index && o.kind != OpKind::release && form(in(o)[k]).mode == Mode::kVirtual) form(in(o)[k]).mode = Mode::kPython;
-      }
-    }
   }
 
   uint32_t effects_of(ValueId i) const {
@@ -449,6 +429,10 @@ class Inference {
   }
 
   void want_parts(const Op& o) {
+    if (o.kind == OpKind::get_item) {
+      value(in(o)[0]).wants_obj = value(in(o)[1]).wants_raw = true;
+      return;
+    }
     for (int32_t k = 0; k < o.n_inputs; ++k) {
       ValueForm& v = value(in(o)[k]);
       v.wants_raw = true;

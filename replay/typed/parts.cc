@@ -10,13 +10,33 @@ Rep rep_of_type(Type type) {
   return type < Type::kRangeIterator ? static_cast<Rep>(type) : Rep::kNone;
 }
 
-std::optional<Element> element_of(const TypedTrace& typed, const Op& op) {
+namespace {
+
+// An element of a row that is not built is one of the array. False: it has too many indices.
+bool add_rows(const TypedTrace& typed, Element* e) {
+  const Trace& t = *typed.trace;
+  while (t.ops[e->array].kind == OpKind::get_item && typed.ops[e->array].mode == Mode::kVirtual) {
+    if (e->rank == kMaxElementRank) return false;
+    std::copy_backward(e->at.begin(), e->at.end() - 1, e->at.end());
+    std::copy_backward(e->constant.begin(), e->constant.end() - 1, e->constant.end());
+    const ValueId* row = t.inputs_of(t.ops[e->array]);
+    e->facts = typed.ops[e->array].facts;
+    e->at[0] = row[1];
+    e->array = row[0];
+    e->rank++;
+  }
+  return true;
+}
+
+// As the op has it.
+std::optional<Element> own_element_of(const TypedTrace& typed, const Op& op) {
   const Trace& t = *typed.trace;
   const bool item = op.kind == OpKind::call && op.n_inputs == 3;
   if (!(item || op.kind == OpKind::get_item || op.kind == OpKind::set_item) || op.facts < 0 || op.fn != ArrayFn::none) return {};
   const ValueId* inputs = t.inputs_of(op) + (item ? 1 : 0);
   Element e;
   e.array = inputs[0];
+  e.facts = op.facts;
   e.rank = t.facts[op.facts].rank;
   if (op.kind == OpKind::set_item) e.stored = inputs[2];
   if (e.rank < 1 || e.rank > kMaxElementRank || (item && e.rank != 1)) return {};
@@ -35,6 +55,13 @@ std::optional<Element> element_of(const TypedTrace& typed, const Op& op) {
   std::copy_n(t.inputs_of(made), e.rank, e.at.begin());
   e.tuple = index;
   return e;
+}
+
+}  // namespace
+
+std::optional<Element> element_of(const TypedTrace& typed, const Op& op) {
+  std::optional<Element> e = own_element_of(typed, op);
+  return e && add_rows(typed, &*e) ? e : std::nullopt;
 }
 
 Item item_of(const TypedTrace& typed, const Op& op) {

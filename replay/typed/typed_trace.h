@@ -63,7 +63,7 @@ enum class Mode : uint8_t {
              // its type follows, unboxed too, and that guard holds. Or an item stored into an exact list, appended to it or popped
   kLength,   // len() of an object of a plain type, unboxed
   kVirtual,  // an index tuple, or a row of an array (a[i]), that nothing but subscripts take: it exists as its parts, and is built where
-             // the run leaves, or code runs that could see it, while a slot holds it
+             // the run leaves, or code runs that could see it, while a slot holds it (replay/typed/virtual.h)
 };
 const char* mode_name(Mode mode);
 
@@ -73,7 +73,7 @@ struct OpForm {
   Callee callee = Callee::kNone;  // kTyped calls
   uint32_t effects = kNoEffect;   // what the op may have, done so: Effect. A typed op leaves before it would warn or raise
   bool of_tuple = false;          // kItem: of a tuple, not of a list
-  int32_t facts = -1;             // kVirtual rows: the row's, index into Trace::facts
+  int32_t facts = -1;             // kVirtual rows: the array's, index into Trace::facts
   bool operator==(const OpForm&) const = default;
 };
 
@@ -129,14 +129,16 @@ bool may_lack_object(const TypedTrace& typed, ValueId v);
 inline constexpr int32_t kMaxElementRank = 4;
 // Which element of an array an op reads or writes.
 struct Element {
-  ValueId array = kNull;
+  ValueId array = kNull;  // not a row that is virtual: the array it is a row of
+  int32_t facts = -1;     // the array's, index into Trace::facts
   int32_t rank = 0;
   std::array<ValueId, kMaxElementRank> at{};        // the indices, or kNull where it is a constant tuple's:
   std::array<int64_t, kMaxElementRank> constant{};  // this position
   ValueId tuple = kNull;                            // the index, where it is a tuple built in the trace
   ValueId stored = kNull;                           // set_item: what is stored
 };
-// a[i], a[i, j] with a tuple built in the trace or a constant one, a.item(i); not the next one of an iterator.
+// a[i], a[i, j] with a tuple built in the trace or a constant one, a[i][j] where a[i] is virtual, a.item(i); not the next one of an
+// iterator.
 std::optional<Element> element_of(const TypedTrace& typed, const Op& op);
 // Which item of a list or tuple an op of mode kItem reads or writes.
 struct Item {

@@ -59,7 +59,8 @@ class Verifier {
       case Mode::kLength:
         return o.kind == OpKind::call && o.n_inputs == 2 && y_.values[i].born_raw ? "" : "the length of what?";
       case Mode::kVirtual:
-        if (o.kind != OpKind::build_tuple) return "virtual, but no tuple";
+        if (o.kind == OpKind::get_item) return row(o, f, i);
+        if (o.kind != OpKind::build_tuple) return "virtual, but neither tuple nor row";
         break;
       case Mode::kAlias:
       case Mode::kTyped:
@@ -70,6 +71,11 @@ class Verifier {
     return f.mode == Mode::kVirtual || y_.values[i].born_raw ? "" : "typed, but its result is not unboxed";
   }
 
+  std::string row(const Op& o, const OpForm& f, ValueId i) const {
+    if (f.facts < 0 || f.facts >= static_cast<int32_t>(t_.facts.size()) || t_.facts[f.facts].rank < 2) return "a row of what?";
+    return unboxed(y_.inputs_of(o)[1], i) ? "" : "its index is not unboxed";
+  }
+
   std::string element(const Op& o, ValueId i) const {
     if (o.facts < 0) return "an element of what?";
     const Rep rep = rep_of_dtype(t_.facts[o.facts].dtype), got = y_.values[i].rep;
@@ -78,6 +84,8 @@ class Verifier {
     if (o.kind == OpKind::iter_next) return t_.facts[o.facts].rank == 1 ? "" : "an iterator over more than elements";
     const std::optional<Element> e = element_of(y_, o);
     if (!e) return "no indices";
+    const ArrayFacts &array = t_.facts[e->facts], &own = t_.facts[o.facts];
+    if (array.dtype != own.dtype || array.rank != e->rank) return "an element of another array";
     for (int32_t k = 0; k < e->rank; ++k)
       if (e->at[k] != kNull && !unboxed(e->at[k], i)) return "index " + std::to_string(k) + " is not unboxed";
     return e->stored == kNull || unboxed(e->stored, i) ? "" : "what it stores is not unboxed";

@@ -73,6 +73,70 @@ TEST(Virtual, ATupleThatSomethingElseTakesIsBuilt) {
   EXPECT_EQ(typed.ops[item].mode, Mode::kElement);
 }
 
+struct Rows : Grid {
+  ValueId row;
+  Rows() {
+    trace.facts.push_back({DType::kFloat64, 1});
+    look_at(array, 0);
+    row = add(OpKind::get_item, {array, i});
+    look_at(row, 1);
+  }
+  void look_at(ValueId v, int32_t facts) {
+    add(OpKind::guard_array, {v});
+    trace.ops.back().facts = facts;
+  }
+  ValueId element() {
+    const ValueId v = add(OpKind::get_item, {row, j});
+    trace.ops.back().facts = 1;
+    return v;
+  }
+  Mode mode_of_row() const {
+    const TypedTrace typed = this->typed();
+    EXPECT_EQ(verify(typed), "");
+    return typed.ops[row].mode;
+  }
+};
+
+TEST(Virtual, AnElementOfARowIsOneOfTheArray) {
+  Rows h;
+  const ValueId item = h.element();
+  h.add(OpKind::release, {h.row});
+  h.add(OpKind::return_, {item});
+  EXPECT_EQ(h.mode_of_row(), Mode::kVirtual);
+  const TypedTrace typed = h.typed();
+  const std::optional<Element> e = element_of(typed, h.trace.ops[item]);
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->array, h.array);
+  EXPECT_EQ(e->rank, 2);
+  EXPECT_EQ(e->at[0], h.i);
+  EXPECT_EQ(e->at[1], h.j);
+  EXPECT_EQ(e->facts, 0);
+}
+
+TEST(Virtual, ARowThatSomethingElseTakesIsBuilt) {
+  Rows h;
+  const ValueId item = h.element();
+  h.add(OpKind::build_list, {h.row});
+  h.add(OpKind::return_, {item});
+  EXPECT_EQ(h.mode_of_row(), Mode::kIndex);
+}
+
+TEST(Virtual, ARowOutlivesItsArrayAsAnObject) {
+  Rows h;
+  h.add(OpKind::release, {h.array});
+  h.trace.ops.back().effects = kDropsReferences;
+  h.add(OpKind::return_, {h.element()});
+  EXPECT_EQ(h.mode_of_row(), Mode::kIndex);
+}
+
+TEST(Virtual, CodeMayChangeARow) {
+  Rows h;
+  const ValueId other = h.add(OpKind::get_attr, {h.array});
+  h.trace.ops[other].effects = kRunsCode;
+  h.add(OpKind::return_, {h.element()});
+  EXPECT_EQ(h.mode_of_row(), Mode::kIndex);
+}
+
 TEST(Virtual, PositionsOfAConstantTuple) {
   Grid h;
   const ValueId tuple = h.add(OpKind::constant, {}, 0, h.object({.positions = {0, -1}}));

@@ -1,0 +1,14 @@
+// What need not exist as an object. No Python.h here.
+#pragma once
+#include "replay/typed/typed_trace.h"
+
+namespace dalsegno::typed {
+
+// Finds (Mode::kVirtual)
+// - index tuples that nothing but subscripts take: a[i, j], t = (i, j); a[t]
+// - rows of arrays of which nothing but elements are read and written: a[i][j], row = a[i]; row[j] = v. An element of a row is one of the
+//   array then (element_of). Between a row's birth and the last of them nothing runs that could change the row, and the array lives.
+// All other forms are there already.
+void find_virtual(TypedTrace& typed);
+
+}  // namespace dalsegno::typed
