@@ -97,7 +97,7 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   if (const Step * next; *m.breaker != 0 && !settle(s, m, &next)) [[unlikely]]
     return next;
   if (m.dirty && !facts_hold(group, r)) return leave(m, s->exit);
-  if (group.unread && !m.shown.empty()) return one_by_one(s, m, group, false);  // a frame was kept: it is looked at later
+  if (group.unread && !m.kept_frames.empty()) return one_by_one(s, m, group, false);  // a frame was kept: it is looked at later
   const Way way = way_of(p, group, r);
   if (way == Way::kInParts) return in_parts(s, m, group);
   if (way == Way::kAtOnce && group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
