@@ -143,7 +143,8 @@ store::Pace Lane::pace(bool useless) const {
   constexpr double kHoped = 0.8, kRecorded = 0.5;  // replay's part of eager's time, and that one's of the recording, where it is not known
   if (eager == kUnknown && recording_ == kUnknown) return {};
   const double least = eager == kUnknown ? kRecorded * recording_ : std::min(eager, recording_);
-  const double replayed = useless ? least : lasting() && replay != kUnknown ? replay : kHoped * least;
+  const bool lost = useless || (provisional_ && eager_wins);  // while kernels were still being loaded
+  const double replayed = lost ? least : lasting() && replay != kUnknown ? replay : kHoped * least;
   return {0, sizes, static_cast<float>(least), static_cast<float>(replayed), 0};
 }
 
@@ -168,7 +169,7 @@ Way Policy::next(PyObject* const* args, Py_ssize_t count) {
 int64_t Policy::calls_to_put_off(double cost, double replay_ns, double eager_ns) {
   constexpr double kSoon = 12;     // calls
   constexpr double kAtOnce = 2e6;  // nanoseconds that a first call may take over an eager one
-  constexpr double kPart = 10;     // it is to be this part of what the calls take
+  constexpr double kPart = 16;     // it is to be this part of what the calls take
   if (!(eager_ns > 0) || !(replay_ns > 0) || !(cost > 0)) return 0;
   const double gain = std::max(eager_ns - replay_ns, 0.0);
   if (cost <= kSoon * gain && cost - gain <= kAtOnce) return 0;
