@@ -77,6 +77,7 @@ void Tree::clear() {
       std::exchange(programs_, std::make_shared<Programs>());  // finalisers run last, and may do anything
   stored_ = Stored::kUnknown;                                  // the store keeps its own
   saved_ = 0;
+  abandoned_ = pass_over_ = 0;
   policy_.forget();
   give_up_generators();
 }
@@ -218,6 +219,7 @@ PyObject* Tree::try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnam
 void Tree::retire() {
   const std::shared_ptr<Programs> gone = std::exchange(programs_, std::make_shared<Programs>());
   forget_stored();
+  abandoned_ = pass_over_ = 0;
   punish_entry(kRetired, Reason::too_many_traces);
 }
 
@@ -316,11 +318,13 @@ bool Tree::abandon_recursion() {
   constexpr int kMost = 8;
   if (nested_ == 0 || ++abandoned_ > kMost) return false;
   recording_ = false;
+  pass_over_ = abandoned_;
   return true;
 }
 
 PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   if (!settings().record || !policy_.entry_due()) return eager(args, nargsf, kwnames);
+  if (pass_over_ > 0) return --pass_over_, eager(args, nargsf, kwnames);
   std::optional<recorder::Recorder> recorder;
   hook::WatchStatus status = hook::WatchStatus::kLost;
   or_lose([&] {
@@ -378,7 +382,11 @@ PyObject* Tree::record_exit(Exit* exit, FrameState* state, const std::shared_ptr
   auto entered = [](void* context, int index, void* frame) { static_cast<recorder::Recorder*>(context)->entered(index, frame); };
   const int codes = codes_;
   PyObject* result = state->resume(entered, &*recorder);
-  if (recorder->abandoned()) return result;
+  if (recorder->abandoned()) {  // another time it may be a call that does less: most of a recursion's do
+    exit->count = 0;
+    exit->patience *= 2;
+    return result;
+  }
   recording_ = false;
   if (ran == programs_ && !or_lose([&] { install(*recorder, exit, codes); })) drop_halves();
   return check_full_graph(result);

@@ -131,6 +131,7 @@ class Tree final : public Jitted {
   bool recording_ = false;
   int nested_ = 0;               // calls of the function itself while it was being recorded
   int abandoned_ = 0;            // recordings
+  int pass_over_ = 0;            // calls: the one behind an abandoned recording is likely to do as much
   bool will_grow_ = false;       // the replay under way left by an exit that may yet get a side trace
   Reason break_ = Reason::none;  // full_graph: why and where the last recording ended
   std::string break_where_;
