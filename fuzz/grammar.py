@@ -373,6 +373,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "sorted(<list>)"),
         (1, "sorted(<list>, key=lambda q: -q)"),
         (2, "(<list> + <list>)[:8]"),
+        (1, "(<list> * <small>)[:8]"),
         (1, "list(<tuple>)"),
         (1, "list(map(abs, <list>))"),
         (1, "list(<dictvar>.values())"),
@@ -402,6 +403,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "<arrvar>.shape"),
         (1, "divmod(<num>, <num>)"),
         (1, "(<tuple> + (<num>,))[:8]"),
+        (1, "(<small> * <tuple>)[:8]"),
     ),
     "dict": (
         (2, "{'a': <num>}"),

@@ -1,7 +1,7 @@
 """Memory as an oracle: a call must not need much more at once than an eager one.
 
-Counted by tracemalloc, which knows Python's objects and NumPy's arrays, so that it does not depend on the machine's mood.
-Only in programs of large arrays: what else replay keeps is small beside these."""
+Counted by tracemalloc, which knows Python's objects and NumPy's arrays, so that it does not depend on the machine's
+mood. Only in programs of large arrays: what else replay keeps is small beside these."""
 
 from __future__ import annotations
 

@@ -54,20 +54,27 @@ bool build_slice(const Step& s, Reg* r) {
   return give(s, r, PySlice_New(r[s.list[0]].o, r[s.list[1]].o, s.n > 2 ? r[s.list[2]].o : nullptr));
 }
 
+// A method of a builtin type, which nobody can replace: looked up once.
+bool call_method(PyTypeObject* type, const char* name, PyObject** kept, PyObject* self, PyObject* argument) {
+  if (!*kept) *kept = PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), name);
+  PyObject* arguments[] = {self, argument};
+  PyObject* none = *kept ? PyObject_Vectorcall(*kept, arguments, 2, nullptr) : nullptr;
+  Py_XDECREF(none);
+  return none != nullptr;
+}
+
 bool list_append(const Step& s, Reg* r) { return PyList_Append(A, B) == 0; }
 // The interpreter words the message for what is not iterable.
 bool list_extend(const Step& s, Reg* r) {
   if (!Py_TYPE(B)->tp_iter && !PySequence_Check(B)) return false;
-  PyObject* none = PyObject_CallMethod(A, "extend", "(O)", B);
-  Py_XDECREF(none);
-  return none != nullptr;
+  static PyObject* extend = nullptr;
+  return call_method(&PyList_Type, "extend", &extend, A, B);
 }
 bool list_to_tuple(const Step& s, Reg* r) { return give(s, r, PyList_AsTuple(A)); }
 bool set_add(const Step& s, Reg* r) { return PySet_Add(A, B) == 0; }
 bool set_update(const Step& s, Reg* r) {
-  PyObject* none = PyObject_CallMethod(A, "update", "(O)", B);
-  Py_XDECREF(none);
-  return none != nullptr;
+  static PyObject* update = nullptr;
+  return call_method(&PySet_Type, "update", &update, A, B);
 }
 bool map_add(const Step& s, Reg* r) { return PyDict_SetItem(A, B, C) == 0; }
 bool dict_update(const Step& s, Reg* r) {

@@ -65,6 +65,9 @@ void fill_builtins(PyObject* builtins) {
   using enum CalleeKind;
   add_rows(builtins, {{"len", quiet, &PyLong_Type},
                       {"range", quiet, &PyRange_Type},
+                      {"enumerate", quiet, nullptr},
+                      {"zip", quiet, nullptr},
+                      {"reversed", quiet, nullptr},
                       {"abs", quiet, nullptr},
                       {"int", quiet, &PyLong_Type},
                       {"float", quiet, &PyFloat_Type},

@@ -227,6 +227,13 @@ bool takes_numpy_scalars(PyObject* callee) {
          (facts.result == &PyFloat_Type || name == "isnan" || name == "isinf" || name == "isfinite");
 }
 
+// Types that ask their arguments for an iterator, and for nothing else before the first item.
+bool makes_iterator(PyObject* callee) {
+  for (PyTypeObject* type : {&PyEnum_Type, &PyZip_Type, &PyReversed_Type})
+    if (callee == reinterpret_cast<PyObject*>(type)) return true;
+  return false;
+}
+
 }  // namespace
 
 // Builtins that look at their arguments' values, or at whatever they contain: with plain arguments they run no code of the user's.
@@ -234,7 +241,8 @@ bool Recorder::call_is_quiet(const OpaqueCall& call) {
   PyObject* callee = call.live;
   if (is_class_test(callee, call.live_args) && is_constant(call.args[1])) return info(call.args[0]).type != nullptr;
   if (!call.plain) return false;
-  const bool any_container = builtin_name(callee) == "len" || builtin_name(callee) == "id";  // min(list) looks into it
+  // (min(list) looks into it)
+  const bool any_container = builtin_name(callee) == "len" || builtin_name(callee) == "id" || makes_iterator(callee);
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool own = i == 0 && Py_IS_TYPE(callee, &PyMethodDescr_Type);
     const bool of_numpy = takes_numpy_scalars(callee) && is_numpy_scalar(call.args[i]);

@@ -79,6 +79,16 @@ static PyTypeObject* arithmetic_type(PyTypeObject* a, PyTypeObject* b, BinaryOp 
   return nullptr;
 }
 
+static bool is_sequence(PyTypeObject* type) { return type == &PyList_Type || type == &PyTuple_Type; }
+
+// What `a + b` and `a * n` of lists and tuples give, which runs nothing of the user's; null: something else.
+static PyTypeObject* sequence_type(PyTypeObject* a, PyTypeObject* b, BinaryOp op) {
+  if (op == BinaryOp::add && a == b && is_sequence(a)) return a;
+  if (op == BinaryOp::multiply && is_sequence(a) && b == &PyLong_Type) return a;
+  if (op == BinaryOp::multiply && is_sequence(b) && a == &PyLong_Type) return b;
+  return nullptr;
+}
+
 void Recorder::binary(const Instr&, int nb) {
   bool inplace = nb >= kInplaceFrom;
   auto op = static_cast<BinaryOp>(inplace ? nb - kInplaceFrom : nb);
@@ -93,6 +103,8 @@ void Recorder::binary(const Instr&, int nb) {
   if (plain && simple(left) && simple(right)) {
     effects = kNoEffect;
     type = arithmetic_type(info(left).type, info(right).type, op);
+  } else if (plain && !inplace && (type = sequence_type(info(left).type, info(right).type, op)) != nullptr) {
+    effects = kReadsMemory;
   }
   bool writes = inplace && numpy::is_exact_array(live_left);
   // On values that are not changed in place, the in-place operator is the plain one.
@@ -238,6 +250,7 @@ void Recorder::get_item(const Instr&) {
   pop();
   pop();
   push(v);
+  if (effects == kReadsMemory && PySlice_Check(live_index) && is_sequence(info(container).type)) set_type(v, info(container).type);
 }
 
 void Recorder::on_BINARY_SUBSCR(const Instr& i) { get_item(i); }
@@ -252,6 +265,7 @@ void Recorder::on_BINARY_SLICE(const Instr&) {
   ValueId v = emit(OpKind::get_item, {container, slice}, {.effects = known ? kReadsMemory : kAnyEffect});
   pop(3);
   push(v);
+  if (known && is_sequence(info(container).type)) set_type(v, info(container).type);
 }
 
 void Recorder::on_STORE_SUBSCR(const Instr&) {
