@@ -169,7 +169,7 @@ Way Policy::next(PyObject* const* args, Py_ssize_t count) {
 int64_t Policy::calls_to_put_off(double cost, double replay_ns, double eager_ns) {
   constexpr double kSoon = 12;     // calls
   constexpr double kAtOnce = 2e6;  // nanoseconds that a first call may take over an eager one
-  constexpr double kPart = 16;     // it is to be this part of what the calls take
+  constexpr double kPart = 24;     // it is to be this part of what the calls take
   if (!(eager_ns > 0) || !(replay_ns > 0) || !(cost > 0)) return 0;
   const double gain = std::max(eager_ns - replay_ns, 0.0);
   if (cost <= kSoon * gain && cost - gain <= kAtOnce) return 0;

@@ -50,7 +50,7 @@ def test_short_calls_do_not_wait_for_the_store(seen):
 
 
 def test_many_short_calls_are_worth_reading_the_store(seen):
-    many = "for _ in range(300_000):\n    assert f(3) == 4\nprint(json.dumps(told()))"
+    many = "for _ in range(1_500_000):\n    assert f(3) == 4\nprint(json.dumps(told()))"
     stats = run_python(_SHORT + many, store=seen, DALSEGNO_STEP_ASIDE="1")
     assert _looked_up(stats | {"put_off": False}) and stats["calls"] > 100
 
