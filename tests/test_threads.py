@@ -271,3 +271,33 @@ for f in fs:
     for _ in range(3):
         f(np.ones(10))
 """)
+
+
+# Timers of processor time send their signal to whichever thread is running, and CPython's main thread would not hear of it.
+SIGNALS = """
+import json, os, signal
+import numpy as np
+import dalsegno as ds
+
+def blocked():
+    masks = {}
+    for task in os.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{task}/status") as file:
+            masks[task] = next(int(line.split()[1], 16) for line in file if line.startswith("SigBlk"))
+    return masks
+
+before = blocked()
+f = ds.jit(lambda a: a * 2 + 1)
+for _ in range(3):
+    f(np.ones(1 << 20))
+    ds.wait()
+ours = {task: mask for task, mask in blocked().items() if task not in before}
+wanted = [signal.SIGVTALRM, signal.SIGPROF, signal.SIGALRM, signal.SIGINT]
+print(json.dumps([len(ours), all(mask >> number - 1 & 1 for mask in ours.values() for number in wanted)]))
+"""
+
+
+def test_threads_of_ours_take_no_signals(tmp_path):
+    threads, all_blocked = run_python(SIGNALS, store=tmp_path / "s.db")
+    assert threads >= 1
+    assert all_blocked

@@ -12,6 +12,7 @@
 
 #include "halide_gen/runtime/flags.h"
 #include "halide_gen/runtime/launch.h"
+#include "halide_gen/runtime/signals_blocked.h"
 
 namespace dalsegno::rt {
 namespace {
@@ -81,6 +82,8 @@ class Pool {
  private:
   // As many workers as wanted, or as there can be: threads may be limited, and memory for their stacks.
   int start(int wanted) {
+    if (static_cast<int>(workers_.size()) >= wanted) return wanted;
+    const SignalsBlocked blocked;
     try {
       while (static_cast<int>(workers_.size()) < wanted) workers_.emplace_back([this] { serve(); });
     } catch (const std::exception&) {

@@ -6,6 +6,7 @@
 #include <new>
 #include <thread>
 
+#include "halide_gen/runtime/signals_blocked.h"
 #include "replay/forks.h"
 #include "replay/kernels/compile.h"
 
@@ -91,6 +92,7 @@ class CompileThread {
     if (queue_.empty() || stopped_ || paused_ > 0) return running_;
     if (!running_) {
       try {
+        const SignalsBlocked blocked;
         thread_ = std::thread([this] { serve(); });
         running_ = true;
       } catch (const std::exception&) {

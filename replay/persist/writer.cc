@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "halide_gen/runtime/signals_blocked.h"
 #include "replay/door.h"
 #include "replay/forks.h"
 #include "replay/persist/store.h"
@@ -54,6 +55,7 @@ class Writer {
     if (jobs_.empty() || draining_) return;
     if (!running_ && paused_ == 0) {
       try {
+        const SignalsBlocked blocked;
         thread_ = std::thread([this] { serve(); });
         running_ = true;
       } catch (const std::system_error&) {  // no more threads, or no memory for one
