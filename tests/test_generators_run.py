@@ -1,4 +1,4 @@
-"""Generators that builtins and loops run while a function is recorded: on 3.11 they are let run unobserved, and everything is as in eager."""
+"""Generators that C code runs while a function is recorded: on 3.11 they run unobserved, and all is as in eager."""
 
 from __future__ import annotations
 
