@@ -62,6 +62,7 @@ class EngineSpec:
     settings: tuple[tuple[str, object], ...] = ()
     watch: Watch = Watch.NEVER
     fresh_process: bool = False  # written to a store by one process, read by another (cold.py)
+    peaks: bool = True  # a call's memory is its own: no other thread adds to it, nor what is imported first
 
 
 # Replay is what is to be tested, so these do not step aside where it is slow; BACKGROUND runs as a user's process does.
@@ -74,8 +75,10 @@ class Engine(enum.Enum):
     RECORDING = EngineSpec(settings=(("kernels", False), _REPLAYING), watch=Watch.FORGET_BEFORE_CALL)
     STEPPED = EngineSpec(settings=(("kernels", False), ("background", False), _REPLAYING))
     COMPILED = EngineSpec(settings=_AT_ONCE)
-    BACKGROUND = EngineSpec(settings=(("kernels", True), ("background", True)), watch=Watch.WAIT_AFTER_CALL)
-    COLD_PROCESS = EngineSpec(settings=_AT_ONCE, fresh_process=True)
+    BACKGROUND = EngineSpec(
+        settings=(("kernels", True), ("background", True)), watch=Watch.WAIT_AFTER_CALL, peaks=False
+    )
+    COLD_PROCESS = EngineSpec(settings=_AT_ONCE, fresh_process=True, peaks=False)
 
     @property
     def label(self) -> str:
@@ -112,6 +115,10 @@ class ActiveEngine:
     @property
     def hidden_files(self) -> frozenset[str]:
         return frozenset(getattr(self._backend, "hidden_files", ()))
+
+    @property
+    def peaks(self) -> bool:
+        return self._spec.peaks
 
     def before_call(self) -> None:
         if self._spec.watch is Watch.FORGET_BEFORE_CALL:

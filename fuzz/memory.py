@@ -17,8 +17,8 @@ _SLACK = 128 << 10  # bytes: what recording makes; LARGE has 320,000
 class Peaks:
     """For each call of a session, the most bytes at once that it took."""
 
-    def __init__(self, source: str) -> None:
-        self._on = any(word in source for word in _LARGE)
+    def __init__(self, source: str, measured: bool) -> None:
+        self._on = measured and any(word in source for word in _LARGE)
         self.bytes: list[int] = []
 
     @contextmanager

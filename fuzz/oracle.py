@@ -14,6 +14,9 @@ from .observe import Observation
 _MAX_DIFFERENCES = 6
 
 
+MEMORY = "memory"  # the aspect of a call that took more of it
+
+
 @dataclasses.dataclass(frozen=True)
 class Session:
     """What one engine made of a program: an observation for each call, and everything kept, looked at again at the
@@ -55,7 +58,7 @@ def compare(expected: Session, actual: Session) -> list[Difference]:
 
 def _more_memory(expected: Session, actual: Session) -> list[Difference]:
     found = excess(expected.peaks, actual.peaks)
-    return [Difference(found[0], "memory", "", f"{found[1]} bytes", f"{found[2]}")] if found else []
+    return [Difference(found[0], MEMORY, "", f"{found[1]} bytes", f"{found[2]}")] if found else []
 
 
 def _walk(left: Any, right: Any, where: str, call: int | None, aspect: str, found: list[Difference]) -> None:

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -38,6 +39,8 @@ class File {
     all.resize(n < 0 ? 0 : static_cast<size_t>(n) / kRecord);
     if (all.empty() || all.front() != kHead) return {};
     all.erase(all.begin());
+    std::erase_if(all,
+                  [](const Pace& p) { return !std::isfinite(p.eager_ns) || !std::isfinite(p.replay_ns) || !std::isfinite(p.load_ns); });
     return all;
   }
   // There is a head, no record was cut short, and there is room for so many.

@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 
+#include <limits>
+
 #include "store/testing.h"
 
 namespace dalsegno::store {
@@ -64,6 +66,14 @@ TEST_F(Paces, OtherBytesAreNoRecordsAndAreReplaced) {
   EXPECT_EQ(read_paces(store), std::vector{pace(1)});
   add_paces(store, std::vector{pace(2)});
   EXPECT_EQ(read_paces(store), (std::vector{pace(1), pace(2)}));
+}
+
+TEST_F(Paces, ForgedTimesAreNoRecords) {
+  Pace endless = pace(1), none = pace(2);
+  endless.load_ns = std::numeric_limits<float>::infinity();
+  none.replay_ns = std::numeric_limits<float>::quiet_NaN();
+  add_paces(store, std::vector{endless, none, pace(3)});
+  EXPECT_EQ(read_paces(store), std::vector{pace(3)});
 }
 
 TEST_F(Paces, WhatIsNoFileIsLeftAlone) {

@@ -1,5 +1,7 @@
 """The oracle sees each of a list of faults, and none where there is none."""
 
+import importlib
+
 import pytest
 
 import numpy as np
@@ -190,3 +192,19 @@ def test_a_cold_process_is_compared_and_its_death_noticed(tmp_path) -> None:
     found = check_cold([good, dying, good], expected, "tests.fuzz_backends:Identity").mismatches
     assert set(found) == {1}
     assert "exit status 3" in str(found[1].differences[0])
+
+
+LARGE = "LARGE = np.ones((200, 200))\n@jit\ndef entry(x):\n    return (LARGE + x.sum()).sum()\n"
+
+
+def test_memory_is_compared_but_not_what_is_loaded_once() -> None:
+    program = Program("import numpy as np\n" + LARGE, ARRAYS)
+    (mismatch,) = find_mismatches(program, [Engine.STEPPED], "tests.fuzz_backends:Hoards")
+    assert [difference.aspect for difference in mismatch.differences] == ["memory"]
+    assert find_mismatches(program, [Engine.STEPPED], "tests.fuzz_backends:HoardsOnce") == []
+
+
+def test_what_a_cold_process_imports_is_not_its_calls_memory() -> None:
+    importlib.import_module("numpy.testing")  # so that the eager session need not
+    source = "import numpy as np\n" + LARGE.replace("    return", "    import numpy.testing\n    return")
+    assert find_mismatches(Program(source, ARRAYS), [Engine.COLD_PROCESS]) == []
