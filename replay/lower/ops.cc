@@ -318,9 +318,11 @@ void Lowering::release(const std::vector<ValueId>& values, ValueId as) {
 void Lowering::emit_release(const Op& o, ValueId i) {
   if (planted(Fault::lost_release)) return;
   std::vector<ValueId> values(in(o), in(o) + o.n_inputs);
-  if (waiting_.empty()) std::erase_if(values, [&](ValueId v) { return dies_unbuilt(v); });
+  if (waiting_.empty()) {
+    std::erase_if(values, [&](ValueId v) { return dies_unbuilt(v); });
+    return release(values, i);
+  }
   for (ValueId v : values) forget_virtual(v);
-  if (waiting_.empty()) return release(values, i);
   deferred_.insert(deferred_.end(), values.begin(), values.end());
   for (ValueId v : values) {
     values_[v].released = i;

@@ -53,7 +53,8 @@ class Borrowing {
       case OpKind::is_:
         return true;
       case OpKind::release:
-        return std::all_of(t_.inputs_of(o), t_.inputs_of(o) + o.n_inputs, [&](ValueId v) { return is_number(v) || y_.values[v].borrowed; });
+        return std::all_of(t_.inputs_of(o), t_.inputs_of(o) + o.n_inputs,
+                           [&](ValueId v) { return is_number(y_, v) || y_.values[v].borrowed; });
       default:
         break;
     }
@@ -70,9 +71,6 @@ class Borrowing {
         return false;
     }
   }
-
-  // What is unboxed is a number, and so is what is not owned.
-  bool is_number(ValueId v) const { return y_.values[v].rep != Rep::kNone || op(v).kind == OpKind::constant; }
 
   // `xs[i] = v`, `xs.append(v)`, and v is gone: the list takes its own reference before it drops what stood there.
   bool stores_last(ValueId i, ValueId v) const { return mode(i) == Mode::kItem && item_of(y_, op(i)).stored == v && dies_behind(t_, v, i); }

@@ -146,8 +146,6 @@ class Inference {
     }
   }
 
-  static bool is_position(Rep rep) { return rep == Rep::kInt || (is_numpy_integer(rep) && rep != Rep::kNpUint64); }
-
   void form_subscript(const Op& o, ValueId i) {
     if (is_element(o)) {
       form(i).mode = Mode::kElement;

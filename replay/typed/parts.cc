@@ -87,6 +87,10 @@ bool takes(const Trace& t, const Op& op, ValueId v) {
   return std::find(inputs, inputs + op.n_inputs, v) != inputs + op.n_inputs;
 }
 
+bool is_number(const TypedTrace& typed, ValueId v) {
+  return typed.values[v].rep != Rep::kNone || typed.trace->ops[v].kind == OpKind::constant;
+}
+
 bool dies_behind(const Trace& t, ValueId v, ValueId i) {
   size_t behind = static_cast<size_t>(i) + 1;
   if (behind < t.ops.size() && t.ops[behind].kind == OpKind::guard_world) ++behind;

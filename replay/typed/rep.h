@@ -42,6 +42,8 @@ constexpr Bits bits_of(Rep rep) {
 
 // Integers, not truth values.
 constexpr bool is_numpy_integer(Rep rep) { return rep > Rep::kNpBool && rep < Rep::kCount && bits_of(rep) == Bits::kInt64; }
+// What positions in sequences and arrays are taken from: it fits in an int64.
+constexpr bool is_position(Rep rep) { return rep == Rep::kInt || (is_numpy_integer(rep) && rep != Rep::kNpUint64); }
 constexpr bool is_unsigned(Rep rep) {
   return rep == Rep::kNpUint8 || rep == Rep::kNpUint16 || rep == Rep::kNpUint32 || rep == Rep::kNpUint64;
 }

@@ -119,6 +119,8 @@ std::string verify(const TypedTrace& typed);
 std::string print(const TypedTrace& typed);
 // Is v among its inputs?
 bool takes(const Trace& trace, const Op& op, ValueId v);
+// What is unboxed is a number, and so is what is not owned: its last reference drops nothing else.
+bool is_number(const TypedTrace& typed, ValueId v);
 // Nothing but one stack slot holds v, and op i takes it from there.
 bool dies_behind(const Trace& trace, ValueId v, ValueId i);
 // Does the call_tree i hand its input k over for good?

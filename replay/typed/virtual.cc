@@ -47,8 +47,7 @@ class Virtuals {
 
   bool could_be_row(ValueId i, int32_t facts) {
     if (facts < 0 || t_.facts[facts].rank < 2 || mode(i) != Mode::kIndex) return false;
-    const Rep index = y_.rep_in_ops(in(op(i))[1]);
-    return (index == Rep::kInt || is_numpy_integer(index)) && index != Rep::kNpUint64;
+    return is_position(y_.rep_in_ops(in(op(i))[1]));
   }
 
   bool stays(ValueId row) {
@@ -83,11 +82,10 @@ class Virtuals {
   bool leaves_row(const Op& o, ValueId i) {
     if (o.kind == OpKind::release)
       return !(o.effects & kDropsReferences) ||
-             std::all_of(in(o), in(o) + o.n_inputs, [&](ValueId v) { return is_number(v) || is_row(v); });
+             std::all_of(in(o), in(o) + o.n_inputs, [&](ValueId v) { return is_number(y_, v) || is_row(v); });
     const Mode how = mode(i);
     return is_pure(o.effects) || o.kind == OpKind::guard_world || how == Mode::kTyped || how == Mode::kElement || how == Mode::kVirtual;
   }
-  bool is_number(ValueId v) { return y_.values[v].rep != Rep::kNone || op(v).kind == OpKind::constant; }
 
   // -- tuples
 
