@@ -21,6 +21,7 @@ COUNTERS: Mapping[str, str] = {
     "kernels_loaded": "kernels taken from the store",
     "traces_loaded": "traces taken from the store",
     "store_errors": "faults of the store, each of them treated as a miss",
+    "loops_entered": "loops that were entered in the middle of a call",
 }
 
 

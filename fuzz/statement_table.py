@@ -150,6 +150,30 @@ LOOPS: Weighted[tuple[str, tuple[str, ...]]] = Weighted(
     ]
 )
 
+# Turns of a long loop: $s accumulates, $i counts. Nothing here grows faster than the loop does.
+LONG_STEPS: Weighted[str] = Weighted(
+    [
+        (6, "$s = $s + $i"),
+        (4, "$s += <num>"),
+        (4, "$s = $s * 0.5 + $i"),
+        (3, "$s = $i - $s"),
+        (3, "$s = $s % 7 + <num>"),
+        (2, "$s = max($s, $i)"),
+        (2, "$s = $i * <num>"),
+        (2, "$s = $i if $i % 3 else $s"),
+        (2, "$s -= len(<list>) and $i"),
+        (2, "$s = min($s, 50) // 2 + $i"),
+        (1, "$s = <fnvar>($i)"),
+        (1, "$s = $i / <num>"),
+        (1, "$s = <list>[$i % 3]"),
+        (1, "<arr>[$i % 2] = $s"),
+        (1, "LOG.append($i)"),
+        (1, "$s = (lambda: $i)() + 1"),
+        (1, "$s = sys._getframe().f_lineno + $i"),
+        (1, "$s = len(locals()) + $i"),
+    ]
+)
+
 # $a: one array, read by the first and written to by the second.
 READS = (
     "$a * <num>",

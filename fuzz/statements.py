@@ -17,6 +17,7 @@ from .statement_table import (
     ITEM_BODIES,
     ITEM_LOOPS,
     ITEMS,
+    LONG_STEPS,
     LOOPS,
     READS,
     SIMPLE,
@@ -172,6 +173,49 @@ class Body:
             self._scope.add("int", counter)
             self._loop_body()
         self._loop_else()
+
+    def _long_loop(self) -> None:
+        """So many turns that a first call goes on in the loop's trace; some of them leave it."""
+        if self._scope.loop_depth or self._depth > 3:
+            return self._simple()
+        name, total = self._scope.fresh("i"), self._scope.fresh("s")
+        turns = self._chooser.integer(10, 45)
+        try:
+            step = self.fill(self._chooser.weighted(LONG_STEPS), 1).replace("$s", total).replace("$i", name)
+        except Unavailable:
+            return self._simple()
+        self.line(f"{total} = {self._chooser.integer(0, 9)}")
+        counted = self._chooser.chance(65)
+        if counted:
+            over = self._chooser.pick(("range({})", "list(range({}))", "map(int, range({}))")).format(turns)
+            self.line(f"for {name} in {over}:")
+        else:
+            self.line(f"{name} = 0")
+            self.line(f"while {name} < {turns}:")
+            self.line(f"{_INDENT}{name} += 1")
+        with self._scope.block(), self._scope.loop():
+            self._scope.protected |= {name, total}
+            self._scope.add("int", name)
+            self._depth += 1
+            self.line(step)
+            if self._chooser.chance(70):
+                every = self._chooser.integer(turns // 5 + 1, turns)
+                self.line(f"if {name} % {every} == {self._chooser.integer(0, every - 1)}:")
+                self.block()
+            if self._chooser.chance(35):
+                self.line(f"if {name} == {self._chooser.integer(3, turns)}:")
+                ways = (
+                    "continue",
+                    "break",
+                    "break",
+                    f"raise ValueError({name})",
+                    f"{total} //= {name} - {name}",
+                    f"LOG.append({total})",
+                )
+                self.line(_INDENT + self._chooser.pick(ways))
+            self._depth -= 1
+        self._loop_else()
+        self._scope.add("num", total)
 
     def _loop_body(self) -> None:
         self.block()
@@ -406,6 +450,7 @@ _STATEMENTS: Weighted[_Writer] = Weighted(
         (12, Body._if),
         (9, Body._for),
         (4, Body._while),
+        (5, Body._long_loop),
         (6, Body._try),
         (2, Body._raise),
         (2, Body._leave),

@@ -93,6 +93,24 @@ void drop_frame_object(Frame* frame);
 // Runs `frame` as if its instruction at `offset` had just raised the exception that is set. As _PyEval_EvalFrameDefault otherwise.
 PyObject* throw_into(PyThreadState* thread, Frame* frame, int offset);
 
+struct Handler {
+  int target = -1;  // instruction, in code units; -1: none
+  int level = -1;   // depth the stack is cut to
+  bool lasti = false;
+  bool operator==(const Handler&) const = default;
+};
+Handler find_handler(const PyCodeObject* code, int offset);
+void add_traceback_entry(PyThreadState* thread, Frame* frame);
+// The part of the evaluator's exception_unwind that prepares the handler's stack: the exception that is set goes there.
+void cut_to_handler(Frame* frame, const Handler& handler, int offset);
+PyObject* take_raised();            // the exception that is set, with its traceback; owned
+void set_raised(PyObject* raised);  // steals; unlike PyErr_SetObject it leaves __context__ as it is
+
+// ---- resume.cc ---------------------------------------------------------------------------------------------------------------
+
+// Moves the image's values into the frame, which is to go on at its offset; what the frame held is dropped.
+void fill_frame(Frame* frame, FrameImage* image);
+
 // ---- init of the parts: false with an exception set -------------------------------------------------------------------------
 
 bool init_observe();

@@ -1,5 +1,6 @@
-// hook: the only layer that knows CPython's insides. Three mechanisms: observe the instructions of a running function, resume
-// functions in the middle, and show a step the frames it would see in eager (linked frames). Plus versions of dicts.
+// hook: the only layer that knows CPython's insides. Four mechanisms: observe the instructions of a running function, resume
+// functions in the middle, take over a frame at the head of a loop, and show a step the frames it would see in eager (linked frames).
+// Plus versions of dicts.
 // Nothing outside this folder includes a pycore_ header. All functions need the GIL. Rules: docs/hook.md.
 #pragma once
 #include <Python.h>
@@ -119,6 +120,69 @@ int executing_offset(PyCodeObject* code, int offset);
 // first, with the frame's index and identity, before any instruction of it runs.
 using OnEntered = void (*)(void* context, int index, void* frame_id);
 PyObject* resume(FrameImage* frames, int n, PyObject* raised, OnEntered on_entered = nullptr, void* context = nullptr);
+
+// ---- loops of running frames -------------------------------------------------------------------------------------------------
+
+// A frame that the interpreter is running, at the head of a loop to which it has just jumped back. Its evaluator has saved the stack and
+// takes what it finds here afterwards (rule 18), so the frame may go on anywhere. Valid during LoopWaiter::at_loop().
+class RunningFrame {
+ public:
+  const FrameView& view() const { return view_; }
+  // False where it cannot leave the chain: a generator's, or somebody holds its frame object.
+  bool can_leave() const;
+  // Takes it out of the thread's chain, as if it had not been entered. Its values are then the caller's: view().localsplus, references and
+  // all, to be taken out (what is not is dropped as it comes back). Returns the dict locals() has handed out, or null; owned.
+  PyObject* leave_chain();
+  // It comes back and goes on as resume() would let it, frames[0] being its own. on_entered: of each frame, this one first.
+  // False: an exception is set, which at_loop() is to raise.
+  bool go_on(FrameImage* frames, int n, PyObject* raised, OnEntered on_entered, void* context);
+  // It comes back and returns the value (stolen).
+  bool go_on_returning(PyObject* value);
+  // It comes back and ends with the exception that is set, whatever handlers it has.
+  bool go_on_raising();
+
+  // For hook/ alone.
+  explicit RunningFrame(const FrameView& view) : view_(view) {}
+  RunningFrame(const RunningFrame&) = delete;
+
+ private:
+  void come_back(PyObject* kept);
+  bool raise_at(int offset);
+  FrameView view_;
+  PyObject* held_ = nullptr;  // 3.11: the frame object, which the interpreter needs after the event
+};
+
+// Somebody who waits for one frame of the calling thread to come to the head of a loop. They nest, innermost call last.
+class LoopWaiter {
+ public:
+  LoopWaiter(const LoopWaiter&) = delete;
+  // From now on. False if the events cannot be had (the thread or the code is observed by others).
+  bool wait();
+  void stop_waiting();
+  void begun();  // the frame is known now
+  bool waiting() const { return waiting_; }
+  PyCodeObject* code() const { return code_; }
+  PyThreadState* thread() const { return thread_; }
+  // Which frame, or null: it has not begun yet.
+  virtual void* frame() const = 0;
+  // It is there. False: an exception is set.
+  virtual bool at_loop(RunningFrame& frame) noexcept = 0;
+  LoopWaiter* outer() const { return outer_; }
+  friend void forget_waiters(const PyThreadState* thread);
+
+  int last_offset = -1;  // for hook/ alone, 3.11: where the frame stood at the event before
+  int patience = 0;      // and the events that may yet come without it
+
+ protected:
+  explicit LoopWaiter(PyCodeObject* code);
+  ~LoopWaiter();  // heirs stop waiting in their own: it asks them for the frame
+
+ private:
+  PyCodeObject* code_;  // owned
+  PyThreadState* thread_;
+  LoopWaiter* outer_;
+  bool waiting_ = false;
+};
 
 // ---- linked frames ---------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ void announce(PyThreadState* thread, Frame* frame, int offset, int stack_depth) 
 WatchStatus watch_start(Watcher* watcher) {
   if (g_watch.watcher != nullptr) return WatchStatus::kBusy;
   PyThreadState* thread = PyThreadState_Get();
-  if (thread->c_tracefunc != nullptr || thread->c_profilefunc != nullptr || thread->tracing != 0) return WatchStatus::kTraced;
+  if (is_traced(thread) || thread->tracing != 0) return WatchStatus::kTraced;
   ErrorAside aside;
   const WatchStatus status = start_events(thread);
   if (status != WatchStatus::kOk) return status;
@@ -54,6 +54,7 @@ WatchStatus watch_stop() {
 
 bool forget_watch_after_fork() {
   PyThreadState* thread = PyThreadState_Get();
+  forget_waiters(thread);
   if (g_watch.watcher == nullptr || g_watch.thread == thread) return false;
   ErrorAside aside;
   g_watch.watcher = nullptr;

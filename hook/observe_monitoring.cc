@@ -2,21 +2,26 @@
 #include "hook/watch_state.h"
 
 #if !DALSEGNO_PY311
+#include <utility>
+
 #include "hook/monitors.h"
 
 namespace dalsegno::hook {
 namespace {
 
-constexpr int kInstruction = 6;             // PY_MONITORING_EVENT_INSTRUCTION; checked in init_observe
+constexpr int kInstruction = 6, kJump = 7;  // PY_MONITORING_EVENT_INSTRUCTION and _JUMP; checked in init_observe
 constexpr int kToolIds[] = {4, 3, 5};       // 0 to 2 are meant for debuggers, coverage and profilers
 constexpr unsigned char kUserTools = 0x3f;  // 6 and 7 are sys.setprofile and sys.settrace, of any thread
 
 PyObject* g_callback = nullptr;
+PyObject* g_jump_callback = nullptr;
+PyObject* g_disable = nullptr;  // what a callback returns where it is not to be called again
 PyObject* g_use_tool_id = nullptr;
 PyObject* g_get_tool = nullptr;
 PyObject* g_register_callback = nullptr;
 PyObject* g_set_local_events = nullptr;
-int g_tool = -1;  // the tool id taken for the present recording
+int g_tool = -1;      // the tool id taken, while
+int g_tool_uses = 0;  // so many need it: a recording, and those who wait for frames
 
 constexpr unsigned char tool_bit(int tool) { return tool < 0 ? 0 : static_cast<unsigned char>(1u << tool); }
 
@@ -35,10 +40,16 @@ bool done(PyObject* callable, const char* format, Args... args) {
   return result != nullptr;
 }
 
+// An event of the frame's own code; null: something else.
+Frame* frame_of_event(PyThreadState* thread, PyObject* code) {
+  Frame* frame = current_frame(thread);
+  return frame != nullptr && reinterpret_cast<PyObject*>(code_of(frame)) == code ? frame : nullptr;
+}
+
 PyObject* on_instruction(PyObject*, PyObject* const* args, Py_ssize_t count) {
   PyThreadState* thread = PyThreadState_Get();
-  Frame* frame = current_frame(thread);
-  if (count == 2 && frame != nullptr && reinterpret_cast<PyObject*>(code_of(frame)) == args[0]) {
+  Frame* frame = count == 2 ? frame_of_event(thread, args[0]) : nullptr;
+  if (frame != nullptr) {
     const long bytes = PyLong_AsLong(args[1]);
     announce(thread, frame, static_cast<int>(bytes / static_cast<long>(sizeof(_Py_CODEUNIT))), -1);
   }
@@ -48,25 +59,53 @@ PyObject* on_instruction(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyMethodDef g_definition = {"on_instruction", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(on_instruction)), METH_FASTCALL,
                             nullptr};
 
+PyObject* on_jump(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  if (count != 3) Py_RETURN_NONE;
+  const long from = PyLong_AsLong(args[1]), to = PyLong_AsLong(args[2]);
+  if (to > from) return Py_NewRef(g_disable);  // at this place, until the events are set anew
+  PyThreadState* thread = PyThreadState_Get();
+  Frame* frame = frame_of_event(thread, args[0]);
+  LoopWaiter* waiter = frame != nullptr ? waiter_of(thread, frame) : nullptr;
+  if (waiter != nullptr && !reach_loop(thread, frame, waiter, static_cast<int>(to / static_cast<long>(sizeof(_Py_CODEUNIT)))))
+    return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef g_jump_definition = {"on_jump", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(on_jump)), METH_FASTCALL, nullptr};
+
+void release_tool_id(PyThreadState* thread) {
+  dalsegno_free_tool(thread, g_tool, kInstruction);
+  dalsegno_free_tool(thread, g_tool, kJump);
+  g_tool = -1;
+}
+
 bool take_tool_id() {
   for (const int tool : kToolIds) {
     PyObject* owner = quietly(g_get_tool, "i", tool);
     const bool is_free = owner == Py_None;
     Py_XDECREF(owner);
     if (!is_free || !done(g_use_tool_id, "is", tool, "dalsegno")) continue;
-    if (done(g_register_callback, "iiO", tool, 1 << kInstruction, g_callback)) {
-      g_tool = tool;
+    g_tool = tool;
+    if (done(g_register_callback, "iiO", tool, 1 << kInstruction, g_callback) &&
+        done(g_register_callback, "iiO", tool, 1 << kJump, g_jump_callback))
       return true;
-    }
-    dalsegno_free_tool(PyThreadState_Get(), tool, kInstruction);
+    release_tool_id(PyThreadState_Get());
   }
   return false;
 }
 
-void release_tool_id(PyThreadState* thread) {
-  dalsegno_free_tool(thread, g_tool, kInstruction);
-  g_tool = -1;
+bool use_tool() {
+  if (g_tool_uses == 0 && !take_tool_id()) return false;
+  ++g_tool_uses;
+  return true;
 }
+
+void leave_tool(PyThreadState* thread) {
+  if (--g_tool_uses == 0) release_tool_id(thread);
+}
+
+// The events that are wanted of a code object, beside instructions.
+int jump_events(const PyCodeObject* code) { return is_awaited(code) ? 1 << kJump : 0; }
 
 unsigned char instruction_tools(PyThreadState* thread, PyCodeObject* code) {
   return dalsegno_local_tools(thread, code, kInstruction) | dalsegno_global_tools(thread, kInstruction);
@@ -77,10 +116,10 @@ bool fetch(PyObject* monitoring, const char* name, PyObject** to) {
   return *to != nullptr;
 }
 
-bool check_event_number(PyObject* monitoring) {
+bool check_event_number(PyObject* monitoring, const char* name, int event) {
   PyObject* events = PyObject_GetAttrString(monitoring, "events");
-  PyObject* number = events != nullptr ? PyObject_GetAttrString(events, "INSTRUCTION") : nullptr;
-  const bool same = number != nullptr && PyLong_AsLong(number) == 1 << kInstruction;
+  PyObject* number = events != nullptr ? PyObject_GetAttrString(events, name) : nullptr;
+  const bool same = number != nullptr && PyLong_AsLong(number) == 1 << event;
   Py_XDECREF(number);
   Py_XDECREF(events);
   if (!same && !PyErr_Occurred()) PyErr_SetString(PyExc_ImportError, "dalsegno: unknown numbers of sys.monitoring events");
@@ -91,7 +130,7 @@ bool check_event_number(PyObject* monitoring) {
 
 WatchStatus start_events(PyThreadState* thread) {
   if ((dalsegno_global_tools(thread, kInstruction) & kUserTools) != 0) return WatchStatus::kOtherTool;
-  return take_tool_id() ? WatchStatus::kOk : WatchStatus::kOtherTool;
+  return use_tool() ? WatchStatus::kOk : WatchStatus::kOtherTool;
 }
 
 // Rule 10: of two tools with INSTRUCTION events on one code object only one gets them.
@@ -100,18 +139,45 @@ bool arm_code(PyCodeObject* code) {
   if ((tools & ~tool_bit(g_tool)) != 0) return false;
   // The event may still be on, and yet not in the code, where memory ended half way through an earlier recording.
   if (tools != 0 && !done(g_set_local_events, "iOi", g_tool, code, 0)) return false;
-  return done(g_set_local_events, "iOi", g_tool, code, 1 << kInstruction);
+  return done(g_set_local_events, "iOi", g_tool, code, 1 << kInstruction | jump_events(code));
 }
 
 bool stop_events(PyThreadState* thread) {
   bool complete = thread->c_tracefunc == nullptr && thread->c_profilefunc == nullptr;
   for (PyCodeObject* code : g_watch.codes) {
     if ((instruction_tools(thread, code) & kUserTools) != tool_bit(g_tool)) complete = false;
-    done(g_set_local_events, "iOi", g_tool, code, 0);
+    done(g_set_local_events, "iOi", g_tool, code, jump_events(code));
   }
-  release_tool_id(thread);
+  leave_tool(thread);
   return complete;
 }
+
+bool arm_waiter(LoopWaiter* waiter) {
+  if (!use_tool()) return false;
+  const int instructions = is_watched(waiter->code()) ? 1 << kInstruction : 0;
+  if (done(g_set_local_events, "iOi", g_tool, waiter->code(), 1 << kJump | instructions)) return true;
+  leave_tool(waiter->thread());
+  return false;
+}
+
+void disarm_waiter(LoopWaiter* waiter) {
+  const int instructions = is_watched(waiter->code()) ? 1 << kInstruction : 0;
+  done(g_set_local_events, "iOi", g_tool, waiter->code(), jump_events(waiter->code()) | instructions);
+  leave_tool(PyThreadState_Get());
+}
+
+void arm_begun(LoopWaiter*) {}  // instrumentation is on code objects
+
+OutsideEvent::OutsideEvent(PyThreadState* thread)
+    : thread_(thread), tracing_(std::exchange(thread->tracing, 0)), what_(std::exchange(thread->what_event, -1)) {}
+
+OutsideEvent::~OutsideEvent() {
+  stop_if_ended();
+  thread_->tracing = tracing_;
+  thread_->what_event = what_;
+}
+
+bool is_traced(const PyThreadState* thread) { return thread->c_tracefunc != nullptr || thread->c_profilefunc != nullptr; }
 
 void forget_events(PyThreadState* thread) { stop_events(thread); }  // instrumentation is on code objects, not on the thread
 
@@ -122,19 +188,21 @@ bool init_observe() {
     PyErr_SetString(PyExc_ImportError, "dalsegno: sys.monitoring is missing");
     return false;
   }
-  if (!check_event_number(monitoring)) return false;
+  if (!check_event_number(monitoring, "INSTRUCTION", kInstruction) || !check_event_number(monitoring, "JUMP", kJump)) return false;
   if (!fetch(monitoring, "use_tool_id", &g_use_tool_id) || !fetch(monitoring, "get_tool", &g_get_tool) ||
-      !fetch(monitoring, "register_callback", &g_register_callback) || !fetch(monitoring, "set_local_events", &g_set_local_events)) {
+      !fetch(monitoring, "register_callback", &g_register_callback) || !fetch(monitoring, "set_local_events", &g_set_local_events) ||
+      !fetch(monitoring, "DISABLE", &g_disable)) {
     return false;
   }
+  g_jump_callback = PyCFunction_New(&g_jump_definition, nullptr);
   g_callback = PyCFunction_New(&g_definition, nullptr);
-  return g_callback != nullptr;
+  return g_callback != nullptr && g_jump_callback != nullptr;
 }
 
 bool thread_observed() { return thread_observed(PyThreadState_Get()); }
 
 bool thread_observed(PyThreadState* thread) {
-  if (thread->c_tracefunc != nullptr || thread->c_profilefunc != nullptr) return true;
+  if (is_traced(thread)) return true;
   return dalsegno_any_global_event(thread, kUserTools & ~tool_bit(g_tool)) != 0;
 }
 

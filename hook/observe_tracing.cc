@@ -44,13 +44,44 @@ void stop_letting(PyThreadState* thread) {
   if (std::exchange(g_letting, false)) set_evaluator(thread, evaluate_untraced, _PyEval_EvalFrameDefault);
 }
 
+constexpr int kPatience = 4000;  // events for nothing, while nothing is recorded: less than a millisecond
+
+bool watches(const PyThreadState* thread) { return g_watch.watcher != nullptr && g_watch.thread == thread; }
+
+// Is the frame awaited, and has it just jumped back? False: an exception is set.
+bool look_for_loop(PyThreadState* thread, Frame* frame) {
+  LoopWaiter* waiter = waiter_of(thread, frame);
+  if (waiter == nullptr) return true;
+  const int offset = _PyInterpreterFrame_LASTI(frame);
+  const bool back = offset < waiter->last_offset;
+  waiter->last_offset = offset;
+  if (!back) return true;
+  waiter->patience = kPatience;
+  const bool watched = watches(thread);
+  const bool done = reach_loop(thread, frame, waiter, offset);
+  waiter->last_offset = _PyInterpreterFrame_LASTI(frame);
+  if (waiter->waiting()) arm_frame(thread, frame);                            // it may have got another frame object
+  if (done && !watched && watches(thread)) announce_prefixed(thread, frame);  // there is no other event where it goes on
+  return done;
+}
+
+// Tracing is dear: who waits in vain gives up.
+void lose_patience(PyThreadState* thread) {
+  if (watches(thread)) return;
+  for (LoopWaiter* w = g_waiters; w != nullptr; w = w->outer())
+    if (w->waiting() && w->thread() == thread && --w->patience < 0) w->stop_waiting();
+}
+
 // Trace function. Called with the thread's `tracing` raised, so nothing that runs in here is traced.
 int on_trace(PyObject*, PyFrameObject* object, int what, PyObject*) {
   PyThreadState* thread = PyThreadState_Get();
   g_inside = true;
   if (what != PyTrace_OPCODE && g_watch.thread == thread) stop_letting(thread);
+  bool done = true;
+  if (g_waiters != nullptr) lose_patience(thread);
   if (what == PyTrace_OPCODE) {
     if (marked(object)) announce_prefixed(thread, object->f_frame);
+    if (marked(object) && g_waiters != nullptr) done = look_for_loop(thread, object->f_frame);
   } else if (what == PyTrace_CALL) {
     // At RESUME, which has no opcode event of its own, nor one on later versions.
     if (g_watch.watcher != nullptr && g_watch.thread == thread && is_watched(code_of(object->f_frame))) mark(object);
@@ -58,7 +89,7 @@ int on_trace(PyObject*, PyFrameObject* object, int what, PyObject*) {
     unmark(object);
   }
   g_inside = false;
-  return 0;
+  return done ? 0 : -1;
 }
 
 void set_tracing(PyThreadState* thread, bool on) {
@@ -112,11 +143,50 @@ bool stop_events(PyThreadState* thread) {
   if (!g_inside) thread->tracing = 0;
   stop_letting(thread);
   for (Frame* frame = current_frame(thread); frame != nullptr; frame = frame->previous) {
-    if (frame->frame_obj != nullptr) unmark(frame->frame_obj);
+    if (frame->frame_obj != nullptr && waiter_of(thread, frame) == nullptr) unmark(frame->frame_obj);
   }
   if (thread->c_tracefunc != on_trace) return false;  // sys.settrace was called: it is the user's now
-  set_tracing(thread, false);
+  if (!thread_waits(thread)) set_tracing(thread, false);
   return true;
+}
+
+// Its frame, if it has begun, runs.
+bool arm_waiter(LoopWaiter* waiter) {
+  set_tracing(waiter->thread(), true);
+  waiter->patience = kPatience;
+  auto* frame = static_cast<Frame*>(waiter->frame());
+  return frame == nullptr || arm_frame(waiter->thread(), frame);
+}
+
+void arm_begun(LoopWaiter* waiter) { arm_frame(waiter->thread(), static_cast<Frame*>(waiter->frame())); }
+
+// The frame may have ended; then it has told, and is not marked any more.
+void disarm_waiter(LoopWaiter* waiter) {
+  PyThreadState* thread = PyThreadState_Get();
+  if (thread != waiter->thread() || thread->c_tracefunc != on_trace) return;
+  for (Frame* frame = current_frame(thread); frame != nullptr; frame = frame->previous) {
+    const bool watched = watches(thread) && is_watched(code_of(frame));
+    if (frame == waiter->frame() && frame->frame_obj != nullptr && !watched) unmark(frame->frame_obj);
+  }
+  if (!thread_waits(thread) && !watches(thread)) set_tracing(thread, false);
+}
+
+OutsideEvent::OutsideEvent(PyThreadState* thread)
+    : thread_(thread), tracing_(std::exchange(thread->tracing, 0)), what_(std::exchange(thread->tracing_what, -1)) {
+  g_inside = false;
+  if (thread->c_tracefunc == on_trace) set_tracing(thread, watches(thread));
+}
+
+OutsideEvent::~OutsideEvent() {
+  stop_if_ended();
+  if (thread_->c_tracefunc == nullptr && thread_waits(thread_)) set_tracing(thread_, true);
+  thread_->tracing = tracing_;
+  thread_->tracing_what = what_;
+  g_inside = true;
+}
+
+bool is_traced(const PyThreadState* thread) {
+  return thread->c_profilefunc != nullptr || (thread->c_tracefunc != nullptr && thread->c_tracefunc != on_trace);
 }
 
 void forget_events(PyThreadState*) {}  // the thread took its trace function with it
@@ -125,9 +195,7 @@ bool init_observe() { return true; }
 
 bool thread_observed() { return thread_observed(PyThreadState_Get()); }
 
-bool thread_observed(PyThreadState* thread) {
-  return thread->c_profilefunc != nullptr || (thread->c_tracefunc != nullptr && thread->c_tracefunc != on_trace);
-}
+bool thread_observed(PyThreadState* thread) { return is_traced(thread); }
 
 bool code_observed(PyCodeObject*) { return false; }
 

@@ -7,28 +7,6 @@
 #include "hook/watch_state.h"
 
 namespace dalsegno::hook {
-namespace {
-
-// One call of resume().
-struct Activation {
-  FrameImage* frames;
-  int n;
-  PyObject* raised;
-  OnEntered on_entered;
-  void* context;
-  int entered = 0;  // frames that took their image's values
-};
-
-PyObject* enter(Activation* activation, int index);
-
-// Values of a frame that could not be entered.
-void drop_image(FrameImage* image) {
-  const int count = code_of(*image)->co_nlocalsplus;
-  for (int i = 0; i < count; ++i) Py_CLEAR(image->locals[i]);
-  for (int i = 0; i < image->depth; ++i) Py_CLEAR(image->stack[i]);
-  Py_CLEAR(image->f_locals);
-  Py_CLEAR(image->frame_object);
-}
 
 void fill_frame(Frame* frame, FrameImage* image) {
   const int count = code_of(frame)->co_nlocalsplus;
@@ -55,12 +33,35 @@ void fill_frame(Frame* frame, FrameImage* image) {
   }
 }
 
-void set_raised(PyObject* raised) {  // steals; unlike PyErr_SetObject it leaves __context__ as it is
+void set_raised(PyObject* raised) {
 #if DALSEGNO_PY311
   PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(raised))), raised, PyException_GetTraceback(raised));
 #else
   PyErr_SetRaisedException(raised);
 #endif
+}
+
+namespace {
+
+// One call of resume().
+struct Activation {
+  FrameImage* frames;
+  int n;
+  PyObject* raised;
+  OnEntered on_entered;
+  void* context;
+  int entered = 0;  // frames that took their image's values
+};
+
+PyObject* enter(Activation* activation, int index);
+
+// Values of a frame that could not be entered.
+void drop_image(FrameImage* image) {
+  const int count = code_of(*image)->co_nlocalsplus;
+  for (int i = 0; i < count; ++i) Py_CLEAR(image->locals[i]);
+  for (int i = 0; i < image->depth; ++i) Py_CLEAR(image->stack[i]);
+  Py_CLEAR(image->f_locals);
+  Py_CLEAR(image->frame_object);
 }
 
 PyObject* run_innermost(PyThreadState* thread, Frame* frame, Activation* activation, int offset) {

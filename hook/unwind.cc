@@ -53,12 +53,13 @@ PyObject* enter_raising(PyThreadState* thread, Frame* frame) {
 }
 
 #if DALSEGNO_PY313
-struct Handler {
-  int target = -1;  // instruction, in code units; -1: none
-  int level = -1;   // depth the stack is cut to
-  bool lasti = false;
-  bool operator==(const Handler&) const = default;
-};
+PyObject* leave_frame(PyThreadState* thread, Frame* frame) {
+  const int bottom = code_of(frame)->co_nlocalsplus;
+  while (frame->stacktop > bottom) Py_XDECREF(frame->localsplus[--frame->stacktop]);
+  _PyEval_FrameClearAndPop(thread, frame);
+  return nullptr;
+}
+#endif
 
 // A number of the exception table: six bits a byte, most significant first, bit 6 set on all but the last.
 int read_number(const unsigned char*& at) {
@@ -70,6 +71,8 @@ int read_number(const unsigned char*& at) {
   }
   return value;
 }
+
+}  // namespace
 
 Handler find_handler(const PyCodeObject* code, int offset) {
   const auto* at = reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(code->co_exceptiontable));
@@ -90,9 +93,8 @@ void add_traceback_entry(PyThreadState* thread, Frame* frame) {
   if (object != nullptr) PyTraceBack_Here(object);
 }
 
-// The part of the evaluator's exception_unwind that prepares the handler's stack.
 void cut_to_handler(Frame* frame, const Handler& handler, int offset) {
-  PyObject* raised = PyErr_GetRaisedException();
+  PyObject* raised = take_raised();
   const int bottom = code_of(frame)->co_nlocalsplus;
   while (frame->stacktop > bottom + handler.level) Py_XDECREF(frame->localsplus[--frame->stacktop]);
   if (handler.lasti) frame->localsplus[frame->stacktop++] = PyLong_FromLong(offset);
@@ -100,15 +102,19 @@ void cut_to_handler(Frame* frame, const Handler& handler, int offset) {
   set_next(frame, handler.target);
 }
 
-PyObject* leave_frame(PyThreadState* thread, Frame* frame) {
-  const int bottom = code_of(frame)->co_nlocalsplus;
-  while (frame->stacktop > bottom) Py_XDECREF(frame->localsplus[--frame->stacktop]);
-  _PyEval_FrameClearAndPop(thread, frame);
-  return nullptr;
-}
+PyObject* take_raised() {
+#if DALSEGNO_PY311
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (traceback != nullptr) PyException_SetTraceback(value, traceback);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  return value;
+#else
+  return PyErr_GetRaisedException();
 #endif
-
-}  // namespace
+}
 
 #if DALSEGNO_PY313
 

@@ -29,8 +29,38 @@ bool arm_frame(PyThreadState* thread, Frame* frame);  // later versions instrume
 #endif
 // Takes everything back; false if events may have been missed.
 bool stop_events(PyThreadState* thread);
+// The thread is traced or profiled by others.
+bool is_traced(const PyThreadState* thread);
 // In a child: what was set up for a thread that is gone is taken back.
 void forget_events(PyThreadState* thread);
+
+// ---- frames waited for at loops (waiting.cc) ------------------------------------------------------------------------------------
+
+extern LoopWaiter* g_waiters;  // innermost first, of all threads
+bool is_awaited(const PyCodeObject* code);
+bool thread_waits(const PyThreadState* thread);
+// In a child: those of other threads are gone.
+void forget_waiters(const PyThreadState* thread);
+// The waiter for this frame, or null.
+LoopWaiter* waiter_of(const PyThreadState* thread, const Frame* frame);
+// The frame has jumped back to `offset`, and its evaluator takes what it finds there afterwards. False: an exception is set.
+bool reach_loop(PyThreadState* thread, Frame* frame, LoopWaiter* waiter, int offset);
+
+// What differs between the versions: events for a waiter, which is (no longer) in the list as one that waits.
+bool arm_waiter(LoopWaiter* waiter);
+void arm_begun(LoopWaiter* waiter);  // its frame is known now
+void disarm_waiter(LoopWaiter* waiter);
+// While one lives, what runs inside an event of ours is not inside an event.
+class OutsideEvent {
+ public:
+  explicit OutsideEvent(PyThreadState* thread);
+  ~OutsideEvent();
+  OutsideEvent(const OutsideEvent&) = delete;
+
+ private:
+  PyThreadState* thread_;
+  int tracing_, what_;
+};
 
 // A frame has been rebuilt by resume and is about to run.
 inline void announce_entered(PyThreadState* thread, Frame* frame) {

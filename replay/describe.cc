@@ -27,6 +27,7 @@ constexpr CounterRow kRows[] = {
     {"kernels_loaded", &Counters::kernels_loaded},
     {"traces_loaded", &Counters::traces_loaded},
     {"store_errors", &Counters::store_errors},
+    {"loops_entered", &Counters::loops_entered},
 };
 
 bool is_guard(OpKind kind) { return std::string(op_name(kind)).rfind("guard_", 0) == 0; }

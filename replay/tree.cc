@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "hook/error_aside.h"
+#include "replay/accounting.h"
 #include "replay/door.h"
 #include "replay/kernels/config.h"
 #include "replay/kernels/table.h"
+#include "replay/on_stack.h"
 #include "replay/settings.h"
 #include "trace/fault.h"
 #include "trace/recorder/text.h"
@@ -21,6 +23,8 @@ Counters g_retired;
 // Points (policy.h).
 constexpr int kFruitless = 34;  // a recording without a useful op
 constexpr int kRetired = 13;    // the tree was dropped because a folded global changed
+
+constexpr uint32_t kMostInVain = 4;  // times that it is waited for loops behind an exit
 
 constexpr int kGenerator = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
 
@@ -79,6 +83,7 @@ void Tree::clear() {
   saved_ = 0;
   abandoned_ = pass_over_ = 0;
   policy_.forget();
+  fruitless_loops_.clear();
   give_up_generators();
 }
 
@@ -236,56 +241,59 @@ void Tree::punish_exit(Exit* exit, int points, Reason reason) {
   exit->count = 0;
 }
 
-namespace {
+Accounting::Work Accounting::g_counted{};
 
-// What the machine has done so far. What a replay inside another one does is counted as the inner one's alone.
-struct Work {
-  uint64_t steps, guard_failures, launches;
-
-  static Work done() {
-    const MachineCounters machine = machine_counters();
-    return {machine.steps, machine.guard_failures, kernel_counters().launches};
-  }
-};
-Work g_counted;  // by replays that have ended
-
-}  // namespace
+Accounting::Work Accounting::Work::done() {
+  const MachineCounters machine = machine_counters();
+  return {machine.steps, machine.guard_failures, kernel_counters().launches};
+}
 
 // Outcome kRefused or kTooDeep: nothing has run, and no exception is set.
 PyObject* Tree::replay(PyObject* const* params, std::span<const Arguments> take, Outcome* outcome) {
   std::shared_ptr<Programs> keep = programs_;  // a step may clear the tree
-  const Work before = Work::done(), counted = g_counted;
+  Accounting accounting(counters_);
   PyObject* result = nullptr;
   Exit* exit = nullptr;
   FrameState state;
   *outcome = run(*keep->front(), params, &result, &exit, &state, take);
   if (*outcome == Outcome::kRefused || *outcome == Outcome::kTooDeep) return nullptr;
   ++counters_.replays;
-  const Work after = Work::done();
-  auto count = [&](uint64_t Work::*what, uint64_t Counters::*counter) {
-    const uint64_t all = after.*what - before.*what, inner = g_counted.*what - counted.*what;
-    const uint64_t own = all > inner ? all - inner : 0;  // other threads count, too
-    g_counted.*what += own;
-    counters_.*counter += own;
-  };
-  count(&Work::steps, &Counters::steps);
-  count(&Work::guard_failures, &Counters::guard_failures);
-  count(&Work::launches, &Counters::kernel_launches);
+  accounting.count();
   return *outcome == Outcome::kReturned ? result : leave(exit, &state, keep);
 }
 
-// `ran`: the programs the exit belongs to. The tree may have been cleared since: then nothing is to grow there any more.
-PyObject* Tree::leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) {
+// Is what follows this exit to be recorded? `ran`: the programs it belongs to. The tree may have been cleared since: then nothing is to
+// grow there any more.
+bool Tree::grows_at(Exit* exit, const FrameState& state, const std::shared_ptr<Programs>& ran) {
   ++counters_.exits;
-  bool grow = ran == programs_ && !state->raised && exit->patience != 0 && !exit->side && settings().record && !recording_ &&
-              exit->count >= static_cast<uint64_t>(settings().hot_exit) * exit->patience && exit->owner;
+  const bool grow = ran == programs_ && !state.raised && exit->patience != 0 && !exit->side && settings().record && !recording_ &&
+                    exit->count >= static_cast<uint64_t>(settings().hot_exit) * exit->patience && exit->owner;
   if (grow && static_cast<int>(programs_->size()) >= settings().max_traces) {
     punish_exit(exit, kGivenUp, Reason::too_many_traces);
     add_note({Reason::too_many_traces, "", recorder::text_of(function_->func_qualname)});
-    grow = false;
+    return false;
   }
-  will_grow_ |= ran == programs_ && !state->raised && exit->patience == 1 && settings().record;
-  return grow ? record_exit(exit, state, ran) : state->resume();
+  will_grow_ |= ran == programs_ && !state.raised && exit->patience == 1 && settings().record;
+  return grow;
+}
+
+// Where the function's own frame goes on as this says, is there a loop that it may come back to?
+bool Tree::loop_ahead(const hook::FrameImage& own, bool calls) const {
+  if (own.code != reinterpret_cast<PyCodeObject*>(code_)) return false;
+  return recorder::CodeInfo::of(own.code)->loops_from(calls ? own.after : own.offset);
+}
+
+PyObject* Tree::leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) {
+  const bool grow = grows_at(exit, *state, ran);
+  const bool loop = ran == programs_ && exit->in_vain < kMostInVain && loop_ahead(state->images.front(), state->images.size() > 1);
+  if (!grow && !loop) return state->resume();
+  InFrame call(*this);
+  const bool recording = grow && call.record_exit(exit, state, ran);
+  if (loop) call.wait();
+  PyObject* result = state->resume(InFrame::entered, &call);
+  call.take_over();
+  if (loop && ran == programs_) exit->in_vain = call.looped() || recording ? 0 : exit->in_vain + 1;
+  return recording && !call.abandoned() ? check_full_graph(result) : result;
 }
 
 // ---- recording -------------------------------------------------------------------------------------------------------------
@@ -325,70 +333,20 @@ bool Tree::abandon_recursion() {
 PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   if (!settings().record || !policy_.entry_due()) return eager(args, nargsf, kwnames);
   if (pass_over_ > 0) return --pass_over_, eager(args, nargsf, kwnames);
-  std::optional<recorder::Recorder> recorder;
-  hook::WatchStatus status = hook::WatchStatus::kLost;
-  or_lose([&] {
-    if (!programs_->empty()) programs_ = std::make_shared<Programs>(), saved_ = 0;
-    recorder.emplace(function_, recorder_options());
-    status = hook::watch_start(&*recorder);
-    if (status != hook::WatchStatus::kOk) return;
-    status = hook::WatchStatus::kLost;
-    recorder->begin_entry();
-    if (recorder->watch()) status = hook::WatchStatus::kOk;
-  });
-  if (status != hook::WatchStatus::kOk) {
-    recorder.reset();  // stops watching, if it had begun
-    return status == hook::WatchStatus::kBusy ? eager(args, nargsf, kwnames) : eager_because(Reason::lost, args, nargsf, kwnames);
-  }
-  recording_ = true;
-  nested_ = 0;
-  ++counters_.recordings;
-  const int codes = codes_;
+  InFrame call(*this);
+  const hook::WatchStatus status = call.record_entry();
+  if (status == hook::WatchStatus::kBusy) return eager(args, nargsf, kwnames);
+  if (status != hook::WatchStatus::kOk) return eager_because(Reason::lost, args, nargsf, kwnames);
+  if (recorder::CodeInfo::of(call.code())->loops()) call.wait();
   const double start = thread_time();
   PyObject* result = interpret(args, nargsf, kwnames);
   const double took = thread_time() - start;
-  if (recorder->abandoned()) {
-    policy_.grown();  // what was measured of a recursion's inner calls tells nothing of the outer ones
-    return result;
-  }
-  recording_ = false;
-  const bool whole = or_lose([&] {
-    install(*recorder, nullptr, codes);
-    policy_.recorded(args, PyVectorcall_NARGS(nargsf), took);
+  call.take_over();
+  if (call.abandoned()) return result;
+  or_lose([&] {
+    if (!call.looped()) policy_.recorded(args, PyVectorcall_NARGS(nargsf), took);
     keep_experience();
   });
-  if (!whole) drop_halves();
-  return check_full_graph(result);
-}
-
-PyObject* Tree::record_exit(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) {
-  std::optional<recorder::Recorder> recorder;
-  bool ready = false;
-  or_lose([&] {
-    recorder.emplace(function_, recorder_options());
-    if (hook::watch_start(&*recorder) != hook::WatchStatus::kOk) return;
-    std::vector<PyFunctionObject*> functions;
-    for (PyObject* f : state->functions) functions.push_back(reinterpret_cast<PyFunctionObject*>(f));
-    recorder->begin_exit(exit->owner->trace(), exit->op, exit->which, functions.data());
-    ready = recorder->watch();
-  });
-  if (!ready) {
-    recorder.reset();
-    return state->resume();
-  }
-  recording_ = true;
-  nested_ = 0;
-  ++counters_.recordings;
-  auto entered = [](void* context, int index, void* frame) { static_cast<recorder::Recorder*>(context)->entered(index, frame); };
-  const int codes = codes_;
-  PyObject* result = state->resume(entered, &*recorder);
-  if (recorder->abandoned()) {  // another time it may be a call that does less: most of a recursion's do
-    exit->count = 0;
-    exit->patience *= 2;
-    return result;
-  }
-  recording_ = false;
-  if (ran == programs_ && !or_lose([&] { install(*recorder, exit, codes); })) drop_halves();
   return check_full_graph(result);
 }
 
@@ -423,12 +381,13 @@ static void attach_elsewhere(const Exit& exit, Program* side) {
   }
 }
 
-void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
+bool Tree::install(recorder::Recorder& recorder, Exit* exit, bool entry, int codes) {
   const hook::ErrorAside keep;
   policy_.grown();
+  useless_loops_.clear();
   recorder.finish();
   break_ = Reason::none;
-  if (codes_ != codes) return;  // what was recorded is about the former code
+  if (codes_ != codes) return false;  // what was recorded is about the former code
   for (const recorder::Note& note : recorder.notes()) add_note(note);
   auto traces = recorder.take();
   if (!traces.empty() && traces.back()->data.reason != Reason::none) {
@@ -441,11 +400,11 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
     const bool raised = break_ == Reason::exception;
     if (exit)
       punish_exit(exit, raised ? kRaised : kGivenUp, break_);
-    else
+    else if (entry)
       punish_entry(raised ? kRaised : kFruitless, break_);
     // A side trace that only leaves is kept: it tells other processes not to try again.
-    if (!exit || raised || traces.empty()) return keep_experience();
-  } else {
+    if (!exit || raised || traces.empty()) return keep_experience(), false;
+  } else if (exit || entry) {
     policy_.pardon(exit ? Place{exit->owner->trace().data.number, exit->op, exit->which} : Place{});
   }
   programs_->reserve(programs_->size() + traces.size());  // an exit must not point to a program that then finds no room
@@ -471,6 +430,7 @@ void Tree::install(recorder::Recorder& recorder, Exit* exit, int codes) {
   }
   save();
   keep_experience();
+  return work;
 }
 
 // There was no memory to take over all of a recording: traces that jump to missing ones would leave on every turn.

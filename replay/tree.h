@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "replay/machine/machine.h"
@@ -23,7 +24,7 @@ struct TreeOptions {
 // Counters, of one function or of the process.
 struct Counters {
   uint64_t calls = 0, recordings = 0, replays = 0, eager_calls = 0, exits = 0, side_traces = 0, guard_failures = 0, steps = 0,
-           kernel_launches = 0, kernels_compiled = 0, kernels_loaded = 0, traces_loaded = 0, store_errors = 0;
+           kernel_launches = 0, kernels_compiled = 0, kernels_loaded = 0, traces_loaded = 0, store_errors = 0, loops_entered = 0;
 };
 
 // Whether one of these is held by nobody but the caller, and somebody might see when it dies.
@@ -68,6 +69,7 @@ class Tree final : public Jitted {
   PyFunctionObject* function() const { return function_; }
 
  private:
+  class InFrame;  // on_stack.h
   bool has_entry() const { return !programs_->empty() && programs_->front(); }
   const std::shared_ptr<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) override;
   PyObject* plain() const override { return reinterpret_cast<PyObject*>(function_); }
@@ -86,11 +88,13 @@ class Tree final : public Jitted {
   PyObject* timed_call(Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* replay(PyObject* const* params, std::span<const Arguments> take, Outcome* outcome);
-  PyObject* record_exit(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
+  bool grows_at(Exit* exit, const FrameState& state, const std::shared_ptr<Programs>& ran);
+  bool loop_ahead(const hook::FrameImage& own, bool calls) const;
   recorder::Options recorder_options();
   int find_loop(const recorder::AnchorKey& key, const recorder::SlotTypes& types) const;
   // Takes over what was recorded; the first trace hangs on `exit`. `codes`: codes_ as the recording began.
-  void install(recorder::Recorder& recorder, Exit* exit, int codes);
+  // `entry`: it began at the function's entry. False: nothing useful was recorded.
+  bool install(recorder::Recorder& recorder, Exit* exit, bool entry, int codes);
   void drop_halves();
   PyObject* check_full_graph(PyObject* result);
   bool abandon_recursion();
@@ -129,11 +133,13 @@ class Tree final : public Jitted {
   Policy policy_;
   enum class Stored : uint8_t { kUnknown, kPutOff, kLookedUp, kLoaded } stored_ = Stored::kUnknown;  // what has been taken from the store
   bool recording_ = false;
-  int nested_ = 0;               // calls of the function itself while it was being recorded
-  int abandoned_ = 0;            // recordings
-  int pass_over_ = 0;            // calls: the one behind an abandoned recording is likely to do as much
-  bool will_grow_ = false;       // the replay under way left by an exit that may yet get a side trace
-  Reason break_ = Reason::none;  // full_graph: why and where the last recording ended
+  std::unordered_map<int, int> useless_loops_;    // by trace number: times in a row that entering it was not worth it
+  std::unordered_map<int, int> fruitless_loops_;  // by offset of the head: recordings there that yielded nothing
+  int nested_ = 0;                                // calls of the function itself while it was being recorded
+  int abandoned_ = 0;                             // recordings
+  int pass_over_ = 0;                             // calls: the one behind an abandoned recording is likely to do as much
+  bool will_grow_ = false;                        // the replay under way left by an exit that may yet get a side trace
+  Reason break_ = Reason::none;                   // full_graph: why and where the last recording ended
   std::string break_where_;
 };
 

@@ -25,6 +25,7 @@ SEEDS = (5, 6, 7, 8)  # one after the other, until all is found: a change of the
 # found in them.
 SEARCHES: dict[str, tuple[str, tuple[str, ...], int, tuple[str, ...]]] = {
     "closures": ("stepped", ("Body._closure",), 400, ("lost_cell_write",)),
+    "loops": ("stepped", ("Body._long_loop",), 400, ("left_at_the_head",)),
     "elements": (
         "stepped",
         ("Body._elements", "1e308"),

@@ -40,6 +40,7 @@
   X(wrong_snapshot_slot, "two locals change places where a trace is left")                    \
   X(lost_snapshot_value, "a local is lost where a trace is left")                             \
   X(wrong_resume_offset, "the interpreter goes on some instructions later")                   \
+  X(left_at_the_head, "a loop that was entered in the middle of a call is left at its head")  \
   X(wrong_raise_line, "an exception is raised behind its instruction")                        \
   X(repeated_raise, "an instruction that raised is done again")                               \
   X(unlinked_frames, "unknown code sees no frames of the trace")                              \

@@ -244,7 +244,7 @@ const Step* jump_quickly(const Step* s, Reg* r, Machine& m) {
 }
 }  // namespace
 
-static bool is_of(PyObject* o, PyObject* type) {
+bool is_of_type(PyObject* o, PyObject* type) {
   if (!o) return false;
   return type == quiet_mark() ? hook::quiet_iterator(o) : reinterpret_cast<PyObject*>(Py_TYPE(o)) == type;
 }
@@ -266,7 +266,7 @@ const Step* step_jump(const Step* s, Reg* r, Machine& m) {
   for (auto& [loc, object] : plan.same)
     if (loc.obj < 0 || r[loc.obj].o != object) return leave(m, s->exit);
   for (auto& [loc, type] : plan.types)
-    if (loc.obj < 0 || !is_of(r[loc.obj].o, type)) return leave(m, s->exit);
+    if (loc.obj < 0 || !is_of_type(r[loc.obj].o, type)) return leave(m, s->exit);
   return carry(s, plan, m);
 }
 

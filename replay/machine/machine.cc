@@ -61,42 +61,135 @@ void Machine::reserve(int32_t n) {
   r = room->registers.data() + base;
 }
 
+namespace {
+
+// The state of a run that begins with `program`.
+class Run {
+ public:
+  Run(PyThreadState* thread, ProgramImpl& program, PyObject** result, Exit** exit, FrameState* state) {
+    const volatile unsigned char* breaker = hook::eval_breaker();
+    m.thread = thread;
+    m.breaker = planted(Fault::ignored_breaker) ? &kNothingWaits : breaker;
+    m.room = lease_.get();
+    m.result = result;
+    m.exit = exit;
+    m.state = state;
+    m.reserve(program.n_regs);
+    start_program(m, program);
+  }
+  Outcome go(const Step* s) {
+    const hook::ThreadGuard guard;
+    try {
+      for (;; s = end_left_call(m)) {
+        while (s) s = s->fn(s, m.r, m);
+        if (!m.calling()) break;
+      }
+    } catch (const std::bad_alloc&) {
+      let_go(m);
+      lease_.abandon();
+      *m.result = nullptr;
+      return Outcome::kReturned;
+    }
+    return m.outcome;
+  }
+
+ private:
+  RoomLease lease_;
+
+ public:
+  Machine m;
+};
+
+}  // namespace
+
 Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** exit, FrameState* state, std::span<const Arguments> take) {
   auto& program = static_cast<ProgramImpl&>(root);
-  const volatile unsigned char* breaker = hook::eval_breaker();
-  const bool waits = *breaker != 0;
+  const bool waits = *hook::eval_breaker() != 0;
   if (waits && !hook::handle_pending()) return Outcome::kReturned;  // *result is null: as if the caller had raised
   if (!program.world_holds()) return Outcome::kRefused;
   PyThreadState* thread = PyThreadState_Get();
   if (!recursion_left(thread)) return Outcome::kTooDeep;
-  RoomLease lease;
-  Machine m;
-  m.thread = thread;
-  m.breaker = planted(Fault::ignored_breaker) ? &kNothingWaits : breaker;
+  Run run(thread, program, result, exit, state);
+  Machine& m = run.m;
   m.unsettled = waits;
-  m.room = lease.get();
-  m.result = result;
-  m.exit = exit;
-  m.state = state;
-  m.reserve(program.n_regs);
-  start_program(m, program);
   for (size_t i = 0; i < program.params.size(); ++i) m.r[program.locs[program.params[i]].obj].o = Py_NewRef(params[i]);
   for (const Arguments& a : take)
     if (!planted(Fault::kept_arguments)) hook::take_arguments(a.first, a.count);
-  const hook::ThreadGuard guard;
-  try {
-    const Step* s = program.steps.data();
-    for (;; s = end_left_call(m)) {
-      while (s) s = s->fn(s, m.r, m);
-      if (!m.calling()) break;
-    }
-  } catch (const std::bad_alloc&) {
-    let_go(m);
-    lease.abandon();
-    *result = nullptr;
-    return Outcome::kReturned;
+  return run.go(program.steps.data());
+}
+
+// ---- loops of running frames -----------------------------------------------------------------------------------------------------
+
+const Snapshot* loop_of_one_frame(const Program& program) {
+  const Trace& t = program.trace().data;
+  return t.anchor == AnchorKind::loop && t.entry.frames.size() == 1 ? &t.entry : nullptr;
+}
+
+namespace {
+
+// The live frame's values, slot by slot, and what the loop makes of them.
+class Takeover {
+ public:
+  Takeover(ProgramImpl& loop, const hook::FrameView& view) : loop_(loop), view_(view) {}
+
+  // May change nothing: another loop may be of these values, or none.
+  bool fits() {
+    const SnapshotFrame& f = loop_.data().entry.frames[0];
+    const size_t n = f.locals.size();
+    if (static_cast<int>(n) != view_.code->co_nlocalsplus || static_cast<int>(f.stack.size()) != view_.stack_depth) return false;
+    objects_.assign(loop_.data().n_params, nullptr);
+    raws_.resize(objects_.size());
+    if (!fits(f.function, reinterpret_cast<PyObject*>(view_.function))) return false;
+    for (size_t i = 0; i < n; ++i)
+      if (!fits(f.locals[i], view_.localsplus[i])) return false;
+    for (size_t i = 0; i < f.stack.size(); ++i)
+      if (!fits(f.stack[i], view_.localsplus[n + i])) return false;
+    return true;
   }
-  return m.outcome;
+
+  // The frame's references go to the registers: one a value.
+  void move(Reg* r) {
+    for (size_t v = 0; v < objects_.size(); ++v) {
+      if (!objects_[v]) continue;
+      const Loc& to = loop_.locs[v];
+      if (to.raw >= 0) r[to.raw] = raws_[v];
+      if (to.obj >= 0) r[to.obj].o = Py_NewRef(objects_[v]);
+    }
+    const int n = view_.code->co_nlocalsplus + view_.stack_depth;
+    for (int i = 0; i < n; ++i) Py_CLEAR(view_.localsplus[i]);  // never the last reference of what is not a number
+  }
+
+ private:
+  bool fits(ValueId v, PyObject* o) {
+    if (v == kNull || !o) return v == kNull && !o;
+    if (v >= loop_.data().n_params) return loop_.live->objects[loop_.data().ops[v].object] == o;
+    if (objects_[v]) return objects_[v] == o;
+    objects_[v] = o;
+    const Loc& to = loop_.locs[v];
+    if (PyObject* type = loop_.types[v].type; type && loop_.types[v].since < 0 && !is_of_type(o, type)) return false;
+    return to.rep == Rep::kNone || unbox(to.rep, o, &raws_[v]);
+  }
+
+  ProgramImpl& loop_;
+  const hook::FrameView& view_;
+  std::vector<PyObject*> objects_;  // per parameter; borrowed from the frame
+  std::vector<Reg> raws_;
+};
+
+}  // namespace
+
+Outcome enter_loop(Program& program, hook::RunningFrame& frame, PyObject** result, Exit** exit, FrameState* state) {
+  auto& loop = static_cast<ProgramImpl&>(program);
+  PyThreadState* thread = PyThreadState_Get();
+  if (!recursion_left(thread)) return Outcome::kTooDeep;
+  Takeover values(loop, frame.view());
+  if (!frame.can_leave() || !values.fits() || !loop.world_holds()) return Outcome::kRefused;
+  Run run(thread, loop, result, exit, state);
+  run.m.kept_frames.reserve(1);
+  PyObject* f_locals = frame.leave_chain();
+  if (f_locals) run.m.kept_frames.push_back({f_locals, nullptr, nullptr, -1, false});
+  values.move(run.m.r);
+  return run.go(loop.steps.data());
 }
 
 }  // namespace dalsegno::replay

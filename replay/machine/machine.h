@@ -25,6 +25,7 @@ struct Exit {
   int32_t which = 0;        // 0: op.snapshot, 1: op.exit_snapshot
   uint64_t count = 0;       // times taken without a side trace
   Program* side = nullptr;  // side trace attached, or null
+  uint32_t in_vain = 0;     // times the interpreter went on here and came to no loop with a trace
   uint32_t patience = 1;    // so many times hot_exit passes before a side trace is recorded; 0: none will be (policy.h)
 };
 
@@ -106,6 +107,12 @@ struct Arguments {
 // Follows jumps and side traces. Re-entrant: a step may call into other programs or this one.
 Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** exit, FrameState* state,
             std::span<const Arguments> take = {});
+
+// The loop that a program of one frame is of, if it is; else null.
+const Snapshot* loop_of_one_frame(const Program& program);
+// Runs a loop trace in a frame that the interpreter is running, whose values it takes over. kRefused, kTooDeep: the trace is not of such
+// values, and nothing has happened. kLeft: state->images[0] is the frame's own. Otherwise as run().
+Outcome enter_loop(Program& loop, hook::RunningFrame& frame, PyObject** result, Exit** exit, FrameState* state);
 
 MachineCounters machine_counters();
 

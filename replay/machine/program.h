@@ -396,6 +396,8 @@ bool run_in_parts(Machine& m, const Group& group, const std::vector<int32_t>& li
 // -- jumps.cc
 using typed::slots_of;
 void prepare_jump(ProgramImpl& from, JumpPlan& plan);
+// Has the object, or null, a type as ProgramImpl::types has them?
+bool is_of_type(PyObject* o, PyObject* type);
 void start_program(Machine& m, ProgramImpl& program);  // clears its own registers and loads its constants
 
 }  // namespace dalsegno::replay

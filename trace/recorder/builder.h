@@ -59,6 +59,11 @@ class Builder {
   void open_exit(const LiveTrace& parent, int op, int which, const Snapshot& at, std::vector<Shadow> shadows);
   // A loop trace at the place the shadows stand at: every bound slot becomes a parameter of its own.
   void open_loop(int number, PyFunctionObject* root, int header);
+  // The same of a frame that runs, with nothing recorded before.
+  void open_running(Shadow frame, int number, PyFunctionObject* root, int header) {
+    shadows_.push_back(std::move(frame));
+    open_loop(number, root, header);
+  }
   const LiveTrace& trace() const { return *trace_; }
   void discard() { trace_.reset(); }
   std::unique_ptr<LiveTrace> close(Reason reason, std::string where);

@@ -29,6 +29,9 @@ class Follower : public hook::Watcher {
   void entered(int index, void* frame_id);
   // Adds the code objects of all frames to the watch. False if one cannot be watched.
   bool watch();
+  bool active() const { return following_; }
+  // The outermost frame; null: it has not begun yet.
+  void* outermost() const { return frames_.empty() ? nullptr : frames_.front().id; }
   void before(const hook::FrameView& view) noexcept final;
 
  protected:

@@ -190,6 +190,7 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
     }
     instr.arg = static_cast<int>(arg);
     if (int way = g_opcodes.direction[instr.raw]) instr.target = instr.next + way * instr.arg;
+    if (instr.target >= 0 && instr.target < instr.next) last_jump_back_ = instr.at;
     if (before_resume && instr.op == Opcode::RESUME) before_resume = false, first_ = instr.start;
     if (before_resume) prefix_.push_back(instr);
     i = instr.next;
@@ -197,10 +198,6 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
   }
   Py_DECREF(bytes);
   read_lines();
-}
-
-bool CodeInfo::loops() const {
-  return std::any_of(instrs_.begin(), instrs_.end(), [](const Instr& i) { return i.target >= 0 && i.target < i.next; });
 }
 
 const Instr* CodeInfo::at(int offset) const {

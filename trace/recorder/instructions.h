@@ -49,7 +49,9 @@ class CodeInfo {
   bool is_entry(int offset) const { return offset == first_ || offset == at(first_)->next; }
 
   // Has it a loop?
-  bool loops() const;
+  bool loops() const { return loops_from(0); }
+  // May one be reached from `offset`?
+  bool loops_from(int offset) const { return last_jump_back_ >= offset; }
 
   PyCodeObject* code;
 
@@ -59,6 +61,7 @@ class CodeInfo {
   std::vector<int> by_offset_;
   std::vector<Instr> prefix_;
   int first_ = 0;
+  int last_jump_back_ = -1;
 };
 
 // Reads opcode numbers and cache sizes of the running interpreter. False with an exception set on failure.

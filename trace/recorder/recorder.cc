@@ -93,6 +93,21 @@ void Recorder::begin_exit(const LiveTrace& parent, int op, int which, PyFunction
   open_exit(parent, op, which, at, std::move(shadows));
 }
 
+void Recorder::begin_loop(const hook::FrameView& running) {
+  constexpr ValueId kBound = 0;  // a parameter takes its place
+  Shadow shadow;
+  shadow.code = running.code;
+  set_sources(&shadow, function_, "self.code");
+  shadow.function = kBound;
+  const int locals = running.code->co_nlocalsplus;
+  auto value = [&](int slot) { return running.localsplus[slot] ? kBound : kNull; };
+  for (int i = 0; i < locals; ++i) shadow.locals.push_back(value(i));
+  for (int i = 0; i < running.stack_depth; ++i) shadow.stack.push_back(value(locals + i));
+  follow({info_of(running.code), function_, nullptr, running.id});
+  open_running(std::move(shadow), next_number_++, function_, running.offset);
+  begun();
+}
+
 // ---- what became of an instruction -----------------------------------------------------------------------------------------
 
 void Recorder::begins(const Instr& instr) {

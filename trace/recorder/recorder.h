@@ -47,6 +47,8 @@ class Recorder final : public Follower, private Builder {
   void begin_entry();
   // Records a side trace from an exit of `parent`; frames as the exit's snapshot has them. Call entered() for each rebuilt frame.
   void begin_exit(const LiveTrace& parent, int op, int which, PyFunctionObject* const* functions);
+  // Records a loop trace of the function's frame, which runs and has come to the loop's head.
+  void begin_loop(const hook::FrameView& running);
   // The call is over (returned or raised): closes a trace still open.
   void finish();
 
