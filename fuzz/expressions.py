@@ -15,13 +15,15 @@ _HOLE = re.compile(r"<([a-z0-9]+)(?::(\d))?>")
 
 
 @functools.lru_cache(maxsize=4096)
-def _parts(template: str) -> tuple[tuple[str, str, str], ...]:
-    """(text before the hole, hole, number) ...; the last hole is empty."""
+def _parts(template: str) -> tuple[tuple[str, str, str, bool], ...]:
+    """(text before the hole, hole, number, is it what a comprehension iterates over?) ...; the last hole is empty."""
     parts, end = [], 0
     for match in _HOLE.finditer(template):
-        parts.append((template[end : match.start()], match[1], match[2] or ""))
+        _, loop, head = template[: match.start()].rpartition(" for ")
+        iterated = bool(loop) and " in " in head and " if " not in head
+        parts.append((template[end : match.start()], match[1], match[2] or "", iterated))
         end = match.end()
-    return (*parts, (template[end:], "", ""))
+    return (*parts, (template[end:], "", "", False))
 
 
 def _weighted(kind: str) -> Weighted[str]:
@@ -41,6 +43,7 @@ class Expressions:
     def __init__(self, chooser: Chooser, scope: Scope) -> None:
         self._chooser = chooser
         self.scope = scope
+        self._iterated = False  # in what a comprehension iterates over, where `:=` is a syntax error
 
     def expression(self, kind: str, depth: int = 2) -> str:
         """`depth`: how many operations may lie inside each other."""
@@ -50,6 +53,8 @@ class Expressions:
         if helper is not None:
             return self.call(helper, depth - 1)
         template = self._chooser.weighted(_ANY[kind])
+        if self._iterated and ":=" in template:
+            return self._leaf(kind)
         try:
             return self.fill(template, depth - 1)
         except Unavailable:
@@ -64,13 +69,13 @@ class Expressions:
     def fill(self, template: str, depth: int = 1) -> str:
         numbered: dict[str, str] = {}
         pieces = []
-        for text, hole, number in _parts(template):
+        for text, hole, number, iterated in _parts(template):
             pieces.append(text)
             if hole:
                 key = hole + number
                 filled = numbered.get(key) if number else None
                 if filled is None:
-                    filled = self._hole(hole, depth)
+                    filled = self._filled(hole, depth, iterated or self._iterated)
                     if number:
                         numbered[key] = filled
                 pieces.append(filled)
@@ -90,6 +95,13 @@ class Expressions:
         if len(arguments) == 2 and by_position >= 2 and chooser.chance(10):
             return f"{helper.name}(*({arguments[0]}, {arguments[1]}))"
         return f"{helper.name}({', '.join(arguments)})"
+
+    def _filled(self, hole: str, depth: int, iterated: bool) -> str:
+        outer, self._iterated = self._iterated, iterated
+        try:
+            return self._hole(hole, depth)
+        finally:
+            self._iterated = outer
 
     def _hole(self, hole: str, depth: int) -> str:
         words = WORDS.get(hole)

@@ -392,7 +392,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "[len(q) for q in (<list>, <list>)]"),
         (1, "list(Point(<num>, <num>))"),
         (1, "hands_on(*<list>, a=<num>)[:8]"),
-        (1, "collects(*<list>) if hands_on else []"),
+        (1, "(collects(*<list>) if hands_on else [])"),
     ),
     "tuple": (
         (2, "(<num>, <num>)"),
@@ -454,7 +454,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "(lambda q, *rest: q - <num>)"),
         (1, "functools.partial(max, <num>)"),
         (1, "ADDER"),
-        (1, "make_adder(<num>) if ADDER else abs"),
+        (1, "(make_adder(<num>) if ADDER else abs)"),
         (1, "Money(<num>)"),
         (1, "Derived().of"),
         (1, "raising"),

@@ -166,7 +166,7 @@ LONG_STEPS: Weighted[str] = Weighted(
         (1, "$s = <fnvar>($i)"),
         (1, "$s = $i / <num>"),
         (1, "$s = <list>[$i % 3]"),
-        (1, "<arr>[$i % 2] = $s"),
+        (1, "<arrvar>[$i % 2] = $s"),
         (1, "LOG.append($i)"),
         (1, "$s = (lambda: $i)() + 1"),
         (1, "$s = sys._getframe().f_lineno + $i"),
