@@ -89,6 +89,8 @@ SETTINGS: Mapping[str, Setting] = {
         Setting("max_depth", 20, "calls inside one another that a trace goes into", 0, 1000),
         Setting("max_traces", 64, "traces a function may have", 1, 100_000),
         Setting("kernels", True, "compile array operations; False: they stay NumPy's own calls"),
+        Setting("native", True, "compile loops; False: they stay steps of the replay machine"),
+        Setting("hot_loop", 200, "turns of a loop before it is compiled", 1, 1_000_000),
         Setting("record", True, "record what has no trace yet; False: replay only what is in the store"),
         Setting("background", True, "compile in a thread of its own; False: at once, on the caller's thread"),
         Setting("step_aside", True, "call the plain function where replay was measured to be slower"),
@@ -113,6 +115,8 @@ class Config:
     max_depth: int
     max_traces: int
     kernels: bool
+    native: bool
+    hot_loop: int
     record: bool
     background: bool
     step_aside: bool

@@ -68,12 +68,15 @@ class EngineSpec:
 # Replay is what is to be tested, so these do not step aside where it is slow; BACKGROUND runs as a user's process does.
 _REPLAYING = ("step_aside", False)
 _AT_ONCE = (("kernels", True), ("background", False), _REPLAYING)
+_STEPS = ("native", False)
 
 
 class Engine(enum.Enum):
     EAGER = EngineSpec(jitted=False)
-    RECORDING = EngineSpec(settings=(("kernels", False), _REPLAYING), watch=Watch.FORGET_BEFORE_CALL)
-    STEPPED = EngineSpec(settings=(("kernels", False), ("background", False), _REPLAYING))
+    RECORDING = EngineSpec(settings=(("kernels", False), _STEPS, _REPLAYING), watch=Watch.FORGET_BEFORE_CALL)
+    STEPPED = EngineSpec(settings=(("kernels", False), ("background", False), _STEPS, _REPLAYING))
+    # Loops are compiled at their first turn, before anything else is done in them.
+    NATIVE = EngineSpec(settings=(("kernels", False), ("background", False), ("hot_loop", 1), _REPLAYING))
     COMPILED = EngineSpec(settings=_AT_ONCE)
     BACKGROUND = EngineSpec(
         settings=(("kernels", True), ("background", True)), watch=Watch.WAIT_AFTER_CALL, peaks=False

@@ -10,6 +10,8 @@ struct Settings {
   int max_traces = 64;     // per function
   bool step_aside = true;  // call the plain function where replay was measured to be slower
   bool record = true;
+  bool native = true;   // loops run as native code
+  int hot_loop = 200;   // turns of a loop before it is compiled
   bool kernels = true;  // false: array ops stay steps, no segments are made
 };
 Settings& settings();

@@ -76,6 +76,7 @@ ALONE: dict[str, dict[str, str]] = {
 }
 # Found elsewhere.
 IN_THE_STORE = ("wrong_stored_op",)
+BY_SMALL_PROGRAMS = ("native_bounds", "native_exit", "native_registers", "native_overflow")  # test_native_faults.py
 BY_GOOGLETEST = ("foreign_parent",)  # StoreTest.ASideTraceStaysWithItsOwnParent
 
 
@@ -148,6 +149,6 @@ def test_without_a_fault_nothing_is_found() -> None:
 
 def test_every_fault_is_looked_for() -> None:
     searched = {fault for *_, faults in SEARCHES.values() for fault in faults} | {*ALONE["stepped"], *ALONE["compiled"]}
-    assert searched | {*IN_THE_STORE, *BY_GOOGLETEST} == set(machine.faults())
+    assert searched | {*IN_THE_STORE, *BY_SMALL_PROGRAMS, *BY_GOOGLETEST} == set(machine.faults())
     with pytest.raises(ValueError, match="no such fault"):
         machine.set_fault("no_such_fault")

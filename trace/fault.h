@@ -36,6 +36,11 @@
   X(wrong_row, "a row that is built late is the first one")                                   \
   X(unnamed_values, "names of keyword arguments are not compared")                            \
   X(kept_arguments, "arguments are not taken over from the caller")                           \
+  /* ---- native code */                                                                      \
+  X(native_bounds, "native code takes the first element for one out of bounds")               \
+  X(native_exit, "native code leaves behind what it could not do")                            \
+  X(native_registers, "native code leaves without writing one of the loop's variables")       \
+  X(native_overflow, "ints wrap in native code")                                              \
   /* ---- leaving, and what others see meanwhile */                                           \
   X(wrong_snapshot_slot, "two locals change places where a trace is left")                    \
   X(lost_snapshot_value, "a local is lost where a trace is left")                             \

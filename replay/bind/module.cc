@@ -69,6 +69,8 @@ const Row kSettings[] = {
     {"max_depth", [](const py::object& v) { settings().max_depth = v.cast<int>() + 1; }},
     {"max_traces", [](const py::object& v) { settings().max_traces = v.cast<int>(); }},
     {"kernels", [](const py::object& v) { settings().kernels = g_kernels.kernels = v.cast<bool>(); }},
+    {"native", [](const py::object& v) { settings().native = v.cast<bool>(); }},
+    {"hot_loop", [](const py::object& v) { settings().hot_loop = v.cast<int>(); }},
     {"record", [](const py::object& v) { settings().record = v.cast<bool>(); }},
     {"background", [](const py::object& v) { g_kernels.background = v.cast<bool>(); }},
     {"step_aside", [](const py::object& v) { settings().step_aside = v.cast<bool>(); }},

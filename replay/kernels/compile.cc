@@ -8,6 +8,7 @@
 #include "halide_gen/compiler_api.h"
 #include "hook/error_aside.h"
 #include "replay/kernels/loader.h"
+#include "replay/kernels/table.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -70,11 +71,6 @@ const CompilerApi* compiler(std::string* error) {
   return api.load();
 }
 
-bool cached(const std::string& key, std::string* object) {
-  std::lock_guard<std::mutex> lock(work_mutex());
-  return cache && cache->get(key, object);
-}
-
 bool compile_text(const std::string& key, const Kernel& k, std::string* object, std::string* error) {
   const CompilerApi* api = compiler(error);
   if (!api) return false;
@@ -91,7 +87,6 @@ bool has_code(const Kernel& k) {
   return false;
 }
 
-// Code that no kernel has any more. To unload it takes the lock that Halide works under, which a caller must not wait for.
 struct Unused {
   std::mutex mutex;
   std::vector<void*> libraries;
@@ -99,16 +94,6 @@ struct Unused {
 Unused& unused() {
   static auto* u = new Unused;
   return *u;
-}
-
-// With work_mutex().
-void unload_unused() {
-  std::vector<void*> libraries;
-  {
-    std::lock_guard<std::mutex> lock(unused().mutex);
-    libraries.swap(unused().libraries);
-  }
-  for (void* library : libraries) unload_object(library);
 }
 
 // Without the GIL.
@@ -138,11 +123,31 @@ void finish(Kernel* k, bool ok, const std::string& error) {
 
 }  // namespace
 
-Kernel::~Kernel() {
+bool cached(const std::string& key, std::string* object) {
+  std::lock_guard<std::mutex> lock(work_mutex());
+  return cache && cache->get(key, object);
+}
+
+void keep_in_cache(const std::string& key, const std::string& object, const std::string& text) {
+  if (cache) cache->put(key, object, text);
+}
+
+void unload_later(void* library) {
   if (!library) return;
   std::lock_guard<std::mutex> lock(unused().mutex);
   unused().libraries.push_back(library);
 }
+
+void unload_unused() {
+  std::vector<void*> libraries;
+  {
+    std::lock_guard<std::mutex> lock(unused().mutex);
+    libraries.swap(unused().libraries);
+  }
+  for (void* library : libraries) unload_object(library);
+}
+
+Kernel::~Kernel() { unload_later(library); }
 
 namespace {
 

@@ -9,6 +9,7 @@
 
 #include "hook/error_aside.h"
 #include "replay/kernels/compile.h"
+#include "replay/native/llvm.h"
 #include "replay/py_ref.h"
 
 namespace dalsegno::replay {
@@ -55,6 +56,7 @@ bool find_all(void* library, Llvm* f) {
 
 struct Session {
   Llvm llvm;
+  void* library = nullptr;
   void* jit = nullptr;
   uint64_t next = 0;
 };
@@ -128,6 +130,7 @@ bool open_loader(std::string* error) {
   const Gil gil;
   if (g_session.load()) return true;
   auto fresh = std::make_unique<Session>();
+  fresh->library = library;
   if (!find_all(library, &fresh->llvm)) return *error = "this llvmlite lacks functions of version 0.50", false;
   register_target(fresh->llvm);
   const char* message = nullptr;
@@ -150,6 +153,10 @@ bool load_object(const std::string& image, const std::vector<std::string>& symbo
   addresses->clear();
   for (const SymbolAddress& e : exports) addresses->push_back(reinterpret_cast<void*>(e.address));
   return true;
+}
+
+bool compile_ir(const std::string& text, std::string* object, std::string* error) {
+  return native::compile(g_session.load()->library, text, object, error);
 }
 
 void unload_object(void* library) {

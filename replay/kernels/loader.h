@@ -17,6 +17,8 @@ bool open_loader(std::string* error);
 // `symbols`; `library` keeps the code in memory until unload_object(). False, with the reason in `error`. Any thread, one at a time.
 bool load_object(const std::string& image, const std::vector<std::string>& symbols, std::vector<void*>* addresses, void** library,
                  std::string* error);
+// After open_loader(). LLVM IR as object code (replay/native/llvm.h). Threads as above.
+bool compile_ir(const std::string& text, std::string* object, std::string* error);
 // Nothing may run in the code, or keep an address of it, any more. Threads as above.
 void unload_object(void* library);
 

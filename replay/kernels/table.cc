@@ -137,6 +137,7 @@ void configure_kernels(bool kernels, bool background, int threads) {
 }
 
 int launch_threads() { return table().threads; }
+bool compiles_in_background() { return table().background; }
 void count_launch() { ++table().launches; }
 
 KernelCounters kernel_counters() {

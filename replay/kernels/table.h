@@ -12,16 +12,18 @@
 #include "halide_gen/plan/kernel.h"
 #include "halide_gen/plan/plan.h"
 #include "halide_gen/runtime/launch.h"
+#include "replay/kernels/compile.h"
 #include "replay/kernels/config.h"
 #include "replay/segment/spec.h"
 
 namespace dalsegno::replay {
 
-struct Kernel {
+struct Kernel final : CompileJob {
   enum State : int { kNew, kQueued, kReady, kFailed };
   Kernel() = default;
-  ~Kernel();  // its code is unloaded before the next kernel is loaded
+  ~Kernel() override;  // its code is unloaded before the next kernel is loaded
   Kernel(const Kernel&) = delete;
+  void compile() override { compile_kernel(this); }
 
   std::string text;
   std::string symbol;

@@ -15,7 +15,7 @@ namespace {
 
 class CompileThread {
  public:
-  void add(std::shared_ptr<Kernel> k) {
+  void add(std::shared_ptr<CompileJob> k) {
     std::lock_guard<std::mutex> lock(mutex_);
     queue_.push_back(std::move(k));
     count_asked_for(1);
@@ -107,7 +107,7 @@ class CompileThread {
     current_ = queue_.front();
     queue_.pop_front();
     lock.unlock();
-    compile_kernel(current_.get());
+    current_->compile();
     count_asked_for(-1);
     lock.lock();
     current_ = nullptr;
@@ -128,8 +128,8 @@ class CompileThread {
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
   std::thread thread_;
-  std::deque<std::shared_ptr<Kernel>> queue_;
-  std::shared_ptr<Kernel> current_;
+  std::deque<std::shared_ptr<CompileJob>> queue_;
+  std::shared_ptr<CompileJob> current_;
   bool running_ = false, stopped_ = false;
   int paused_ = 0;
 };
@@ -175,9 +175,9 @@ PyObject* stop_at_exit(PyObject*, PyObject*) {
 
 }  // namespace
 
-void compile_later(std::shared_ptr<Kernel> kernel) {
+void compile_later(std::shared_ptr<CompileJob> job) {
   kernel_environment();  // asks NumPy, with the GIL, once
-  compile_thread().add(std::move(kernel));
+  compile_thread().add(std::move(job));
 }
 
 void nudge_compiler() { compile_thread().nudge(); }

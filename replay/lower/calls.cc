@@ -15,6 +15,7 @@ void Lowering::emit_call(const Op& o, ValueId i) {
     const int32_t object = boxed(in(o)[1], o, i);
     Step s = base(o, i);
     s.fn = step_length;
+    s.does = native::Do::kLength;
     s.a = object;
     s.dst = loc(i).raw;
     push(s);
@@ -37,6 +38,9 @@ void Lowering::emit_call(const Op& o, ValueId i) {
   }
   s.fn = call_step(how.callee, how.typed, shares, n);
   s.imm = static_cast<int32_t>(how.typed.operand);
+  if (!shares) s.does = native::Do::kCall;
+  s.rep = how.typed.operand;
+  s.other = static_cast<int32_t>(how.callee);
   s.dst = loc(i).raw;
   s.c = loc(i).obj;
   s.n = n;

@@ -15,6 +15,8 @@ void Lowering::emit_element(const Op& o, ValueId i) {
   for (int32_t k = 0; k < e.rank; ++k) indices.push_back(e.at[k] == kNull ? constant_reg(e.constant[k]) : loc(e.at[k]).raw);
   Step s = base(o, i);
   s.fn = o.kind == OpKind::set_item ? store_step(facts.dtype) : load_step(facts.dtype, facts.rank);
+  s.does = o.kind == OpKind::set_item ? native::Do::kStore : native::Do::kLoad;
+  s.rep = typed::rep_of_dtype(facts.dtype);
   s.a = array;
   s.b = indices[0];
   s.c = value;
@@ -54,6 +56,8 @@ void Lowering::emit_item(const Op& o, ValueId i) {
   s.a = container;
   s.b = item.index == kNull ? -1 : loc(item.index).raw;
   s.c = part;
+  s.imm = tuple;
+  s.rep = has_result ? rep : stored;
   s.dst = has_result ? loc(i).obj : -1;
   if (o.kind == OpKind::iter_next) s.other = plan(i, 1);
   auto one_of = [&](ItemSteps steps) { return tuple ? steps.tuple : steps.list; };
@@ -62,6 +66,9 @@ void Lowering::emit_item(const Op& o, ValueId i) {
          : o.kind == OpKind::set_item  ? store_item_step(stored)
          : item.stored != kNull        ? append_item_step(stored)
                                        : pop_item_step(rep);
+  if (o.kind == OpKind::get_item) s.does = native::Do::kTakeItem, s.n = !values_[i].borrowed;
+  if (o.kind == OpKind::iter_next) s.does = native::Do::kNextItem;
+  if (o.kind == OpKind::set_item) s.does = native::Do::kPutItem;
   settles_ = o.kind == OpKind::set_item && world_proven_ ? static_cast<int32_t>(p_->steps.size()) : -1;
   push(s);
   if (has_result) defined(i);
@@ -81,6 +88,7 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
   Step s = base(o, i);
   const bool numpy = typed::is_numpy_integer(loc(index).rep);
   s.fn = numpy ? step_get_item_numpy_index : step_get_item_index;
+  if (!numpy) s.does = native::Do::kItem;
   s.exec = exec_of(o.kind);
   s.dst = loc(i).obj;
   s.a = container;
@@ -101,6 +109,7 @@ void Lowering::emit_set_item(const Op& o, ValueId i) {
   Step s = base(o, i);
   const bool numpy = typed::is_numpy_integer(loc(index).rep);
   s.fn = numpy ? step_set_item_numpy_index : step_set_item_index;
+  if (!numpy) s.does = native::Do::kSetItem;
   s.exec = exec_of(o.kind);
   s.a = container;
   s.b = loc(index).raw;
@@ -120,6 +129,7 @@ void Lowering::emit_iter_next(const Op& o, ValueId i) {
   s.fn = o.imm == 0 ? step_iter_end : step_iter_next;
   if (form(i).mode == Mode::kRange) {
     s.fn = step_range_next;
+    s.does = native::Do::kRangeNext;
     s.c = loc(i).raw;
   } else if (form(i).mode == Mode::kElement) {
     s.fn = next_element_step(t().facts[o.facts].dtype);

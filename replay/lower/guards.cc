@@ -13,6 +13,9 @@ void Lowering::emit_guard(const Op& o, ValueId i) {
   s.a = reg;
   s.b = other;
   if (o.kind == OpKind::guard_function) s.name = object(o.imm);
+  if (o.kind == OpKind::guard_type) s.does = native::Do::kGuardType;
+  if (o.kind == OpKind::guard_array)
+    s.does = native::Do::kGuardArray, s.rep = typed::rep_of_dtype(t().facts[o.facts].dtype), s.n = t().facts[o.facts].rank;
   push(s);
 }
 
@@ -37,9 +40,12 @@ void Lowering::emit_guard_type(const Op& o, ValueId i) {
   if (!unboxes && !value.born_raw) boxed(v, o, i);
   Step s = base(o, i);
   s.fn = value.born_raw ? step_leave : guard_step(o.kind);
+  s.does = value.born_raw ? native::Do::kEnd : native::Do::kGuardType;
   s.a = loc(v).obj;
   if (unboxes) {
     s.fn = guard_unbox_step(value.rep);
+    s.does = native::Do::kUnbox;
+    s.rep = value.rep;
     s.dst = loc(v).raw;
   }
   push(s);
@@ -72,6 +78,8 @@ void Lowering::emit_guard_truth(const Op& o, ValueId i) {
   bool wanted = o.kind == OpKind::guard_true;
   s.a = loc(in(o)[0]).raw;
   s.fn = wanted ? step_guard_raw_true : step_guard_raw_false;
+  s.does = native::Do::kGuardTruth;
+  s.n = wanted;
   // A comparison just made is guarded in the same step.
   Step* last = p_->steps.empty() ? nullptr : &p_->steps.back();
   StepFn both = last && last->dst == s.a ? guarded_compare(last->fn, wanted) : nullptr;
@@ -80,6 +88,8 @@ void Lowering::emit_guard_truth(const Op& o, ValueId i) {
     return;
   }
   last->fn = both;
+  last->does = native::Do::kGuardedCompare;
+  last->n = wanted;
   last->exit = s.exit;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "replay/kernels/config.h"
+
 namespace dalsegno::replay {
 
 std::unique_ptr<Program> Program::lower(std::unique_ptr<LiveTrace> trace, Exit* parent, const std::vector<std::unique_ptr<Program>>* tree) {
@@ -13,6 +15,7 @@ std::unique_ptr<Program> Program::lower(std::unique_ptr<LiveTrace> trace, Exit* 
 Lowering::Lowering(std::unique_ptr<LiveTrace> trace, Exit* parent, const std::vector<std::unique_ptr<Program>>* tree)
     : p_(std::make_unique<ProgramImpl>()), parent_(parent) {
   p_->live = std::move(trace);
+  p_->keeps_code = use_kernel_cache;
   p_->tree = tree;
   values_.resize(t().ops.size());
 }
@@ -98,13 +101,13 @@ void Lowering::place() {
       loc(v) = {new_reg(), -1, Rep::kNone, false, -1};
       Reg reg;
       reg.o = plain;
-      p_->consts.push_back({loc(v).obj, reg});
+      p_->consts.push_back({loc(v).obj, reg, true});
     } else if (value.born_raw) {
       bool alias = form(v).mode == Mode::kAlias;
       loc(v) = {value.wants_obj ? new_reg() : -1, alias ? loc(in(op(v))[0]).raw : new_reg(), value.rep, value.wants_obj, -1, false};
     } else if (form(v).mode == Mode::kItem && form(v).callee == typed::Callee::kAppend) {
       loc(v).obj = new_reg();
-      p_->consts.push_back({loc(v).obj, Reg{.o = Py_None}});
+      p_->consts.push_back({loc(v).obj, Reg{.o = Py_None}, true});
     } else {
       const bool is_object = !typed::may_lack_object(typed_, v);
       loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, !value.borrowed, value.since, is_object, value.borrowed};
@@ -120,12 +123,37 @@ PyObject* Lowering::known_plain(ValueId v) const {
   return callee ? callee->plain() : nullptr;
 }
 
+// Does any op look at the value? Else it only stands in slots.
+bool Lowering::is_used(ValueId v) {
+  if (used_.empty()) {
+    used_.resize(t().ops.size());
+    for (const Op& o : t().ops)
+      if (o.kind != OpKind::release)
+        for (int32_t k = 0; k < o.n_inputs; ++k) used_[in(o)[k]] = true;
+  }
+  return used_[v];
+}
+
+// A loop's variable that is written before it is read: as what it comes back at the end of a turn, if that is unboxed.
+Rep Lowering::carried_rep(ValueId v) {
+  const Op& last = t().ops.back();
+  if (t().anchor != AnchorKind::loop || last.kind != OpKind::jump || last.imm != t().number || is_used(v)) return Rep::kNone;
+  const std::vector<ValueId> here = slots_of(t().entry), there = slots_of(t().snapshot(last.snapshot));
+  if (here.size() != there.size()) return Rep::kNone;
+  const auto slot = std::find(here.begin(), here.end(), v);
+  if (slot == here.end()) return Rep::kNone;
+  const ValueId next = there[static_cast<size_t>(slot - here.begin())];
+  return next != kNull && next != v && values_[next].born_raw ? values_[next].rep : Rep::kNone;
+}
+
 void Lowering::place_param(ValueId v) {
   Value& value = values_[v];
   if (value.bound != kNull) {
     Loc from = p_->parent->locs[value.bound];
     if (std::exchange(from.borrowed, false)) from.owned = true;
-    if (!from.raw_after(parent_->op)) {
+    if (from.either() && !is_used(v)) {
+      // it stays so
+    } else if (!from.raw_after(parent_->op)) {
       from.raw = value.wants_raw ? new_reg() : -1;
       from.rep = value.rep;
       from.since = value.since;
@@ -144,6 +172,7 @@ void Lowering::place_param(ValueId v) {
   } else {
     if (value.hoisted) static_cast<typed::ValueForm&>(value) = {.wants_obj = value.wants_obj};
     loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, true, value.since, !typed::may_lack_object(typed_, v)};
+    if (const Rep rep = carried_rep(v); rep != Rep::kNone) loc(v) = {loc(v).obj, new_reg(), rep, true, Loc::kNever, false};
     if (t().anchor == AnchorKind::entry) p_->params.push_back(v);
   }
   if (loc(v).owned && loc(v).obj >= 0) p_->live_log.begins(loc(v).obj);
@@ -156,7 +185,7 @@ void Lowering::place_constant(ValueId v) {
   loc(v) = {new_reg(), value.wants_raw ? new_reg() : -1, value.rep, false, -1};
   Reg reg;
   reg.o = o;
-  p_->consts.push_back({loc(v).obj, reg});
+  p_->consts.push_back({loc(v).obj, reg, true});
   if (!value.wants_raw) return;
   unbox(value.rep, o, &reg);
   p_->consts.push_back({loc(v).raw, reg});

@@ -42,6 +42,8 @@ class Lowering {
   void prove_types();
   void place();
   void place_param(ValueId v);
+  Rep carried_rep(ValueId v);
+  bool is_used(ValueId v);
   void place_constant(ValueId v);
   PyObject* known_plain(ValueId v) const;
   void make_folded_guards();
@@ -110,7 +112,7 @@ class Lowering {
   void emit_row(const Op& op, ValueId i);
   void is_not_built(ValueId v, const Virtual* what);
   bool leaves_virtuals(const Op& op, ValueId i) const;
-  bool is_part(ValueId v) const;
+  bool is_part(ValueId v, const Op& release) const;
   bool is_virtual(ValueId v) const;
   bool dies_quietly(ValueId v) const;
   bool dies_quietly(const Op& release, ValueId v) const;
@@ -164,6 +166,7 @@ class Lowering {
     int32_t plan = -1;
   } last_plan_;
   int32_t depth_ = 1;
+  std::vector<bool> used_;  // by ops that look at the value
   bool world_proven_ = true;
   int32_t settles_ = -1;       // the step that may pass over a guard_world behind it: it knows whether code has run
   bool python_first_ = false;  // typed::Knowledge::python_first

@@ -72,6 +72,8 @@ int32_t Lowering::boxed(ValueId v, const Op&, ValueId i) {
   if (!values_[v].born_raw && !(l.raw >= 0 && typed::may_lack_object(typed_, v))) return l.obj;
   Step s;
   s.fn = box_step(l.rep);
+  s.does = native::Do::kBox;
+  s.rep = l.rep;
   s.dst = l.obj;
   s.a = l.raw;
   s.exit = plan(i, 0);
@@ -92,6 +94,8 @@ int32_t Lowering::raw(ValueId v, Rep rep, const Op&, ValueId i) {
   }
   Step s;
   s.fn = convert_step(from.rep, rep);
+  s.does = native::Do::kConvert;
+  s.rep = from.rep;
   s.c = static_cast<int32_t>(from.rep);
   s.imm = static_cast<int32_t>(rep);
   s.dst = reg;
@@ -211,6 +215,8 @@ void Lowering::emit_operator(const Op& o, ValueId i) {
   if (subtracts && planted(Fault::swapped_operands)) std::swap(a, b);
   Step s = base(o, i);
   s.fn = operator_step(o, how.typed);
+  s.does = o.kind == OpKind::compare ? native::Do::kCompare : o.kind == OpKind::unary ? native::Do::kUnary : native::Do::kBinary;
+  s.rep = how.typed.operand;
   s.dst = loc(i).raw;
   s.a = a;
   s.b = b;
@@ -246,10 +252,13 @@ void Lowering::emit_truth(const Op& o, ValueId i) {
   s.a = from.raw;
   if (from.rep != Rep::kBool) {
     s.fn = truth_step(from.rep);
+    s.does = native::Do::kTruth;
+    s.rep = from.rep;
     push(s);
     s.a = s.dst;
   }
   s.fn = step_not;
+  s.does = native::Do::kNot;
   if (o.kind == OpKind::not_) push(s);
   defined(i);
 }
@@ -283,6 +292,7 @@ void Lowering::emit_call_tree(const Op& o, ValueId i) {
   site.result = loc(i);
   Step s = base(o, i);
   s.fn = step_call_tree;
+  s.does = native::Do::kEnd;
   s.link = o.snapshot;
   s.n = depth_;
   s.imm = static_cast<int32_t>(p_->calls.size());
@@ -308,6 +318,7 @@ void Lowering::release(const std::vector<ValueId>& values, ValueId as) {
   Step s;
   if (!quick && !leads_elsewhere(o.kind)) s = base(o, as), s.link = o.snapshot;
   s.fn = quick && regs.size() == 1 ? step_release_one : quick ? step_release : step_release_shown;
+  s.does = native::Do::kRelease;
   s.a = regs[0];
   s.n = static_cast<int32_t>(regs.size());
   s.list = list(std::move(regs)).data();
@@ -340,6 +351,7 @@ void Lowering::emit_leave_frame(const Op&, ValueId) {
 void Lowering::emit_return(const Op& o, ValueId i) {
   Step s = base(o, i);
   s.fn = step_return;
+  s.does = native::Do::kEnd;
   s.imm = in(o)[0];
   const std::vector<int32_t>& live = list(p_->live_log.at(p_->live_log.now()));
   s.n = static_cast<int32_t>(live.size());
@@ -350,6 +362,7 @@ void Lowering::emit_return(const Op& o, ValueId i) {
 void Lowering::emit_jump(const Op& o, ValueId i) {
   Step s = base(o, i);
   s.fn = step_jump;
+  s.does = native::Do::kJump;
   s.link = o.snapshot;
   s.imm = static_cast<int32_t>(p_->jumps.size());
   p_->jumps.emplace_back();
@@ -359,6 +372,7 @@ void Lowering::emit_jump(const Op& o, ValueId i) {
 void Lowering::emit_leave(const Op& o, ValueId i) {
   Step s = base(o, i);
   s.fn = step_leave;
+  s.does = native::Do::kEnd;
   push(s);
 }
 

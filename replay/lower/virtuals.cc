@@ -52,11 +52,12 @@ void Lowering::is_not_built(ValueId v, const Virtual* what) {
   version_++;
 }
 
-// A part of something that is not built, of which others may hold the object.
-bool Lowering::is_part(ValueId v) const {
+// A part of something that is not built, and does not die in the same release, of which others may hold the object.
+bool Lowering::is_part(ValueId v, const Op& release) const {
   const int32_t reg = loc(v).obj;
   if (values_[v].passing || reg < 0) return false;
   return std::any_of(virtuals_.begin(), virtuals_.end(), [&](const auto& one) {
+    if (typed::takes(t(), release, one.first)) return false;
     return std::any_of(one.second->parts.begin(), one.second->parts.end(), [&](const Loc& part) { return part.obj == reg; });
   });
 }
@@ -89,7 +90,7 @@ bool Lowering::leaves_virtuals(const Op& o, ValueId i) const {
     case OpKind::guard_world:
       return world_proven_;
     case OpKind::release:
-      return std::all_of(in(o), in(o) + o.n_inputs, [&](ValueId v) { return is_virtual(v) || (!is_part(v) && dies_quietly(o, v)); });
+      return std::all_of(in(o), in(o) + o.n_inputs, [&](ValueId v) { return is_virtual(v) || (!is_part(v, o) && dies_quietly(o, v)); });
     default:
       break;
   }

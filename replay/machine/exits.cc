@@ -118,6 +118,32 @@ bool build(const Virtual& what, Reg* r) {
   return true;
 }
 
+// What is live at the exit but not handed over to the side trace.
+void prepare_side(ProgramImpl& p, ExitPlan& plan, const Program* side) {
+  std::vector<ValueId> values = slots_of(p.data().snapshot(plan.snapshot));
+  std::vector<int32_t> kept;
+  for (ValueId v : values)
+    if (v != kNull && p.locs[v].obj >= 0) kept.push_back(p.locs[v].obj);
+  plan.own.clear();
+  for (ValueId v : values)
+    if (v != kNull && p.locs[v].borrowed && std::find(plan.own.begin(), plan.own.end(), p.locs[v].obj) == plan.own.end())
+      plan.own.push_back(p.locs[v].obj);
+  plan.drop.clear();
+  std::vector<int32_t> owned = p.live_of(plan);
+  for (int32_t op : plan.pending) owned.push_back(p.locs[op].obj);
+  for (int32_t reg : owned)
+    if (std::find(kept.begin(), kept.end(), reg) == kept.end()) plan.drop.push_back(reg);
+  plan.box.clear();
+  const auto& to = static_cast<const ProgramImpl&>(*side);
+  const std::vector<ValueId> params = slots_of(to.data().entry);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == kNull || to.locs[params[i]].either()) continue;
+    const Loc& loc = p.locs[values[i]];
+    if (loc.obj >= 0 && loc.raw >= 0 && !loc.raw_after(plan.op)) plan.box.push_back(loc);
+  }
+  plan.prepared = side;
+}
+
 // ---- frames for the interpreter ------------------------------------------------------------------------------------------------
 
 namespace {
@@ -236,27 +262,6 @@ const Step* to_interpreter(Machine& m, ExitPlan& plan, Why why, PyObject* raised
 void build_all(const ExitPlan& plan, Reg* r) {
   for (const Virtual* what : plan.virtuals)
     if (!build(*what, r)) throw std::bad_alloc();
-}
-
-// What is live at the exit but not handed over to the side trace.
-void prepare_side(ProgramImpl& p, ExitPlan& plan, const Program* side) {
-  std::vector<ValueId> values = slots_of(p.data().snapshot(plan.snapshot));
-  std::vector<int32_t> kept;
-  for (ValueId v : values)
-    if (v != kNull && p.locs[v].obj >= 0) kept.push_back(p.locs[v].obj);
-  plan.own.clear();
-  for (ValueId v : values)
-    if (v != kNull && p.locs[v].borrowed && std::find(plan.own.begin(), plan.own.end(), p.locs[v].obj) == plan.own.end())
-      plan.own.push_back(p.locs[v].obj);
-  plan.drop.clear();
-  std::vector<int32_t> owned = p.live_of(plan);
-  for (int32_t op : plan.pending) owned.push_back(p.locs[op].obj);
-  for (int32_t reg : owned)
-    if (std::find(kept.begin(), kept.end(), reg) == kept.end()) plan.drop.push_back(reg);
-  plan.box.clear();
-  for (ValueId v : values)
-    if (v != kNull && p.locs[v].obj >= 0 && p.locs[v].raw >= 0 && !p.locs[v].raw_after(plan.op)) plan.box.push_back(p.locs[v]);
-  plan.prepared = side;
 }
 
 const Step* to_side(Machine& m, ExitPlan& plan, ProgramImpl& side) {

@@ -30,7 +30,7 @@ bool is_type_of(Rep rep, PyObject* type) { return rep != Rep::kNone && reinterpr
 
 // What can be said of a move before it is made.
 bool possible(const Move& move) {
-  if (move.to.rep == Rep::kNone) return true;  // as an object
+  if (move.to.rep == Rep::kNone || move.to.either()) return true;  // as an object, if need be
   return move.from.obj >= 0 || move.from.rep == move.to.rep;
 }
 
@@ -110,12 +110,13 @@ PyObject* pick_object(const Move& move, Reg* r) {
 bool pick(const Move& move, Reg* r, Carried* out) {
   out->object = nullptr;
   const bool boxed = move.from.obj >= 0 && r[move.from.obj].o != nullptr;
-  if (move.to.rep == Rep::kNone) {
+  out->raw = {};
+  if (move.to.rep == Rep::kNone || (move.to.either() && (boxed || move.from.rep != move.to.rep))) {
     out->object = boxed ? pick_object(move, r) : box(move.from.rep, r[move.from.raw]);
     if (!out->object && !boxed) throw std::bad_alloc();
     return out->object != nullptr;
   }
-  if (move.from.rep == move.to.rep) {
+  if (move.from.rep == move.to.rep && !(move.from.either() && boxed)) {
     out->raw = r[move.from.raw];
   } else if (!boxed || !unbox(move.to.rep, r[move.from.obj].o, &out->raw)) {
     return false;
@@ -173,7 +174,7 @@ const Step* carry(const Step* s, JumpPlan& plan, Machine& m) {
     if (to.raw >= 0) r[to.raw] = carried[i].raw;
     if (to.obj >= 0) r[to.obj].o = carried[i].object;
   }
-  return plan.target->steps.data();
+  return plan.target->enter();
 }
 
 }  // namespace
@@ -185,14 +186,15 @@ static void take_along(JumpPlan& plan) {
 }
 
 // False: the move converts. (Where there is no object yet the target's register is null: what it held is dropped.)
-static bool copies_of(const Move& move, std::vector<Copy>& copies) {
+bool copies_of(const Move& move, std::vector<Copy>& copies) {
   const Loc &from = move.from, &to = move.to;
   const auto how = move.takes ? Copy::kTake : Copy::kShare;
-  if (to.rep == Rep::kNone) {
-    if (from.obj >= 0 && from.is_object) copies.push_back({from.obj, to.obj, how});
-    return from.obj >= 0 && from.is_object;
+  const bool object = from.obj >= 0 && from.is_object, as_object = to.rep == Rep::kNone || (to.either() && from.rep != to.rep);
+  if (as_object) {
+    if (object) copies.push_back({from.obj, to.obj, how});
+    return object;
   }
-  if (from.rep != to.rep) return false;
+  if (from.rep != to.rep || (from.either() && !to.either())) return false;
   copies.push_back({from.raw, to.raw, Copy::kPart});
   if (to.obj >= 0 && from.obj >= 0) copies.push_back({from.obj, to.obj, how});
   return true;
@@ -240,7 +242,7 @@ const Step* jump_quickly(const Step* s, Reg* r, Machine& m) {
     return step_jump(s, r, m);
   count_steps(plan.steps);
   carry_quick(plan, m, r);
-  return plan.target->steps.data();
+  return plan.target->enter();
 }
 }  // namespace
 
@@ -270,10 +272,14 @@ const Step* step_jump(const Step* s, Reg* r, Machine& m) {
   return carry(s, plan, m);
 }
 
+void load_constants(Machine& m, const ProgramImpl& program) {
+  for (const ConstReg& c : program.consts) m.r[c.reg] = c.value;
+}
+
 void start_program(Machine& m, ProgramImpl& program) {
   m.program = &program;
   for (int32_t reg : program.object_regs) m.r[reg].o = nullptr;
-  for (const ConstReg& c : program.consts) m.r[c.reg] = c.value;
+  load_constants(m, program);
 }
 
 }  // namespace dalsegno::replay

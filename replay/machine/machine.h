@@ -116,4 +116,11 @@ Outcome enter_loop(Program& loop, hook::RunningFrame& frame, PyObject** result, 
 
 MachineCounters machine_counters();
 
+// For tests: regions compiled from now on leave before the instruction with this number, at this turn of each run (-1: none does).
+void force_native_exit(int32_t number, int64_t turn);
+struct NativeCounters {
+  int32_t regions = 0, instructions = 0;  // asked for since; of the largest one
+};
+NativeCounters native_counters();
+
 }  // namespace dalsegno::replay

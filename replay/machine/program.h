@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "replay/kernels/native_code.h"
 #include "replay/machine/live_log.h"
 #include "replay/machine/machine.h"
 #include "replay/machine/step.h"
@@ -26,9 +27,13 @@ struct Loc {
   int32_t raw = -1;
   Rep rep = Rep::kNone;   // of raw
   bool owned = false;     // the object register owns its reference
-  int32_t since = -1;     // op from which on raw is valid (-1: always)
+  int32_t since = -1;     // op from which on raw is valid (-1: always); before it, where there is no object
   bool is_object = true;  // the object register is never null while the value lives
   bool borrowed = false;  // another object holds it (typed::ValueForm::borrowed): whoever keeps it takes a reference
+
+  static constexpr int32_t kNever = INT32_MAX;
+  // What is carried along and no op looks at: an object of any type, or else the unboxed part.
+  bool either() const { return since == kNever; }
   bool raw_after(int32_t op) const { return raw >= 0 && since < op; }
 };
 
@@ -137,6 +142,24 @@ inline PyObject* quiet_mark() { return Py_Ellipsis; }
 struct ConstReg {
   int32_t reg;
   Reg value;
+  bool object = false;
+};
+
+// A loop's native code, asked for.
+class ProgramImpl;
+struct Native {
+  std::shared_ptr<NativeCode> code;    // null: there cannot be any
+  std::vector<ProgramImpl*> programs;  // per block of the region
+  std::vector<int32_t> numbers;        // of their first steps
+  std::vector<ExitPlan*> plans;        // by which they are reached
+  std::vector<const void*> addresses;  // what the code refers to
+  int32_t n_regs = 0;
+  int32_t left = 0, often = 16;      // times it has left to a side trace that is not part of it; so many are enough to grow
+  int32_t times = 0;                 // it has grown
+  std::unique_ptr<Native> next;      // compiled with them
+  std::unique_ptr<Native> previous;  // may be running
+  std::vector<Step> alone;           // of all programs, to be done one at a time
+  Step entry;                        // runs it
 };
 
 // A snapshot, and of each of its frames, outermost first, what tells its states apart and where its instruction stands.
@@ -171,6 +194,10 @@ class ProgramImpl final : public Program {
     plan.live_at = -1;
     return plan.live;
   }
+
+  // Where a jump to it goes.
+  const Step* enter() { return start ? start : warm_start(); }
+  const Step* warm_start();  // native.cc
 
   // The frames of a snapshot, built from their deltas: kept where they are asked for, as they will be again, or else, where much is kept
   // already, in `room`.
@@ -212,7 +239,11 @@ class ProgramImpl final : public Program {
   std::deque<AttributePlace> attributes;
   std::deque<Virtual> virtuals;
   std::vector<int32_t> object_regs;  // own ones that own references
-  int32_t first_reg = 0;             // own registers: [first_reg, n_regs)
+  const Step* start = nullptr;       // jumps go there; null: steps.data(), and the loop may yet get native code
+  std::unique_ptr<Native> native;
+  int32_t turns = 0;       // jumps to it, as long as `native` is null
+  bool keeps_code = true;  // in the store
+  int32_t first_reg = 0;   // own registers: [first_reg, n_regs)
   int32_t n_regs = 0;
   bool box_ints = false;              // ints are not unboxed here: one was too large
   static inline int32_t deepest = 1;  // frames that any program so far is of, at most
@@ -350,6 +381,7 @@ const Step* overflow(Machine& m, int32_t plan);
 // The value as an object: a new reference, or null with MemoryError.
 PyObject* object_of(const Loc& loc, const Reg* r);
 void drop(const std::vector<int32_t>& regs, Reg* r);
+void prepare_side(ProgramImpl& p, ExitPlan& plan, const Program* side);  // what the way to a side trace takes
 // Builds the object unless it is there. False: MemoryError is set.
 bool build(const Virtual& what, Reg* r);
 void count_guard_failure();
@@ -398,6 +430,7 @@ using typed::slots_of;
 void prepare_jump(ProgramImpl& from, JumpPlan& plan);
 // Has the object, or null, a type as ProgramImpl::types has them?
 bool is_of_type(PyObject* o, PyObject* type);
+void load_constants(Machine& m, const ProgramImpl& program);
 void start_program(Machine& m, ProgramImpl& program);  // clears its own registers and loads its constants
 
 }  // namespace dalsegno::replay

@@ -62,6 +62,8 @@ inline auto& part_of(Reg& r) {
 PyObject* box_numpy(Rep rep, Reg value);
 bool unbox_numpy(Rep rep, PyObject* object, Reg* out);
 StepFn numpy_binary_step(BinaryOp op, Rep dtype);
+// + - * / on floats of Python's (no division by 0) or NumPy's, as the steps compute it. False: NumPy has something to say about it.
+bool scalar_result(BinaryOp op, Rep rep, Reg a, Reg b, Reg* out);
 StepFn numpy_unary_step(UnaryOp op, Rep dtype);
 
 // -- steps_call.cc. list: the operands' registers, and where `shares` as many of their objects; n: how many; a, b: the first two; imm: the

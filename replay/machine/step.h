@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "hook/attributes.h"
+#include "replay/native/region.h"
 #include "replay/typed/operators.h"
 #include "trace/trace.h"
 
@@ -40,8 +41,10 @@ struct Step {
   int32_t link = -1;              // snapshot whose frames are shown while unknown code runs, or -1: it runs none
   const int32_t* list = nullptr;  // operand registers where their number varies
   int32_t n = 0;
-  bool linked = false;         // the frames stand in the chain all the time; else only while what it drops is finalised
-  bool pure = false;           // if it fails, leave before the instruction and let the interpreter raise
+  bool linked = false;                  // the frames stand in the chain all the time; else only while what it drops is finalised
+  bool pure = false;                    // if it fails, leave before the instruction and let the interpreter raise
+  native::Do does = native::Do::kStep;  // how native code does it; rep: its operands' representation (replay/native/region.h)
+  Rep rep = Rep::kNone;
   PyObject* object = nullptr;  // borrowed from the trace
   PyObject* object2 = nullptr;
   PyObject* name = nullptr;
@@ -49,6 +52,7 @@ struct Step {
     struct AttributePlace* attribute = nullptr;  // the program's
     const struct Virtual* what;                  // the program's
     const struct JumpPlan* jump;                 // the program's
+    const Step* behind;                          // the step that stands there instead (native.cc)
   };
 };
 
@@ -120,5 +124,6 @@ const Step* step_call_tree(const Step* s, Reg* r, Machine& m);  // calls.cc; imm
 const Step* step_return(const Step* s, Reg* r, Machine& m);
 const Step* step_jump(const Step* s, Reg* r, Machine& m);
 const Step* step_leave(const Step* s, Reg* r, Machine& m);
+const Step* step_native(const Step* s, Reg* r, Machine& m);  // native.cc: the program's native code
 
 }  // namespace dalsegno::replay

@@ -332,6 +332,38 @@ const DtypeSteps& steps_of(Rep rep) {
 
 StepFn numpy_binary_step(BinaryOp op, Rep dtype) { return steps_of(dtype).binary[static_cast<size_t>(op)]; }
 
+namespace {
+
+template <class F, class T>
+bool result_of(bool numpy, Reg a, Reg b, Reg* out) {
+  const T x = part_of<T>(a), y = part_of<T>(b), result = F::apply(x, y);
+  if (numpy && !quiet<F, T>(x, y)) return false;
+  *out = Reg{};
+  part_of<T>(*out) = result;
+  return true;
+}
+
+template <class T>
+bool result_of(BinaryOp op, bool numpy, Reg a, Reg b, Reg* out) {
+  switch (op) {
+    case BinaryOp::add:
+      return result_of<Add, T>(numpy, a, b, out);
+    case BinaryOp::subtract:
+      return result_of<Sub, T>(numpy, a, b, out);
+    case BinaryOp::multiply:
+      return result_of<Mul, T>(numpy, a, b, out);
+    default:
+      return result_of<Div, T>(numpy, a, b, out);
+  }
+}
+
+}  // namespace
+
+bool scalar_result(BinaryOp op, Rep rep, Reg a, Reg b, Reg* out) {
+  if (rep == Rep::kNpFloat32) return result_of<float>(op, true, a, b, out);
+  return result_of<double>(op, rep != Rep::kFloat, a, b, out);
+}
+
 StepFn numpy_unary_step(UnaryOp op, Rep dtype) { return op == UnaryOp::invert ? steps_of(dtype).invert : steps_of(dtype).negative; }
 
 StepFn convert_step(Rep from, Rep to) {

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "replay/kernels/native_code.h"
 #include "replay/settings.h"
 #include "trace/fault.h"
 
@@ -231,6 +232,15 @@ void bind_machine(py::module_ m) {
     if (!plant(name)) throw py::value_error("no such fault");
   });
   m.def("faults", &faults);
+  m.def("force_exit", &force_native_exit);
+  m.def("native", [] {
+    const NativeCounters c = native_counters();
+    return py::make_tuple(c.regions, c.instructions);
+  });
+  m.def("native_times", [] {
+    const NativeTimes t = native_times();
+    return py::make_tuple(t.compiled, t.loaded, t.milliseconds, t.longest);
+  });
   m.def("set_kernels", [](bool on) { settings().kernels = on; });
   m.def("counters", [] {
     MachineCounters c = machine_counters();

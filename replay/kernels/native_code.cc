@@ -1,0 +1,69 @@
+#include "replay/kernels/native_code.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "replay/kernels/loader.h"
+
+namespace dalsegno::replay {
+
+NativeCode::~NativeCode() { unload_later(library); }
+
+namespace {
+
+std::mutex times_mutex;
+NativeTimes times;
+
+void count(bool loaded, double milliseconds) {
+  const std::lock_guard<std::mutex> lock(times_mutex);
+  ++(loaded ? times.loaded : times.compiled);
+  times.milliseconds += milliseconds;
+  times.longest = std::max(times.longest, milliseconds);
+}
+
+bool make_object(const NativeCode& code, std::string* object, bool* loaded, std::string* error) {
+  const std::string key = "native\n" + code.text + kernel_environment();
+  if ((*loaded = code.keep && cached(key, object))) return true;
+  std::lock_guard<std::mutex> lock(work_mutex());
+  if (!compile_ir(code.text, object, error)) return false;
+  if (code.keep) keep_in_cache(key, *object, code.text);
+  return true;
+}
+
+bool load(NativeCode* code, const std::string& object, std::string* error) {
+  std::vector<void*> addresses;
+  std::lock_guard<std::mutex> lock(work_mutex());
+  unload_unused();
+  if (!load_object(object, {NativeCode::kSymbol}, &addresses, &code->library, error)) return false;
+  code->function = reinterpret_cast<native::Function>(addresses[0]);
+  return true;
+}
+
+}  // namespace
+
+void NativeCode::compile() {
+  const auto start = std::chrono::steady_clock::now();
+  std::string object;
+  bool ok = false, loaded = false;
+  try {
+    ok = open_loader(&failure) && make_object(*this, &object, &loaded, &failure) && load(this, object, &failure);
+  } catch (const std::exception&) {  // no memory: the steps stay
+  }
+  count(loaded, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  state.store(ok ? kReady : kFailed, std::memory_order_release);
+}
+
+NativeTimes native_times() {
+  const std::lock_guard<std::mutex> lock(times_mutex);
+  return times;
+}
+
+void compile_native(const std::shared_ptr<NativeCode>& code) {
+  kernel_environment();  // asks NumPy, with the GIL, once
+  if (compiles_in_background())
+    compile_later(code);
+  else
+    without_gil([&] { code->compile(); });
+}
+
+}  // namespace dalsegno::replay

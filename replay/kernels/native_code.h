@@ -1,0 +1,37 @@
+// A region's native code (replay/native): compiled from its text, or taken from the cache, on the compile thread, and swapped in when
+// ready.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "replay/kernels/compile.h"
+#include "replay/native/region.h"
+
+namespace dalsegno::replay {
+
+struct NativeCode final : CompileJob {
+  enum State : int { kWaiting, kReady, kFailed };
+  NativeCode(std::string text, bool keep) : text(std::move(text)), keep(keep) {}
+  ~NativeCode() override;  // the code is unloaded before the next is loaded: nobody runs in it any more
+  void compile() override;
+
+  static constexpr const char* kSymbol = "dalsegno_region";
+  const std::string text;
+  const bool keep;  // may be taken from and put into the cache
+  std::atomic<int> state{kWaiting};
+  native::Function function = nullptr;  // once it is ready
+  std::string failure;
+  void* library = nullptr;
+};
+
+// Asks for its compilation: on the compile thread or, where there is none, at once. With the GIL.
+void compile_native(const std::shared_ptr<NativeCode>& code);
+
+// Of the process.
+struct NativeTimes {
+  uint64_t compiled = 0, loaded = 0;  // loaded: from the cache
+  double milliseconds = 0, longest = 0;
+};
+NativeTimes native_times();
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,250 @@
+// Loops as native code: when they are compiled, and running them.
+#include "replay/machine/native.h"
+
+#include <algorithm>
+#include <new>
+
+#include "replay/machine/scalars.h"
+#include "replay/settings.h"
+
+namespace dalsegno::replay {
+namespace {
+
+constexpr int32_t kAlone = 3;  // a step and those behind it that it may go on with, where it is to be done alone
+constexpr size_t kMostText = size_t{1} << 18;
+
+// For tests.
+int32_t forced_number = -1;
+int64_t forced_turn = 0;
+NativeCounters counters;
+
+// ---- running -----------------------------------------------------------------------------------------------------------------------
+
+// What a native function's frame leads back to.
+struct Running {
+  Machine* m;
+  const Native* native;
+  const Step* next = nullptr;
+  bool no_memory = false;
+
+  // The block a step belongs to.
+  size_t block_of(int32_t number) const {
+    const auto behind = std::upper_bound(native->numbers.begin(), native->numbers.end(), number);
+    return static_cast<size_t>(behind - native->numbers.begin()) - 1;
+  }
+};
+
+// Constants of side traces are put into the registers when the machine needs them.
+void load(native::Frame& frame, Machine& m, const Native& native, ProgramImpl* p, int32_t depth) {
+  if (p == native.programs[0]) return;
+  load(frame, m, native, p->parent, depth - 1);
+  const auto block = static_cast<int32_t>(std::find(native.programs.begin(), native.programs.end(), p) - native.programs.begin());
+  if (frame.loaded[depth] == block) return;
+  load_constants(m, *p);
+  frame.loaded[depth] = block;
+}
+
+int32_t depth_of(const Native& native, const ProgramImpl* p) {
+  int32_t depth = 0;
+  for (; p != native.programs[0]; p = p->parent) ++depth;
+  return depth;
+}
+
+// The step with this number, its program being the one that runs.
+const Step* turn_to(native::Frame& frame, const Running& running, int32_t number) {
+  const size_t block = running.block_of(number);
+  ProgramImpl* p = running.native->programs[block];
+  if (block > 0) load(frame, *running.m, *running.native, p, depth_of(*running.native, p));
+  running.m->program = p;
+  return &p->steps[number - running.native->numbers[block]];
+}
+
+// One step: not those that it goes on with itself.
+int32_t do_step(native::Frame* frame, int32_t number) {
+  auto& running = *static_cast<Running*>(frame->extra);
+  Machine& m = *running.m;
+  const Step* s = turn_to(*frame, running, number);
+  const bool jumps = s->does == native::Do::kJump;
+  const Step* alone = jumps ? s : &running.native->alone[static_cast<size_t>(number) * kAlone];
+  try {
+    running.next = alone->fn(alone, m.r, m);
+  } catch (const std::bad_alloc&) {  // native code is not to be unwound
+    running.no_memory = true;
+    return native::kLeft;
+  }
+  if (!jumps && running.next > alone && running.next < alone + kAlone) running.next = running.next->behind;
+  // (A step may pass over a guard of the world behind it, which is done all the same.)
+  if (!jumps && running.next > s && running.next < s + kAlone) return native::kNext;
+  return running.next == &running.native->entry ? native::kHead : native::kLeft;
+}
+
+const Step* stop(const Step* s, Reg*, Machine&) { return s->behind; }
+
+// Steps to be done one at a time.
+void make_alone(Native& native) {
+  for (const ProgramImpl* p : native.programs)
+    for (const Step& s : p->steps)
+      for (int32_t k = 0; k < kAlone; ++k) {
+        Step& made = native.alone.emplace_back(k == 0 ? s : Step{});
+        if (k == 0) continue;
+        made.fn = stop;
+        made.behind = &s + k;
+      }
+}
+
+void drop_one(native::Frame* frame, int32_t reg) {
+  Reg* r = static_cast<Running*>(frame->extra)->m->r;
+  PyObject* o = r[reg].o;
+  r[reg].o = nullptr;
+  Py_XDECREF(o);
+}
+
+int32_t drop_quietly(native::Frame* frame, int32_t reg) {
+  if (!drops_quietly(static_cast<Running*>(frame->extra)->m->r[reg].o)) return 0;
+  drop_one(frame, reg);
+  return 1;
+}
+
+int32_t do_scalar(native::Frame* frame, int32_t number, int64_t a, int64_t b, int64_t* out) {
+  const auto& running = *static_cast<Running*>(frame->extra);
+  const size_t block = running.block_of(number);
+  const Step& s = running.native->programs[block]->steps[number - running.native->numbers[block]];
+  Reg result;
+  if (!scalar_result(static_cast<BinaryOp>(s.imm), s.rep, Reg{.i = a}, Reg{.i = b}, &result)) return 0;
+  *out = result.i;
+  return 1;
+}
+
+// list[b] = c, where what stood there dies quietly.
+int32_t put(native::Frame* frame, int32_t number) {
+  const auto& running = *static_cast<Running*>(frame->extra);
+  const Step* s = turn_to(*frame, running, number);
+  Reg* r = running.m->r;
+  auto* list = reinterpret_cast<PyListObject*>(r[s->a].o);
+  const int64_t i = r[s->b].i < 0 ? r[s->b].i + Py_SIZE(list) : r[s->b].i;
+  PyObject* old = list->ob_item[i];
+  if (!drops_quietly(old)) return 0;
+  PyObject* item = s->rep == Rep::kNone ? Py_NewRef(r[s->c].o) : box(s->rep, r[s->c]);
+  if (!item) return PyErr_Clear(), 0;
+  list->ob_item[i] = item;
+  Py_DECREF(old);
+  return 1;
+}
+
+int32_t enters(native::Frame* frame, int32_t block) {
+  auto& running = *static_cast<Running*>(frame->extra);
+  ProgramImpl* p = running.native->programs[block];
+  if (running.m->unsettled || !p->world_holds()) return 0;
+  if (block > 0) {
+    for (const Loc& loc : running.native->plans[static_cast<size_t>(block)]->box) {
+      PyObject*& object = running.m->r[loc.obj].o;
+      if (!object && !(object = box(loc.rep, running.m->r[loc.raw]))) return PyErr_Clear(), 0;
+    }
+  }
+  load(*frame, *running.m, *running.native, p, depth_of(*running.native, p));
+  return 1;
+}
+
+std::unique_ptr<Native> compile(ProgramImpl& root) {
+  auto made = std::make_unique<Native>();
+  if (root.steps.size() > kMostNativeSteps) return made;
+  native::Region region = describe(root, made.get());
+  region.forced = forced_number, region.forced_turn = forced_turn;
+  std::string text = native::to_ir(region, native_layout(), NativeCode::kSymbol);
+  if (text.empty()) return made;
+  if (text.size() > kMostText) return made;
+  ++counters.regions;
+  const int32_t end = made->numbers.back() + static_cast<int32_t>(made->programs.back()->steps.size());
+  counters.instructions = std::max(counters.instructions, end);
+  made->entry.fn = step_native;
+  make_alone(*made);
+  made->code = std::make_shared<NativeCode>(std::move(text), root.keeps_code);
+  compile_native(made->code);
+  return made;
+}
+
+int state_of(const Native& native) { return native.code ? native.code->state.load(std::memory_order_acquire) : NativeCode::kFailed; }
+
+// A step at which native code has left: does a side trace go on there that is no part of it yet?
+bool could_grow(const Native& native, const ProgramImpl& p, const Step& left) {
+  const bool guards = left.does == native::Do::kGuardedCompare || left.does == native::Do::kGuardTruth;
+  if (!guards || native.next) return false;
+  const Program* side = p.exit_records[p.plans[left.exit].exit].side;
+  return side && std::find(native.programs.begin(), native.programs.end(), side) == native.programs.end();
+}
+
+// Where that happens often, the region is compiled once more.
+void grow(ProgramImpl& root) {
+  constexpr int32_t kMostTimes = 12;
+  Native& native = *root.native;
+  if (++native.left < std::min(native.often, settings().hot_loop) || native.times >= kMostTimes) return;
+  native.left = 0;
+  native.often *= 2;
+  auto more = compile(root);
+  more->times = native.times + 1;
+  more->often = native.often;
+  if (more->programs.size() > native.programs.size()) native.next = std::move(more);
+}
+
+// What was compiled with more side traces takes the place of what it grew from, which may be running.
+void take_next(ProgramImpl& root) {
+  const int state = state_of(*root.native->next);
+  if (state == NativeCode::kWaiting) return;
+  std::unique_ptr<Native> next = std::move(root.native->next);
+  if (state == NativeCode::kFailed) return;
+  next->previous = std::move(root.native);
+  root.native = std::move(next);
+  root.start = &root.native->entry;
+}
+
+}  // namespace
+
+const Step* step_native(const Step*, Reg* r, Machine& m) {
+  ProgramImpl& root = *m.program;
+  if (root.native->next) take_next(root);
+  Native& native = *root.native;
+  if (native.programs.size() > 1) {
+    for (ProgramImpl* p : native.programs)
+      if (p != &root && !p->world_holds()) return root.steps.data();
+    m.reserve(native.n_regs);
+    r = m.r;
+  }
+  Running running{&m, &native};
+  native::Frame frame;
+  frame.breaker = m.breaker;
+  frame.unsettled = &m.unsettled;
+  frame.step = do_step;
+  frame.drop = drop_one;
+  frame.quiet = drop_quietly;
+  frame.scalar = do_scalar;
+  frame.put = put;
+  frame.enters = enters;
+  frame.addresses = native.addresses.data();
+  frame.extra = &running;
+  static_assert(sizeof(native::Register) == sizeof(Reg));
+  const int32_t number = native.code->function(reinterpret_cast<native::Register*>(r), &frame);
+  if (running.no_memory) throw std::bad_alloc();
+  if (number == native::kElsewhere) return running.next;
+  const Step* s = turn_to(frame, running, number);
+  if (could_grow(native, *m.program, *s)) grow(root);
+  return s;
+}
+
+void force_native_exit(int32_t number, int64_t turn) {
+  forced_number = number, forced_turn = turn;
+  counters = {};
+}
+NativeCounters native_counters() { return counters; }
+
+const Step* ProgramImpl::warm_start() {
+  if (!native) {
+    if (!settings().native || ++turns < settings().hot_loop) return steps.data();
+    native = compile(*this);
+  }
+  const int state = state_of(*native);
+  if (state == NativeCode::kWaiting) return steps.data();
+  start = state == NativeCode::kReady ? &native->entry : steps.data();
+  return start;
+}
+
+}  // namespace dalsegno::replay

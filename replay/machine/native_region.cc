@@ -1,0 +1,293 @@
+// What a loop's program and its side traces are to the generator of native code (replay/native).
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "numpy/dtypes.h"
+#include "replay/machine/native.h"
+#include "replay/machine/scalars.h"
+// clang-format off
+#include <numpy/arrayscalars.h>  // needs Python.h before it
+// clang-format on
+
+namespace dalsegno::replay {
+const native::Layout& native_layout() {
+  static const native::Layout known = [] {
+    native::Layout l;
+    l.type = offsetof(PyObject, ob_type);
+    l.immortal = PY_VERSION_HEX >= 0x030c0000;
+    if (hook::g_range_known) {
+      l.range_start = offsetof(hook::RangeIterator, start), l.range_step = offsetof(hook::RangeIterator, step);
+      l.range_length = offsetof(hook::RangeIterator, length);
+#if PY_VERSION_HEX < 0x030c0000
+      l.range_index = offsetof(hook::RangeIterator, index);
+#endif
+    }
+    l.iterator_position = offsetof(hook::SequenceIterator, position), l.iterator_sequence = offsetof(hook::SequenceIterator, sequence);
+    l.size = offsetof(PyVarObject, ob_size);
+    l.list_items = offsetof(PyListObject, ob_item), l.tuple_items = offsetof(PyTupleObject, ob_item);
+    l.float_value = offsetof(PyFloatObject, ob_fval), l.numpy_double_value = offsetof(PyDoubleScalarObject, obval);
+#if PY_VERSION_HEX >= 0x030c0000
+    l.int_size = offsetof(PyLongObject, long_value.lv_tag), l.int_digit = offsetof(PyLongObject, long_value.ob_digit);
+    l.int_tagged = true;
+#else
+    l.int_size = offsetof(PyVarObject, ob_size), l.int_digit = offsetof(PyLongObject, ob_digit);
+#endif
+    l.data = offsetof(PyArrayObject_fields, data);
+    l.rank = offsetof(PyArrayObject_fields, nd);
+    l.dims = offsetof(PyArrayObject_fields, dimensions);
+    l.strides = offsetof(PyArrayObject_fields, strides);
+    l.descr = offsetof(PyArrayObject_fields, descr);
+    l.flags = offsetof(PyArrayObject_fields, flags);
+    l.dtype_number = offsetof(PyArray_Descr, type_num);
+    l.byteorder = offsetof(PyArray_Descr, byteorder);
+    l.aligned = NPY_ARRAY_ALIGNED, l.writeable = NPY_ARRAY_WRITEABLE;
+    l.warns = static_cast<int32_t>(uint32_t{1} << 31);  // NPY_ARRAY_WARN_ON_WRITE, which NumPy keeps to itself
+    for (int i = 0; i < static_cast<int>(DType::kCount); ++i) {
+      const auto dtype = static_cast<DType>(i);
+      l.numbers[typed::rep_of_dtype(dtype)] = numpy::type_number(dtype);
+    }
+    return l;
+  }();
+  return known;
+}
+
+namespace {
+
+// In the order of native::Address.
+std::vector<const void*> addresses() {
+  std::vector<const void*> known = {&PyArray_Type, &PyRangeIter_Type,     &PyList_Type, &PyTuple_Type, &PyLong_Type,
+                                    &PyFloat_Type, &PyDoubleArrType_Type, Py_True,      Py_False};
+  return known;
+}
+
+// ---- what the generator is told ----------------------------------------------------------------------------------------------------
+
+bool knows_binary(BinaryOp op, Rep rep) {
+  if (rep == Rep::kInt) return true;
+  if (rep == Rep::kFloat || rep == Rep::kNpFloat32 || rep == Rep::kNpFloat64) return true;
+  return rep == Rep::kNpInt64 && op != BinaryOp::lshift;
+}
+
+bool unboxes(Rep rep) { return typed::is_python_number(rep) || rep == Rep::kNpFloat64; }
+
+// Steps whose operands are of few bits, or that ask for more than the generator knows, are done by their own functions.
+native::Do known(const Step& s) {
+  using native::Do;
+  const bool narrow = typed::is_numpy_integer(s.rep) && s.rep != Rep::kNpInt64;
+  switch (s.does) {
+    case Do::kBinary:
+      return knows_binary(static_cast<BinaryOp>(s.imm), s.rep) ? s.does : Do::kStep;
+    case Do::kUnary:
+    case Do::kCall:
+      return narrow ? Do::kStep : s.does;
+    case Do::kTakeItem:
+    case Do::kNextItem:
+      return s.rep == Rep::kNone || unboxes(s.rep) ? s.does : Do::kStep;
+    case Do::kUnbox:
+      return unboxes(s.rep) ? s.does : Do::kStep;
+    case Do::kConvert: {
+      const auto to = static_cast<Rep>(s.imm);
+      const bool integers = typed::bits_of(to) == typed::Bits::kInt64, natural = s.rep == Rep::kNpUint64;
+      const bool narrower = typed::bits_of(to) == typed::Bits::kFloat;
+      return integers || natural || narrower ? Do::kStep : s.does;
+    }
+    default:
+      return s.does;
+  }
+}
+
+Rep result_of(const Step& s) {
+  if (s.does == native::Do::kConvert) return static_cast<Rep>(s.imm);
+  const bool quotient = s.does == native::Do::kBinary && static_cast<BinaryOp>(s.imm) == BinaryOp::true_divide;
+  return quotient && s.rep == Rep::kInt ? Rep::kFloat : s.rep;
+}
+
+// May the step run code nothing is known of? (An item is put by the step only where that runs none.)
+bool runs_code(const Step& s) { return s.exec != nullptr || (s.link >= 0 && s.does == native::Do::kStep); }
+
+// Tells the generator of a loop's program and of the side traces that may be part of its function.
+class Describer {
+ public:
+  explicit Describer(Native& native) : native_(native) { native_.addresses = addresses(); }
+
+  native::Region describe(ProgramImpl& root) {
+    add(root, -1, -1);
+    for (size_t k = 0; k < native_.programs.size(); ++k) find_sides(static_cast<int32_t>(k));
+    const bool code = std::any_of(region_.blocks.begin(), region_.blocks.end(), [](const native::Block& block) { return has_code(block); });
+    for (size_t k = 1; k < region_.blocks.size(); ++k)
+      region_.blocks[k].asks = code || !region_.blocks[k].boxes.empty() || reads_constants(region_.blocks[k], *native_.programs[k]);
+    for (native::Block& block : region_.blocks)
+      for (native::Instr& in : block.instrs) in.asks = code && in.what == native::Do::kJump;
+    region_.objects = static_cast<int32_t>(native_.addresses.size()) - native::kAddresses;
+    return std::move(region_);
+  }
+
+ private:
+  // Does native code read objects that are the side trace's constants? Then they are to be in their registers as it begins.
+  static bool reads_constants(const native::Block& block, const ProgramImpl& p) {
+    const auto is_constant = [&](int32_t reg) {
+      return reg >= 0 && std::any_of(p.consts.begin(), p.consts.end(), [&](const ConstReg& c) { return c.object && c.reg == reg; });
+    };
+    return std::any_of(block.instrs.begin(), block.instrs.end(), [&](const native::Instr& in) {
+      const bool puts = in.what == native::Do::kSetItem || (in.what == native::Do::kPutItem && in.rep == Rep::kNone);
+      return is_constant(in.a) || (puts && is_constant(in.c)) ||
+             std::any_of(in.moves.begin(), in.moves.end(), [&](const native::Move& move) { return is_constant(move.from_object); });
+    });
+  }
+  static bool has_code(const native::Block& block) {
+    return std::any_of(block.instrs.begin(), block.instrs.end(),
+                       [](const native::Instr& in) { return in.runs_code && in.what == native::Do::kStep; });
+  }
+
+  void add(ProgramImpl& p, int32_t parent, int32_t guard) {
+    native::Block& block = region_.blocks.emplace_back();
+    block.parent = parent;
+    block.guard = guard;
+    block.depth = parent < 0 ? 0 : region_.blocks[parent].depth + 1;
+    block.first_reg = p.first_reg;
+    block.number = next_;
+    next_ += static_cast<int32_t>(p.steps.size());
+    native_.programs.push_back(&p);
+    native_.plans.push_back(nullptr);
+    native_.numbers.push_back(block.number);
+    native_.n_regs = std::max(native_.n_regs, p.n_regs);
+    for (const Step& s : p.steps) block.instrs.push_back(instr(p, s));
+    for (const ConstReg& c : p.consts)
+      if (!c.object) block.constants[c.reg] = c.value.i;
+  }
+
+  native::Instr instr(ProgramImpl& p, const Step& s) {
+    native::Instr in;
+    in.what = known(s);
+    in.rep = s.rep;
+    in.to = result_of(s);
+    in.runs_code = runs_code(s);
+    needs(p, s, &in);
+    in.dst = s.dst, in.a = s.a, in.b = s.b, in.c = s.c, in.imm = s.imm, in.n = s.n;
+    switch (in.what) {
+      case native::Do::kBinary:
+        in.n = s.other >= 0;
+        break;
+      case native::Do::kLoad:
+      case native::Do::kStore:
+      case native::Do::kRelease:
+        in.list.assign(s.list, s.list + s.n);
+        break;
+      case native::Do::kCall:
+        in.list.assign(s.list, s.list + s.n);
+        in.callee = static_cast<typed::Callee>(s.other);
+        in.to = result_of(in.callee, s.rep);
+        break;
+      case native::Do::kSetItem:
+        in.c = s.other;
+        break;
+      case native::Do::kGuardType:
+        in.object = address(s.object);
+        break;
+      case native::Do::kJump:
+        jump(p, s, &in);
+        break;
+      default:
+        break;
+    }
+    return in;
+  }
+
+  static Rep result_of(typed::Callee callee, Rep operand) {
+    const Rep operands[] = {operand, operand};
+    const bool two = callee == typed::Callee::kMin || callee == typed::Callee::kMax || callee == typed::Callee::kAtan2;
+    return typed::call_operator(callee, std::span(operands, two ? 2 : 1)).result;
+  }
+  static Rep result_of(const Step& s) { return replay::result_of(s); }
+
+  int32_t address(const void* object) {
+    const auto first = native_.addresses.begin() + native::kAddresses;
+    const auto found = std::find(first, native_.addresses.end(), object);
+    const auto index = static_cast<int32_t>(found - first);
+    if (found == native_.addresses.end()) native_.addresses.push_back(object);
+    return index;
+  }
+
+  void jump(ProgramImpl& p, const Step& s, native::Instr* in) {
+    JumpPlan& plan = p.jumps[s.imm];
+    if (!plan.target) prepare_jump(p, plan);
+    if (plan.target != native_.programs[0] || plan.impossible) {
+      in->what = native::Do::kEnd;
+      return;
+    }
+    const bool simple = std::all_of(plan.moves.begin(), plan.moves.end(), [](const Move& move) { return is_simple(move); });
+    in->by_step = !simple || !plan.same.empty() || !plan.types.empty();
+    if (in->by_step) return;
+    for (const Move& move : plan.moves) {
+      native::Move& to = in->moves.emplace_back();
+      if (!goes_as_object(move)) to = {move.from.raw, move.to.raw, move.from.rep};
+      to.from_object = move.from.obj, to.to_object = move.to.obj, to.takes = move.takes;
+    }
+    in->drops = plan.drop;
+  }
+
+  // What the snapshots hold that frames are made of here.
+  static void needs(ProgramImpl& p, const Step& s, native::Instr* in) {
+    if (s.link >= 0) add_slots(p, s.link, &in->needs);
+    if (s.exit < 0) return;
+    add_plan(p, p.plans[s.exit], in);
+    if (p.data().ops[p.plans[s.exit].op].kind == OpKind::iter_next && s.other >= 0) add_plan(p, p.plans[s.other], in);
+  }
+  static void add_plan(ProgramImpl& p, const ExitPlan& plan, native::Instr* in) {
+    add_slots(p, plan.snapshot, &in->needs);
+    in->needs_all |= !plan.pending.empty();
+    for (const Virtual* what : plan.virtuals)
+      for (const Loc& part : what->parts) in->needs.push_back(part.raw);
+  }
+  static void add_slots(ProgramImpl& p, int32_t snapshot, std::vector<int32_t>* needs) {
+    for (ValueId v : slots_of(p.data().snapshot(snapshot)))
+      if (v != kNull && p.locs[v].raw >= 0) needs->push_back(p.locs[v].raw);
+  }
+
+  static bool goes_as_object(const Move& move) {
+    return move.to.rep == Rep::kNone || (move.to.either() && move.from.rep != move.to.rep);
+  }
+  // Nothing is boxed or unboxed on the way.
+  static bool is_simple(const Move& move) {
+    if (goes_as_object(move)) return move.from.obj >= 0 && move.from.is_object;
+    return move.from.rep == move.to.rep && (!move.from.either() || move.to.either());
+  }
+
+  // The side traces of guards of a block.
+  void find_sides(int32_t k) {
+    ProgramImpl& p = *native_.programs[k];
+    for (size_t i = 0; i < p.steps.size(); ++i) {
+      const native::Do what = region_.blocks[k].instrs[i].what;
+      if (what != native::Do::kGuardedCompare && what != native::Do::kGuardTruth) continue;
+      ExitPlan& plan = p.plans[p.steps[i].exit];
+      auto* side = static_cast<ProgramImpl*>(p.exit_records[plan.exit].side);
+      if (!side || !joins(p, plan, *side, k)) continue;
+      const auto block = static_cast<int32_t>(region_.blocks.size());
+      region_.blocks[k].instrs[i].side = block;
+      add(*side, k, region_.blocks[k].number + static_cast<int32_t>(i));
+      region_.blocks[block].owns = plan.own;
+      region_.blocks[block].drops = plan.drop;
+      region_.blocks[block].nulls = side->object_regs;
+      for (const Loc& loc : plan.box) region_.blocks[block].boxes.push_back({.from = loc.raw, .rep = loc.rep, .to_object = loc.obj});
+      native_.plans.back() = &plan;
+    }
+  }
+  bool joins(ProgramImpl& p, ExitPlan& plan, ProgramImpl& side, int32_t k) {
+    if (!plan.virtuals.empty() || !plan.pending.empty()) return false;
+    if (region_.blocks[k].depth + 1 >= native::kDeepest || static_cast<size_t>(next_) + side.steps.size() > kMostNativeSteps) return false;
+    if (std::find(native_.programs.begin(), native_.programs.end(), &side) != native_.programs.end()) return false;
+    if (plan.prepared != &side) prepare_side(p, plan, &side);
+    return !side.steps.empty();
+  }
+
+  Native& native_;
+  native::Region region_;
+  int32_t next_ = 0;
+};
+
+}  // namespace
+
+native::Region describe(ProgramImpl& root, Native* native) { return Describer(*native).describe(root); }
+
+}  // namespace dalsegno::replay

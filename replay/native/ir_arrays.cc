@@ -1,0 +1,145 @@
+// Elements of arrays, and what is known of objects.
+#include "replay/native/writer.h"
+#include "trace/fault.h"
+
+namespace dalsegno::native {
+
+Writer::Memory Writer::memory_of(Rep rep) {
+  if (bits_of(rep) == Bits::kDouble) return {"double", ""};
+  if (bits_of(rep) == Bits::kFloat) return {"float", ""};
+  const int size = typed::size_of_integer(rep);
+  const bool natural = typed::is_unsigned(rep) || rep == Rep::kNpBool;
+  return {size == 1 ? "i8" : size == 2 ? "i16" : size == 4 ? "i32" : "i64", size == 8 ? "" : natural ? "zext" : "sext"};
+}
+
+void Writer::element(const Instr& in) {
+  const Fact fact = *fact_of(in);
+  know(fact);
+  refused_.insert(number_);
+  const std::string name = name_of(fact), dim = in.what == Do::kStore ? "wn" : "n";
+  std::string at = op("load ptr, ptr " + name + "data");
+  for (size_t k = 0; k < in.list.size(); ++k) {
+    const std::string axis = std::to_string(k), i = get(in.list[k]);
+    const std::string n = op("load i64, ptr " + name + dim + axis), stride = op("load i64, ptr " + name + "s" + axis);
+    const std::string wrapped = op("add i64 " + i + ", " + n);
+    std::string index = op("select i1 " + op("icmp slt i64 " + i + ", 0") + ", i64 " + wrapped + ", i64 " + i);
+    const std::string inside = op("icmp ult i64 " + index + ", " + n);
+    if (planted(Fault::native_bounds)) {
+      guard(op("icmp ne i64 " + n + ", 0"));
+      index = op("select i1 " + inside + ", i64 " + index + ", i64 0");
+    } else {
+      guard(inside);
+    }
+    at = op("getelementptr i8, ptr " + at + ", i64 " + op("mul i64 " + index + ", " + stride));
+  }
+  const Memory memory = memory_of(in.rep);
+  if (in.what == Do::kLoad) {
+    const std::string value = op(std::string("load ") + memory.type + ", ptr " + at);
+    return set(in.dst, *memory.wider ? op(std::string(memory.wider) + " " + memory.type + " " + value + " to i64") : value);
+  }
+  std::string value = get(in.c);
+  if (*memory.wider) value = op("trunc i64 " + value + " to " + memory.type);
+  line(std::string("store ") + memory.type + " " + value + ", ptr " + at);
+}
+
+std::optional<Writer::Fact> Writer::fact_of(const Instr& in) const {
+  switch (in.what) {
+    case Do::kLoad:
+    case Do::kStore:
+      return Fact{key_of(in.a), -1, in.rep, static_cast<int32_t>(in.list.size())};
+    case Do::kGuardArray:
+      return Fact{key_of(in.a), -1, in.rep, in.n};
+    case Do::kGuardType:
+      return Fact{key_of(in.a), in.object};
+    default:
+      return {};
+  }
+}
+
+std::string Writer::name_of(const Fact& fact) {
+  const std::string name = "%k" + std::to_string(fact.key.first) + "_" + std::to_string(fact.key.second) + "_";
+  if (fact.type >= 0) return name + "t" + std::to_string(fact.type) + "_";
+  return name + "a" + std::to_string(static_cast<int>(fact.rep)) + "_" + std::to_string(fact.rank) + "_";
+}
+
+void Writer::find_changes() {
+  for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_) {
+    const Block& block = region_.blocks[block_];
+    for (int32_t reg : block.drops) changed_.insert(key_of(reg));
+    for (const Move& box : block.boxes) changed_.insert(key_of(box.to_object));
+    for (const Instr& in : block.instrs) {
+      if (in.what == Do::kStep) runs_code_ |= in.runs_code;
+      all_change_ |= in.what == Do::kJump && in.by_step;
+      for (int32_t reg : {in.dst, in.what == Do::kStep ? in.c : -1}) changed_.insert(key_of(reg));
+      if (in.what == Do::kRelease)
+        for (int32_t reg : in.list) changed_.insert(key_of(reg));
+      for (int32_t reg : in.drops) changed_.insert(key_of(reg));
+      for (const Move& move : in.moves)
+        for (int32_t reg : {move.from_object, move.to_object}) changed_.insert(key_of(reg));
+    }
+  }
+  block_ = 0;
+}
+
+bool Writer::holds_always(const Fact& fact) const {
+  return !runs_code_ && !all_change_ && fact.key.first == 0 && changed_.find(fact.key) == changed_.end();
+}
+
+void Writer::declare(const Fact& fact) {
+  if (!declared_.insert(fact).second) return;
+  const std::string name = name_of(fact);
+  line(name + "ok = alloca i1");
+  if (fact.type >= 0) return;
+  line(name + "data = alloca ptr");
+  for (int32_t k = 0; k < fact.rank; ++k)
+    for (const char* part : {"n", "wn", "s"}) line(name + part + std::to_string(k) + " = alloca i64");
+}
+
+void Writer::refresh(const Fact& fact) {
+  const std::string name = name_of(fact), object = op("load ptr, ptr " + place(fact.key.second));
+  if (fact.type < 0) return refresh_array(fact, name, object);
+  const std::string there = label("y"), join = label("j");
+  line("store i1 false, ptr " + name + "ok");
+  line("br i1 " + op("icmp ne ptr " + object + ", null") + ", label %" + there + ", label %" + join);
+  begin(there);
+  const std::string same = op("icmp eq ptr " + field(object, layout_.type, "ptr") + ", " + addresses_[kAddresses + fact.type]);
+  line("store i1 " + same + ", ptr " + name + "ok");
+  line("br label %" + join);
+  begin(join);
+}
+
+void Writer::refresh_array(const Fact& fact, const std::string& name, const std::string& object) {
+  const std::string there = label("y"), array = label("y"), fits = label("y"), join = label("j");
+  line("store i1 false, ptr " + name + "ok");
+  line("store ptr null, ptr " + name + "data");
+  for (int32_t k = 0; k < fact.rank; ++k)
+    for (const char* part : {"n", "wn", "s"}) line("store i64 0, ptr " + name + part + std::to_string(k));
+  line("br i1 " + op("icmp ne ptr " + object + ", null") + ", label %" + there + ", label %" + join);
+  begin(there);
+  const std::string type = op("icmp eq ptr " + field(object, layout_.type, "ptr") + ", " + addresses_[kArrayType]);
+  line("br i1 " + type + ", label %" + array + ", label %" + join);
+  begin(array);
+  const std::string descr = field(object, layout_.descr, "ptr"), flags = field(object, layout_.flags, "i32");
+  std::string all = op("icmp eq i32 " + field(object, layout_.rank, "i32") + ", " + std::to_string(fact.rank));
+  const auto also = [&](const std::string& condition) { all = op("and i1 " + all + ", " + op(condition)); };
+  also("icmp eq i32 " + field(descr, layout_.dtype_number, "i32") + ", " + std::to_string(layout_.numbers.at(fact.rep)));
+  also("icmp ne i8 " + field(descr, layout_.byteorder, "i8") + ", 62");  // '>': not the machine's
+  also("icmp ne i32 " + op("and i32 " + flags + ", " + std::to_string(layout_.aligned)) + ", 0");
+  line("br i1 " + all + ", label %" + fits + ", label %" + join);
+  begin(fits);
+  line("store i1 true, ptr " + name + "ok");
+  line("store ptr " + field(object, layout_.data, "ptr") + ", ptr " + name + "data");
+  const std::string mask = op("and i32 " + flags + ", " + std::to_string(layout_.writeable | layout_.warns));
+  const std::string writes = op("icmp eq i32 " + mask + ", " + std::to_string(layout_.writeable));
+  const std::string dims = field(object, layout_.dims, "ptr"), strides = field(object, layout_.strides, "ptr");
+  for (int32_t k = 0; k < fact.rank; ++k) {
+    const std::string axis = std::to_string(k), n = field(dims, static_cast<size_t>(k) * 8, "i64");
+    line("store i64 " + n + ", ptr " + name + "n" + axis);
+    line("store i64 " + op("select i1 " + writes + ", i64 " + n + ", i64 0") + ", ptr " + name + "wn" + axis);
+    line("store i64 " + field(strides, static_cast<size_t>(k) * 8, "i64") + ", ptr " + name + "s" + axis);
+  }
+  line("br label %" + join);
+  begin(join);
+}
+
+}  // namespace dalsegno::native

@@ -1,0 +1,217 @@
+// Numbers.
+#include "replay/native/writer.h"
+#include "trace/fault.h"
+#include "trace/trace.h"
+
+namespace dalsegno::native {
+
+void Writer::binary(const Instr& in) {
+  if (bits_of(in.rep) == Bits::kInt64)
+    integer(in, get(in.a), get(in.b));
+  else
+    floating(in, get(in.a), get(in.b));
+}
+
+void Writer::checked(const Instr& in, const char* name, const std::string& a, const std::string& b) {
+  const std::string both = op(std::string("call {i64, i1} @llvm.") + name + ".with.overflow.i64(i64 " + a + ", i64 " + b + ")");
+  refused_.insert(number_);
+  if (!planted(Fault::native_overflow)) guard(op("extractvalue {i64, i1} " + both + ", 1"), false);
+  set(in.dst, op("extractvalue {i64, i1} " + both + ", 0"));
+}
+
+void Writer::integer(const Instr& in, const std::string& a, const std::string& b) {
+  const std::string ab = " i64 " + a + ", " + b;
+  switch (static_cast<BinaryOp>(in.imm)) {
+    case BinaryOp::add:
+      return checked(in, "sadd", a, b);
+    case BinaryOp::subtract:
+      return checked(in, "ssub", a, b);
+    case BinaryOp::multiply:
+      return checked(in, "smul", a, b);
+    case BinaryOp::and_:
+      return set(in.dst, op("and" + ab));
+    case BinaryOp::or_:
+      return set(in.dst, op("or" + ab));
+    case BinaryOp::xor_:
+      return set(in.dst, op("xor" + ab));
+    case BinaryOp::lshift:
+      return shift_left(in, a, b);
+    case BinaryOp::rshift:
+      guard(op("icmp ult i64 " + b + ", 64"));
+      return set(in.dst, op("ashr" + ab));
+    case BinaryOp::floor_divide:
+      return floor_divide(in, a, b);
+    case BinaryOp::remainder:
+      return remainder(in, a, b);
+    case BinaryOp::true_divide:
+      return true_divide(in, a, b);
+    default:
+      return by_step(in);
+  }
+}
+
+void Writer::shift_left(const Instr& in, const std::string& a, const std::string& b) {
+  guard(op("icmp ult i64 " + b + ", 63"));
+  const std::string out = op("shl i64 " + a + ", " + b);
+  guard(op("icmp eq i64 " + op("ashr i64 " + out + ", " + b) + ", " + a));
+  set(in.dst, out);
+}
+
+// Is the remainder not 0, and of another sign than the divisor?
+std::string Writer::wraps(const std::string& rest, const std::string& b) {
+  const std::string other = op("icmp slt i64 " + op("xor i64 " + rest + ", " + b) + ", 0");
+  return op("and i1 " + op("icmp ne i64 " + rest + ", 0") + ", " + other);
+}
+
+void Writer::floor_divide(const Instr& in, const std::string& a, const std::string& b) {
+  divides(b);
+  const std::string quotient = op("sdiv i64 " + a + ", " + b), rest = op("srem i64 " + a + ", " + b);
+  set(in.dst, op("sub i64 " + quotient + ", " + truth_of(wraps(rest, b))));
+}
+
+// Where the left operand itself is the remainder the result may have to share its box (n: somebody may see that), but for ints of one
+// digit: that is the step's.
+void Writer::remainder(const Instr& in, const std::string& a, const std::string& b) {
+  divides(b);
+  const std::string rest = op("srem i64 " + a + ", " + b);
+  const std::string out = op("add i64 " + rest + ", " + op("select i1 " + wraps(rest, b) + ", i64 " + b + ", i64 0"));
+  set(in.dst, out);
+  if (in.n == 0) return;
+  const auto digit = [&](const std::string& x) { return op("icmp ult i64 " + op("add i64 " + x + ", 1073741823") + ", 2147483647"); };
+  const std::string small = op("and i1 " + digit(a) + ", " + digit(b));
+  unless(op("or i1 " + small + ", " + op("icmp ne i64 " + out + ", " + a)), in);
+}
+
+void Writer::true_divide(const Instr& in, const std::string& a, const std::string& b) {
+  guard(op("icmp ne i64 " + b + ", 0"));
+  for (const std::string& x : {a, b}) guard(op("icmp ult i64 " + op("add i64 " + x + ", 9007199254740992") + ", 18014398509481985"));
+  set(in.dst, op("fdiv double " + op("sitofp i64 " + a + " to double") + ", " + op("sitofp i64 " + b + " to double")));
+}
+
+// Python's floats.
+void Writer::floating(const Instr& in, const std::string& a, const std::string& b) {
+  const std::string type = type_of(bits_of(in.rep)), ab = " " + type + " " + a + ", " + b;
+  const char* name = nullptr;
+  switch (static_cast<BinaryOp>(in.imm)) {
+    case BinaryOp::add:
+      name = "fadd";
+      break;
+    case BinaryOp::subtract:
+      name = "fsub";
+      break;
+    case BinaryOp::multiply:
+      name = "fmul";
+      break;
+    case BinaryOp::true_divide:
+      name = "fdiv";
+      break;
+    default:
+      return by_step(in);
+  }
+  const bool python = in.rep == Rep::kFloat, exact = name[1] == 'a' || name[1] == 's';
+  if (python && !exact && name[1] == 'd') guard(op("fcmp une double " + b + ", 0.0"));
+  const std::string out = op(name + ab);
+  set(in.dst, out);
+  if (python) return unless_scalar(op("fcmp ord double " + out + ", 0.0"), in, a, b);
+  const std::string size = op("call " + type + " @llvm.fabs." + (type == "float" ? "f32" : "f64") + "(" + type + " " + out + ")");
+  std::string plain = op("fcmp olt " + type + " " + size + ", 0x7FF0000000000000");  // infinity, in both
+  const char* least = type == "float" ? "0x3810000000000000" : "0x0010000000000000";
+  if (!exact) plain = op("and i1 " + plain + ", " + op("fcmp oge " + type + " " + size + ", " + least));
+  unless_scalar(plain, in, a, b);
+}
+
+void Writer::unary(const Instr& in) {
+  const std::string a = get(in.a);
+  if (bits_of(in.rep) != Bits::kInt64) return set(in.dst, op(std::string("fneg ") + type_of(bits_of(in.rep)) + " " + a));
+  if (static_cast<UnaryOp>(in.imm) == UnaryOp::invert) return set(in.dst, op("xor i64 " + a + ", -1"));
+  checked(in, "ssub", "0", a);
+}
+
+void Writer::compare(const Instr& in) {
+  static constexpr const char* kInt[] = {"slt", "sle", "eq", "ne", "sgt", "sge"};
+  static constexpr const char* kFloat[] = {"olt", "ole", "oeq", "une", "ogt", "oge"};
+  const Bits bits = bits_of(in.rep);
+  const std::string ab = std::string(" ") + type_of(bits) + " " + get(in.a) + ", " + get(in.b);
+  const std::string bit = op((bits == Bits::kInt64 ? std::string("icmp ") + kInt[in.imm] : std::string("fcmp ") + kFloat[in.imm]) + ab);
+  set(in.dst, truth_of(bit));
+  if (in.what == Do::kGuardedCompare) guard(bit, in.n != 0, in.side);
+}
+
+void Writer::truth(const Instr& in) {
+  const Bits bits = bits_of(in.rep);
+  const std::string a = get(in.a);
+  set(in.dst,
+      truth_of(op(bits == Bits::kInt64 ? "icmp ne i64 " + a + ", 0" : std::string("fcmp une ") + type_of(bits) + " " + a + ", 0.0")));
+}
+
+void Writer::convert(const Instr& in) {
+  const Bits from = bits_of(in.rep), to = bits_of(in.to);
+  if (from == Bits::kInt64 && to == Bits::kDouble) return set(in.dst, op("sitofp i64 " + get(in.a) + " to double"));
+  if (from == Bits::kFloat && to == Bits::kDouble) return set(in.dst, op("fpext float " + get(in.a) + " to double"));
+  by_step(in);
+}
+
+void Writer::call(const Instr& in) {
+  using typed::Callee;
+  const Bits bits = bits_of(in.rep);
+  const std::string a = get(in.list[0]), type = type_of(bits);
+  const auto intrinsic = [&](const char* name) { return op(std::string("call double @llvm.") + name + ".f64(double " + a + ")"); };
+  const auto test = [&](const std::string& condition) { set(in.dst, truth_of(op(condition))); };
+  switch (in.callee) {
+    case Callee::kMin:
+    case Callee::kMax:
+      return extreme(in, type, a);
+    case Callee::kAbs:
+      if (bits == Bits::kDouble) return set(in.dst, intrinsic("fabs"));
+      if (bits == Bits::kFloat) return set(in.dst, op("call float @llvm.fabs.f32(float " + a + ")"));
+      return absolute(in, a);
+    case Callee::kFabs:
+      return set(in.dst, intrinsic("fabs"));
+    case Callee::kSqrt:
+      guard(op("fcmp uge double " + a + ", 0.0"));
+      set(in.dst, intrinsic("sqrt"));
+      return unless(op("fcmp ord double " + a + ", 0.0"), in);
+    case Callee::kInt:
+      return bits == Bits::kDouble ? whole(in, intrinsic("trunc")) : set(in.dst, a);
+    case Callee::kTrunc:
+      return whole(in, intrinsic("trunc"));
+    case Callee::kFloor:
+      return whole(in, intrinsic("floor"));
+    case Callee::kCeil:
+      return whole(in, intrinsic("ceil"));
+    case Callee::kFloat:
+      return set(in.dst, a);
+    case Callee::kIsnan:
+      return test("fcmp uno double " + a + ", 0.0");
+    case Callee::kIsinf:
+      return test("fcmp oeq double " + intrinsic("fabs") + ", 0x7FF0000000000000");
+    case Callee::kIsfinite:
+      return test("fcmp olt double " + intrinsic("fabs") + ", 0x7FF0000000000000");
+    default:
+      return by_step(in);
+  }
+}
+
+// The first one stays unless another is less (greater): NaN never is.
+void Writer::extreme(const Instr& in, const std::string& type, std::string found) {
+  const bool largest = in.callee == typed::Callee::kMax, whole = type == "i64";
+  const std::string how = whole ? (largest ? "icmp sgt " : "icmp slt ") : (largest ? "fcmp ogt " : "fcmp olt ");
+  for (size_t k = 1; k < in.list.size(); ++k) {
+    const std::string next = get(in.list[k]), better = op(how + type + " " + next + ", " + found);
+    found = op("select i1 " + better + ", " + type + " " + next + ", " + type + " " + found);
+  }
+  set(in.dst, found);
+}
+
+void Writer::absolute(const Instr& in, const std::string& a) {
+  guard(op("icmp ne i64 " + a + ", -9223372036854775808"));
+  set(in.dst, op("select i1 " + op("icmp slt i64 " + a + ", 0") + ", i64 " + op("sub i64 0, " + a) + ", i64 " + a));
+}
+
+void Writer::whole(const Instr& in, const std::string& value) {
+  guard(op("fcmp oge double " + value + ", 0xC3E0000000000000"));
+  guard(op("fcmp olt double " + value + ", 0x43E0000000000000"));
+  set(in.dst, op("fptosi double " + value + " to i64"));
+}
+
+}  // namespace dalsegno::native

@@ -1,0 +1,135 @@
+#include "replay/native/llvm.h"
+
+#include <dlfcn.h>
+
+namespace dalsegno::native {
+namespace {
+
+struct Functions {
+  void* (*create_context)();
+  void (*dispose_context)(void*);
+  void* (*parse)(void* context, const char* text, const char** error);
+  bool (*verify)(void* module, const char** error);
+  void (*dispose_module)(void* module);
+  void (*default_triple)(const char** out);
+  void* (*target)(const char* triple, const char** error);
+  void (*cpu_name)(const char** out);
+  int (*cpu_features)(const char** out);
+  void* (*create_machine)(void* target, const char* triple, const char* cpu, const char* features, int level, const char* relocation,
+                          const char* code_model, int print, int jit, const char* abi);
+  void* (*create_tuning)();
+  void (*dispose_tuning)(void*);
+  void (*vectorize_loops)(void* tuning, bool on);
+  void (*vectorize_code)(void* tuning, bool on);
+  void (*unroll)(void* tuning, bool on);
+  void* (*create_builder)(void* machine, void* tuning);
+  void (*dispose_builder)(void*);
+  void* (*create_passes)(void* builder, int level);
+  void (*run)(void* passes, void* module, void* builder);
+  void (*dispose_passes)(void*);
+  void* (*emit)(void* machine, void* module, int object, const char** error);
+  const char* (*buffer_start)(void* buffer);
+  size_t (*buffer_size)(void* buffer);
+  void (*dispose_buffer)(void*);
+  void (*dispose_string)(const char*);
+};
+
+template <class F>
+bool find(void* library, const char* name, F* function) {
+  *function = reinterpret_cast<F>(dlsym(library, name));
+  return *function != nullptr;
+}
+
+bool find_all(void* library, Functions* f) {
+  return find(library, "LLVMPY_ContextCreate", &f->create_context) && find(library, "LLVMPY_ContextDispose", &f->dispose_context) &&
+         find(library, "LLVMPY_ParseAssembly", &f->parse) && find(library, "LLVMPY_VerifyModule", &f->verify) &&
+         find(library, "LLVMPY_DisposeModule", &f->dispose_module) && find(library, "LLVMPY_GetDefaultTargetTriple", &f->default_triple) &&
+         find(library, "LLVMPY_GetTargetFromTriple", &f->target) && find(library, "LLVMPY_GetHostCPUName", &f->cpu_name) &&
+         find(library, "LLVMPY_GetHostCPUFeatures", &f->cpu_features) && find(library, "LLVMPY_CreateTargetMachine", &f->create_machine) &&
+         find(library, "LLVMPY_CreatePipelineTuningOptions", &f->create_tuning) &&
+         find(library, "LLVMPY_DisposePipelineTuningOptions", &f->dispose_tuning) &&
+         find(library, "LLVMPY_PTOSetLoopVectorization", &f->vectorize_loops) &&
+         find(library, "LLVMPY_PTOSetSLPVectorization", &f->vectorize_code) && find(library, "LLVMPY_PTOSetLoopUnrolling", &f->unroll) &&
+         find(library, "LLVMPY_CreatePassBuilder", &f->create_builder) && find(library, "LLVMPY_DisposePassBuilder", &f->dispose_builder) &&
+         find(library, "LLVMPY_buildPerModuleDefaultPipeline", &f->create_passes) &&
+         find(library, "LLVMPY_RunNewModulePassManager", &f->run) &&
+         find(library, "LLVMPY_DisposeNewModulePassManger", &f->dispose_passes) &&
+         find(library, "LLVMPY_TargetMachineEmitToMemory", &f->emit) && find(library, "LLVMPY_GetBufferStart", &f->buffer_start) &&
+         find(library, "LLVMPY_GetBufferSize", &f->buffer_size) && find(library, "LLVMPY_DisposeMemoryBuffer", &f->dispose_buffer) &&
+         find(library, "LLVMPY_DisposeString", &f->dispose_string);
+}
+
+// Calls what hands out a string.
+template <class Give>
+std::string taken(const Functions& f, Give give) {
+  const char* text = nullptr;
+  give(&text);
+  std::string out = text ? text : "";
+  if (text) f.dispose_string(text);
+  return out;
+}
+
+// The machine the process runs on; made once. LLVM's fusing of floating-point operations stays as it is by default: only what the text
+// asks for (llvm.fmuladd, the flag `contract`).
+void* host(const Functions& f, std::string* error) {
+  static void* machine = nullptr;
+  if (machine) return machine;
+  const std::string triple = taken(f, f.default_triple);
+  void* target = nullptr;
+  *error = taken(f, [&](const char** message) { target = f.target(triple.c_str(), message); });
+  if (!target) return nullptr;
+  const std::string cpu = taken(f, f.cpu_name), features = taken(f, f.cpu_features);
+  machine = f.create_machine(target, triple.c_str(), cpu.c_str(), features.c_str(), 2, "default", "jitdefault", 0, 1, "");
+  if (!machine) *error = "LLVM has no machine for this CPU";
+  return machine;
+}
+
+void optimize(const Functions& f, void* machine, void* module) {
+  constexpr int kLevel = 2;
+  void* tuning = f.create_tuning();
+  f.vectorize_loops(tuning, false);
+  f.vectorize_code(tuning, false);
+  f.unroll(tuning, false);
+  void* builder = f.create_builder(machine, tuning);
+  void* passes = f.create_passes(builder, kLevel);
+  f.run(passes, module, builder);
+  f.dispose_passes(passes);
+  f.dispose_builder(builder);
+  f.dispose_tuning(tuning);
+}
+
+bool emit(const Functions& f, void* machine, void* module, std::string* object, std::string* error) {
+  void* buffer = nullptr;
+  *error = taken(f, [&](const char** message) { buffer = f.emit(machine, module, 1, message); });
+  if (!buffer) return false;
+  object->assign(f.buffer_start(buffer), f.buffer_size(buffer));
+  f.dispose_buffer(buffer);
+  return true;
+}
+
+}  // namespace
+
+bool compile(void* library, const std::string& ir, std::string* object, std::string* error) {
+  static Functions f;
+  static const bool found = find_all(library, &f);
+  if (!found) return *error = "this llvmlite lacks functions of version 0.50", false;
+  void* machine = host(f, error);
+  if (!machine) return false;
+  void* context = f.create_context();
+  void* module = nullptr;
+  bool ok = false;
+  *error = taken(f, [&](const char** message) { module = f.parse(context, ir.c_str(), message); });
+  if (module && error->empty()) {
+    bool broken = false;
+    *error = taken(f, [&](const char** message) { broken = f.verify(module, message); });
+    if (!broken) {
+      optimize(f, machine, module);
+      ok = emit(f, machine, module, object, error);
+    }
+  }
+  if (module) f.dispose_module(module);
+  f.dispose_context(context);
+  return ok;
+}
+
+}  // namespace dalsegno::native

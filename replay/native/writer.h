@@ -1,0 +1,172 @@
+// The writer of a region's text; what the files ir*.cc share.
+//
+// Registers that hold unboxed values are variables of the function (allocas, which LLVM turns into values); the register file has them
+// again wherever a step is called or the region is left. Object registers are always in the register file. No flag for floating point is
+// ever set: no reassociation, no contraction. NaN is made by the step's own code alone, for which of two NaNs an instruction gives is the
+// compiler's choice.
+#pragma once
+#include <compare>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "replay/native/region.h"
+
+namespace dalsegno::native {
+
+using typed::Bits;
+using typed::bits_of;
+
+const char* type_of(Bits bits);
+
+class Writer {
+ public:
+  Writer(const Region& region, const Layout& layout) : region_(region), layout_(layout) {}
+  std::string write(const std::string& symbol);  // but for the prologue; "": it cannot be done
+  std::string prologue() const;                  // the entry block's beginning, with the places of registers, which are known last
+
+ private:
+  using Key = std::pair<int32_t, int32_t>;  // block that owns the register, register
+
+  // -- ir.cc: registers
+  Key key_of(int32_t block, int32_t reg) const;
+  Key key_of(int32_t reg) const { return key_of(block_, reg); }
+  const int64_t* constant(Key key) const;
+  bool find_slots();
+  static std::string name_of(Key key) { return "%v" + std::to_string(key.first) + "_" + std::to_string(key.second); }
+  static std::string place_of(int32_t reg) { return "%p" + std::to_string(reg); }
+  static std::string literal(int64_t bits, Bits as);
+  std::string get(int32_t reg);
+  void set(int32_t reg, const std::string& value);
+  void reload(int32_t reg);
+  std::string place(int32_t reg);
+  std::string stores();
+  void load_first(Key key, Bits bits);
+  void find_live(const Block& block);
+  // -- text
+  std::string fresh() { return "%t" + std::to_string(next_++); }
+  std::string label(const char* what) { return what + std::to_string(next_++); }
+  void line(const std::string& text) { text_ += "  " + text + "\n"; }
+  void begin(const std::string& label) { text_ += label + ":\n"; }
+  void go(const std::string& label) { line("br label %" + label); }
+  void branch(const std::string& condition, const std::string& yes, const std::string& no, bool mostly = false) {
+    line("br i1 " + condition + ", label %" + yes + ", label %" + no + (mostly ? ", !prof !0" : ""));
+  }
+  std::string op(const std::string& text);
+  std::string field(const std::string& base, size_t offset, const char* type);
+  // -- control
+  void head(const std::string& symbol);
+  void write_block();
+  void write(const Instr& in);
+  void write_exit(int32_t number, const std::string& stores);
+  void leave_when_forced();
+  std::string exit_label();
+  void guard(const std::string& condition, bool wanted = true, int32_t side = -1);
+  std::string call_step();
+  void by_step(const Instr& in);
+  void unless(const std::string& plain, const Instr& in);
+  void slowly(const Instr& in, const std::string& slow, const std::string& join);
+  void unless_scalar(const std::string& plain, const Instr& in, const std::string& a, const std::string& b);
+  std::string bits(const std::string& value, Bits as);
+  void enter(const Block& block);
+  void jump(const Instr& in);
+
+  // -- ir_scalars.cc
+  std::string truth_of(const std::string& bit) { return op("zext i1 " + bit + " to i64"); }
+  void binary(const Instr& in);
+  void checked(const Instr& in, const char* name, const std::string& a, const std::string& b);
+  void integer(const Instr& in, const std::string& a, const std::string& b);
+  void shift_left(const Instr& in, const std::string& a, const std::string& b);
+  void divides(const std::string& b) { guard(op("icmp ugt i64 " + op("add i64 " + b + ", 1") + ", 1")); }  // neither by 0 nor by -1
+  std::string wraps(const std::string& rest, const std::string& b);
+  void floor_divide(const Instr& in, const std::string& a, const std::string& b);
+  void remainder(const Instr& in, const std::string& a, const std::string& b);
+  void true_divide(const Instr& in, const std::string& a, const std::string& b);
+  void floating(const Instr& in, const std::string& a, const std::string& b);
+  void unary(const Instr& in);
+  void compare(const Instr& in);
+  void truth(const Instr& in);
+  void convert(const Instr& in);
+  void call(const Instr& in);
+  void extreme(const Instr& in, const std::string& type, std::string found);
+  void absolute(const Instr& in, const std::string& a);
+  void whole(const Instr& in, const std::string& value);
+
+  // -- ir_arrays.cc: elements, and what is known of objects: looked up once, where nothing changes it
+  // The type of the object in a register, or all that elements of the array in it ask for. An array that is not as it should be has no
+  // element.
+  struct Fact {
+    Key key;
+    int32_t type = -1;  // index into the region's addresses, or -1: an array
+    Rep rep = Rep::kNone;
+    int32_t rank = 0;
+    auto operator<=>(const Fact&) const = default;
+  };
+  std::optional<Fact> fact_of(const Instr& in) const;
+  static std::string name_of(const Fact& fact);
+  void find_changes();
+  bool holds_always(const Fact& fact) const;
+  void declare(const Fact& fact);
+  void know(const Fact& fact) {
+    if (fresh_.insert(fact).second) refresh(fact);
+  }
+  void refresh(const Fact& fact);
+  void refresh_array(const Fact& fact, const std::string& name, const std::string& object);
+  struct Memory {
+    const char* type;
+    const char* wider;  // to 64 bits
+  };
+  static Memory memory_of(Rep rep);
+  void element(const Instr& in);
+
+  // -- ir_objects.cc
+  std::string object_in(int32_t reg) { return op("load ptr, ptr " + place(reg)); }
+  std::string is_type(const std::string& object, Address type) {
+    return op("icmp eq ptr " + field(object, static_cast<size_t>(layout_.type), "ptr") + ", " + addresses_[type]);
+  }
+  std::string wrapped(const std::string& index, const std::string& length);
+  void range_next(const Instr& in);
+  void length(const Instr& in);
+  void item(const Instr& in);
+  void set_item(const Instr& in);
+  void take_item(const Instr& in);
+  void next_item(const Instr& in);
+  void put_item(const Instr& in);
+  std::string items(const Instr& in, const std::string& sequence);
+  void took(const Instr& in, const std::string& item, const std::string& slow);
+  void unbox(const Instr& in);
+  std::string unboxed(Rep rep, const std::string& object, const std::string& slow);
+  std::string unboxed_int(const std::string& object, const std::string& slow);
+  void release(const Instr& in);
+  std::string taken(const Move& move);
+  void drop(int32_t reg);
+  const char* count_type() const { return layout_.immortal ? "i32" : "i64"; }
+  void add_reference(const std::string& object);
+  void drop_reference(const std::string& object, const std::string& last);
+
+  const Region& region_;
+  const Layout& layout_;
+  std::map<Key, Bits> slots_;
+  std::set<Key> written_, dirty_;  // dirty: the register file may have something else
+  std::set<Key> carried_;          // written by jumps
+  std::set<int32_t> places_;
+  std::set<Key> changed_;  // object registers that something writes
+  bool runs_code_ = false, all_change_ = false;
+  std::set<Fact> declared_, fresh_, always_;
+  // Side traces: what is known, and what the register file lacks, where they begin.
+  std::map<int32_t, std::set<Fact>> before_;
+  std::map<int32_t, std::set<Key>> dirty_before_;
+  std::map<int32_t, std::string> exits_;
+  std::set<int32_t> refused_;  // numbers of instructions that may not be done here: ints too large, elements out of bounds
+  std::string head_, text_, breaker_, unsettled_, step_, drop_, enters_, quiet_, scalar_, put_;
+  std::vector<std::string> addresses_;
+  int32_t block_ = 0, number_ = 0;
+  size_t index_ = 0;                     // of the instruction in its block
+  std::vector<std::set<int32_t>> live_;  // of this block, per instruction
+  int64_t next_ = 0;
+};
+
+}  // namespace dalsegno::native

@@ -1,0 +1,104 @@
+"""Native code is left at every instruction, at several turns, and the machine goes on: eager's results each time."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import dalsegno as ds
+import numpy as np
+from tests.machine_traces import machine
+from tests.support import stepped
+
+
+def branches(n: int, x: float) -> Any:
+    t = 0
+    s = 0.0
+    i = 0
+    while i < n:
+        if i % 3 == 0:
+            t = (t + i * 5) & 0xFFFF
+        else:
+            s = s * 0.5 + x
+        i += 1
+    return t, s, i
+
+
+def elements(a: Any, b: Any) -> Any:
+    last = None
+    for i in range(len(a)):
+        last = a[i] * 2.0 + b[-i - 1, 0]
+        a[i] = last
+    return last
+
+
+def table(d: Any) -> Any:
+    n = d.shape[0]
+    for i in range(1, n):
+        for j in range(1, n):
+            c = abs(d[i, j])
+            d[i, j] = c + min(d[i - 1, j], d[i, j - 1], d[i - 1, j - 1])
+    return d[n - 1, n - 1]
+
+
+def objects(items: Any) -> Any:
+    out = []
+    total = 0.0
+    k = 0
+    for x in items:
+        total = total + x
+        if k % 4 == 1:
+            out.append((k, total))
+        k = k + 1
+    return out, total, k
+
+
+def keeps(n: int) -> Any:
+    before = None
+    i = 0
+    while i < n:
+        before, now = i * 0.5, before
+        i += 1
+    return before, now
+
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = {
+    "branches": (branches, lambda: (40, 1.25)),
+    "elements": (elements, lambda: (np.arange(12.0), np.arange(24.0).reshape(12, 2))),
+    "table": (table, lambda: (np.arange(36.0).reshape(6, 6) - 20,)),
+    "objects": (objects, lambda: ([0.5 * k for k in range(20)],)),
+    "keeps": (keeps, lambda: (20,)),
+}
+
+
+@pytest.fixture
+def forced() -> Iterator[Callable[[int, int], None]]:
+    yield machine.force_exit
+    machine.force_exit(-1, 0)
+
+
+def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    args = copy.deepcopy(args)
+    return repr((function(*args), args))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_instruction_is_left(name: str, forced: Callable[[int, int], None]) -> None:
+    function, make = PROGRAMS[name]
+    wanted = outcome(function, make())
+    number = 0
+    most = 1
+    with stepped(step_aside=False, hot_loop=1):
+        while number < most:
+            for turn in (0, 3):
+                forced(number, turn)
+                jitted = ds.jit(store=False)(function)
+                assert [outcome(jitted, make()) for _ in range(5)] == [wanted] * 5, (number, turn)
+                regions, instructions = machine.native()
+                assert regions > 0
+                most = max(most, instructions)
+            number += 1
+    assert most > 5

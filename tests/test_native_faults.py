@@ -1,0 +1,70 @@
+"""What must not go wrong in native code is noticed when it does: planted faults, each in a small program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import dalsegno as ds
+import numpy as np
+from tests.machine_traces import machine
+from tests.support import stepped
+
+
+@pytest.fixture
+def plant() -> Iterator[Callable[[str], None]]:
+    yield machine.set_fault
+    machine.set_fault("")
+
+
+def grows(n: int) -> int:
+    t = 1
+    for _ in range(n):
+        t = t * 3
+    return t
+
+
+def reads(n: int) -> Any:
+    a = np.arange(40.0)
+    t = 0.0
+    try:
+        for i in range(n):
+            t = t + a[i]
+    except IndexError:
+        return "out of bounds", t
+    return t
+
+
+def counts(n: int) -> Any:
+    i = 0
+    t = 0.0
+    for i in range(n):  # noqa: B007
+        t = t + 0.5
+    return i, t
+
+
+@pytest.mark.parametrize(
+    ("fault", "function", "warm", "argument"),
+    [
+        ("native_overflow", grows, 30, 50),
+        ("native_bounds", reads, 40, 41),
+        ("native_exit", grows, 30, 50),
+        ("native_registers", counts, 40, 50),
+    ],
+)
+def test_a_planted_fault_shows(
+    fault: str, function: Callable[[int], Any], warm: int, argument: int, plant: Callable[[str], None]
+) -> None:
+    def last() -> Any:
+        jitted = ds.jit(store=False)(function)
+        with stepped(step_aside=False, hot_loop=1):
+            for _ in range(4):
+                jitted(warm)
+            return jitted(argument)
+
+    wanted = repr(function(argument))
+    assert repr(last()) == wanted
+    plant(fault)
+    assert repr(last()) != wanted
