@@ -216,6 +216,17 @@ static bool put_in_order(std::vector<Copy>& copies) {
   return true;
 }
 
+namespace {
+const Step* jump_quickly(const Step* s, Reg* r, Machine& m) {
+  const JumpPlan& plan = *s->jump;
+  if (*m.breaker != 0 || m.unsettled || !plan.target->world_holds()) [[unlikely]]
+    return step_jump(s, r, m);
+  count_steps(plan.steps);
+  carry_quick(plan, m, r);
+  return plan.target->enter();
+}
+}  // namespace
+
 void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
   const Op& op = from.data().ops.back();
   plan = JumpPlan{};
@@ -233,18 +244,9 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
   plan.quick = plan.in_place && plan.same.empty() && plan.types.empty() &&
                std::all_of(plan.moves.begin(), plan.moves.end(), [&](const Move& move) { return copies_of(move, plan.copies); });
   plan.quick = plan.quick && put_in_order(plan.copies);
+  plan.steps = from.steps.size();
+  if (plan.quick) from.steps.back().fn = jump_quickly, from.steps.back().jump = &plan;
 }
-
-namespace {
-const Step* jump_quickly(const Step* s, Reg* r, Machine& m) {
-  const JumpPlan& plan = *s->jump;
-  if (*m.breaker != 0 || m.unsettled || !plan.target->world_holds()) [[unlikely]]
-    return step_jump(s, r, m);
-  count_steps(plan.steps);
-  carry_quick(plan, m, r);
-  return plan.target->enter();
-}
-}  // namespace
 
 bool is_of_type(PyObject* o, PyObject* type) {
   if (!o) return false;
@@ -256,11 +258,7 @@ const Step* step_jump(const Step* s, Reg* r, Machine& m) {
   ProgramImpl& from = *m.program;
   JumpPlan& plan = from.jumps[s->imm];
   count_steps(static_cast<uint64_t>(s - from.steps.data()) + 1);
-  if (!plan.target) {
-    prepare_jump(from, plan);
-    plan.steps = from.steps.size();
-    if (plan.quick) from.steps.back().fn = jump_quickly, from.steps.back().jump = &plan;
-  }
+  if (!plan.target) prepare_jump(from, plan);
   if (!plan.target || plan.impossible) return leave(m, s->exit);
   if (const Step * next; (*m.breaker != 0 || m.unsettled) && !settle(s, m, &next)) [[unlikely]]
     return next;
