@@ -253,6 +253,14 @@ bool is_of_type(PyObject* o, PyObject* type) {
   return type == quiet_mark() ? hook::quiet_iterator(o) : reinterpret_cast<PyObject*>(Py_TYPE(o)) == type;
 }
 
+bool keeps_promises(const JumpPlan& plan, const Reg* r) {
+  for (const auto& [loc, object] : plan.same)
+    if (loc.obj < 0 || r[loc.obj].o != object) return false;
+  for (const auto& [loc, type] : plan.types)
+    if (loc.obj < 0 || !is_of_type(r[loc.obj].o, type)) return false;
+  return true;
+}
+
 // imm: index of the jump plan; link: snapshot for signal handlers to see, as at every back edge.
 const Step* step_jump(const Step* s, Reg* r, Machine& m) {
   ProgramImpl& from = *m.program;
@@ -263,10 +271,7 @@ const Step* step_jump(const Step* s, Reg* r, Machine& m) {
   if (const Step * next; (*m.breaker != 0 || m.unsettled) && !settle(s, m, &next)) [[unlikely]]
     return next;
   if (!plan.target->world_holds()) return leave(m, s->exit);
-  for (auto& [loc, object] : plan.same)
-    if (loc.obj < 0 || r[loc.obj].o != object) return leave(m, s->exit);
-  for (auto& [loc, type] : plan.types)
-    if (loc.obj < 0 || !is_of_type(r[loc.obj].o, type)) return leave(m, s->exit);
+  if (!keeps_promises(plan, r)) return leave(m, s->exit);
   return carry(s, plan, m);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "replay/machine/scalars.h"
 #include "replay/settings.h"
@@ -24,6 +25,8 @@ NativeCounters counters;
 struct Running {
   Machine* m;
   const Native* native;
+  int32_t base;  // of the registers of the loop it begins with
+  Reg* r;
   const Step* next = nullptr;
   bool no_memory = false;
 
@@ -34,40 +37,60 @@ struct Running {
   }
 };
 
+Running& running_of(native::Frame* frame) { return *static_cast<Running*>(frame->extra); }
+
+// The machine's registers are those of a block.
+void turn_to(Running& running, size_t block) {
+  Machine& m = *running.m;
+  m.program = running.native->programs[block];
+  m.base = running.base + running.native->offsets[block];
+  m.r = running.r + running.native->offsets[block];
+}
+
 // Constants of side traces are put into the registers when the machine needs them.
-void load(native::Frame& frame, Machine& m, const Native& native, ProgramImpl* p, int32_t depth) {
-  if (p == native.programs[0]) return;
-  load(frame, m, native, p->parent, depth - 1);
-  const auto block = static_cast<int32_t>(std::find(native.programs.begin(), native.programs.end(), p) - native.programs.begin());
+void load(native::Frame& frame, const Running& running, ProgramImpl* p, int32_t depth) {
+  if (!p->parent) return;
+  load(frame, running, p->parent, depth - 1);
+  const std::vector<ProgramImpl*>& programs = running.native->programs;
+  const auto block = static_cast<int32_t>(std::find(programs.begin(), programs.end(), p) - programs.begin());
   if (frame.loaded[depth] == block) return;
-  load_constants(m, *p);
+  load_constants(*running.m, *p);
   frame.loaded[depth] = block;
 }
 
-int32_t depth_of(const Native& native, const ProgramImpl* p) {
+int32_t depth_of(const ProgramImpl* p) {
   int32_t depth = 0;
-  for (; p != native.programs[0]; p = p->parent) ++depth;
+  for (; p->parent; p = p->parent) ++depth;
   return depth;
 }
 
 // The step with this number, its program being the one that runs.
-const Step* turn_to(native::Frame& frame, const Running& running, int32_t number) {
+const Step* turn_to(native::Frame& frame, Running& running, int32_t number) {
   const size_t block = running.block_of(number);
-  ProgramImpl* p = running.native->programs[block];
-  if (block > 0) load(frame, *running.m, *running.native, p, depth_of(*running.native, p));
-  running.m->program = p;
+  turn_to(running, block);
+  ProgramImpl* p = running.m->program;
+  load(frame, running, p, depth_of(p));
   return &p->steps[number - running.native->numbers[block]];
+}
+
+// The machine goes on with the registers where they were.
+void turn_back(const Running& running) {
+  Machine& m = *running.m;
+  if (m.base == running.base) return;
+  const Reg* from = m.r;
+  m.base = running.base;
+  m.r = m.room->registers.data() + m.base;
+  std::copy(from, from + m.program->n_regs, m.r);
 }
 
 // One step: not those that it goes on with itself.
 int32_t do_step(native::Frame* frame, int32_t number) {
-  auto& running = *static_cast<Running*>(frame->extra);
-  Machine& m = *running.m;
+  Running& running = running_of(frame);
   const Step* s = turn_to(*frame, running, number);
   const bool jumps = s->does == native::Do::kJump;
   const Step* alone = jumps ? s : &running.native->alone[static_cast<size_t>(number) * kAlone];
   try {
-    running.next = alone->fn(alone, m.r, m);
+    running.next = alone->fn(alone, running.m->r, *running.m);
   } catch (const std::bad_alloc&) {  // native code is not to be unwound
     running.no_memory = true;
     return native::kLeft;
@@ -93,20 +116,18 @@ void make_alone(Native& native) {
 }
 
 void drop_one(native::Frame* frame, int32_t reg) {
-  Reg* r = static_cast<Running*>(frame->extra)->m->r;
-  PyObject* o = r[reg].o;
-  r[reg].o = nullptr;
+  PyObject* o = std::exchange(running_of(frame).r[reg].o, nullptr);
   Py_XDECREF(o);
 }
 
 int32_t drop_quietly(native::Frame* frame, int32_t reg) {
-  if (!drops_quietly(static_cast<Running*>(frame->extra)->m->r[reg].o)) return 0;
+  if (!drops_quietly(running_of(frame).r[reg].o)) return 0;
   drop_one(frame, reg);
   return 1;
 }
 
 int32_t do_scalar(native::Frame* frame, int32_t number, int64_t a, int64_t b, int64_t* out) {
-  const auto& running = *static_cast<Running*>(frame->extra);
+  const Running& running = running_of(frame);
   const size_t block = running.block_of(number);
   const Step& s = running.native->programs[block]->steps[number - running.native->numbers[block]];
   Reg result;
@@ -117,9 +138,9 @@ int32_t do_scalar(native::Frame* frame, int32_t number, int64_t a, int64_t b, in
 
 // list[b] = c, where what stood there dies quietly.
 int32_t put(native::Frame* frame, int32_t number) {
-  const auto& running = *static_cast<Running*>(frame->extra);
+  Running& running = running_of(frame);
   const Step* s = turn_to(*frame, running, number);
-  Reg* r = running.m->r;
+  const Reg* r = running.m->r;
   auto* list = reinterpret_cast<PyListObject*>(r[s->a].o);
   const int64_t i = r[s->b].i < 0 ? r[s->b].i + Py_SIZE(list) : r[s->b].i;
   PyObject* old = list->ob_item[i];
@@ -131,28 +152,46 @@ int32_t put(native::Frame* frame, int32_t number) {
   return 1;
 }
 
-int32_t enters(native::Frame* frame, int32_t block) {
-  auto& running = *static_cast<Running*>(frame->extra);
-  ProgramImpl* p = running.native->programs[block];
-  if (running.m->unsettled || !p->world_holds()) return 0;
-  if (block > 0) {
-    for (const Loc& loc : running.native->plans[static_cast<size_t>(block)]->box) {
-      PyObject*& object = running.m->r[loc.obj].o;
-      if (!object && !(object = box(loc.rep, running.m->r[loc.raw]))) return PyErr_Clear(), 0;
-    }
-  }
-  load(*frame, *running.m, *running.native, p, depth_of(*running.native, p));
+// The iterator lets go of what it went through.
+int32_t ends(native::Frame* frame, int32_t reg) {
+  PyObject* o = running_of(frame).r[reg].o;
+  const auto* it = reinterpret_cast<const hook::SequenceIterator*>(o);
+  if (it->sequence && Py_REFCNT(it->sequence) == 1) return 0;
+  Py_XDECREF(Py_TYPE(o)->tp_iternext(o));
   return 1;
 }
 
-std::unique_ptr<Native> compile(ProgramImpl& root) {
+int32_t fits(native::Frame* frame, int32_t number) {
+  Running& running = running_of(frame);
+  const Step* s = turn_to(*frame, running, number);
+  return keeps_promises(running.m->program->jumps[s->imm], running.m->r);
+}
+
+int32_t enters(native::Frame* frame, int32_t number) {
+  Running& running = running_of(frame);
+  const auto block = static_cast<size_t>(number);
+  ProgramImpl* p = running.native->programs[block];
+  if (running.m->unsettled || !p->world_holds()) return 0;
+  if (!p->parent) return 1;
+  turn_to(running, block);
+  for (const Loc& loc : running.native->plans[block]->box) {
+    PyObject*& object = running.m->r[loc.obj].o;
+    if (!object && !(object = box(loc.rep, running.m->r[loc.raw]))) return PyErr_Clear(), 0;
+  }
+  load(*frame, running, p, depth_of(p));
+  return 1;
+}
+
+// Of more programs than `than` has, or null.
+std::unique_ptr<Native> compile(ProgramImpl& root, const Native* than = nullptr) {
   auto made = std::make_unique<Native>();
+  made->seen = root.tree->size();
   if (root.steps.size() > kMostNativeSteps) return made;
   native::Region region = describe(root, made.get());
+  if (than && made->programs.size() <= than->programs.size()) return nullptr;
   region.forced = forced_number, region.forced_turn = forced_turn;
   std::string text = native::to_ir(region, native_layout(), NativeCode::kSymbol);
-  if (text.empty()) return made;
-  if (text.size() > kMostText) return made;
+  if (text.empty() || text.size() > kMostText) return made;
   ++counters.regions;
   const int32_t end = made->numbers.back() + static_cast<int32_t>(made->programs.back()->steps.size());
   counters.instructions = std::max(counters.instructions, end);
@@ -165,25 +204,28 @@ std::unique_ptr<Native> compile(ProgramImpl& root) {
 
 int state_of(const Native& native) { return native.code ? native.code->state.load(std::memory_order_acquire) : NativeCode::kFailed; }
 
-// A step at which native code has left: does a side trace go on there that is no part of it yet?
+// A step at which native code has left: does something go on there that is no part of it yet, and could be?
 bool could_grow(const Native& native, const ProgramImpl& p, const Step& left) {
-  const bool guards = left.does == native::Do::kGuardedCompare || left.does == native::Do::kGuardTruth;
-  if (!guards || native.next) return false;
-  const Program* side = p.exit_records[p.plans[left.exit].exit].side;
-  return side && std::find(native.programs.begin(), native.programs.end(), side) == native.programs.end();
+  if (native.next || native.seen == p.tree->size()) return false;
+  const ProgramImpl* on = nullptr;
+  if (const int32_t plan = side_plan(left.does, left); plan >= 0)
+    on = static_cast<const ProgramImpl*>(p.exit_records[p.plans[plan].exit].side);
+  if (left.does == native::Do::kJump) on = p.jumps[left.imm].target;
+  return on && comes_back(*on) && std::find(native.programs.begin(), native.programs.end(), on) == native.programs.end();
 }
 
-// Where that happens often, the region is compiled once more.
+// Where that happens often, the region is compiled once more, if the tree has more by now.
 void grow(ProgramImpl& root) {
   constexpr int32_t kMostTimes = 12;
   Native& native = *root.native;
   if (++native.left < std::min(native.often, settings().hot_loop) || native.times >= kMostTimes) return;
   native.left = 0;
   native.often *= 2;
-  auto more = compile(root);
-  more->times = native.times + 1;
-  more->often = native.often;
-  if (more->programs.size() > native.programs.size()) native.next = std::move(more);
+  native.seen = root.tree->size();
+  native.next = compile(root, &native);
+  if (!native.next) return;
+  native.next->times = native.times + 1;
+  native.next->often = native.often;
 }
 
 // What was compiled with more side traces takes the place of what it grew from, which may be running.
@@ -203,13 +245,18 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   ProgramImpl& root = *m.program;
   if (root.native->next) take_next(root);
   Native& native = *root.native;
+  for (ProgramImpl* p : native.programs)
+    if (p != &root && !p->world_holds()) return root.steps.data();
   if (native.programs.size() > 1) {
-    for (ProgramImpl* p : native.programs)
-      if (p != &root && !p->world_holds()) return root.steps.data();
     m.reserve(native.n_regs);
     r = m.r;
   }
-  Running running{&m, &native};
+  Running running{&m, &native, m.base, r};
+  for (size_t k = 1; k < native.programs.size(); ++k) {
+    if (native.programs[k]->parent) continue;
+    turn_to(running, k);
+    start_program(m, *native.programs[k]);
+  }
   native::Frame frame;
   frame.breaker = m.breaker;
   frame.unsettled = &m.unsettled;
@@ -217,16 +264,19 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   frame.drop = drop_one;
   frame.quiet = drop_quietly;
   frame.scalar = do_scalar;
+  frame.ends = ends;
+  frame.fits = fits;
   frame.put = put;
   frame.enters = enters;
   frame.addresses = native.addresses.data();
   frame.extra = &running;
   static_assert(sizeof(native::Register) == sizeof(Reg));
   const int32_t number = native.code->function(reinterpret_cast<native::Register*>(r), &frame);
+  const Step* s = running.next;
+  if (number != native::kElsewhere) s = turn_to(frame, running, number);
+  turn_back(running);
   if (running.no_memory) throw std::bad_alloc();
-  if (number == native::kElsewhere) return running.next;
-  const Step* s = turn_to(frame, running, number);
-  if (could_grow(native, *m.program, *s)) grow(root);
+  if (number != native::kElsewhere && could_grow(native, *m.program, *s)) grow(root);
   return s;
 }
 

@@ -9,7 +9,11 @@ constexpr size_t kMostNativeSteps = 3000;
 
 // -- native_region.cc
 const native::Layout& native_layout();
-// The loop and the side traces that may be part of its function; what the function refers to goes into `native`.
+// The plan by which a side trace of the step may be part of the same function, or -1.
+int32_t side_plan(native::Do what, const Step& s);
+// Does a side trace, or one that hangs on it, lead to a loop?
+bool comes_back(const ProgramImpl& side);
+// The loop, the loops it leads to, and the side traces that may be part of its function; what the function refers to goes into `native`.
 native::Region describe(ProgramImpl& root, Native* native);
 
 }  // namespace dalsegno::replay

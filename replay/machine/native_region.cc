@@ -113,10 +113,15 @@ class Describer {
 
   native::Region describe(ProgramImpl& root) {
     add(root, -1, -1);
-    for (size_t k = 0; k < native_.programs.size(); ++k) find_sides(static_cast<int32_t>(k));
+    for (size_t k = 0; k < native_.programs.size(); ++k) {
+      find_sides(static_cast<int32_t>(k));
+      find_loop(static_cast<int32_t>(k));
+    }
+    place_registers();
     const bool code = std::any_of(region_.blocks.begin(), region_.blocks.end(), [](const native::Block& block) { return has_code(block); });
     for (size_t k = 1; k < region_.blocks.size(); ++k)
-      region_.blocks[k].asks = code || !region_.blocks[k].boxes.empty() || reads_constants(region_.blocks[k], *native_.programs[k]);
+      if (native::Block& block = region_.blocks[k]; block.parent >= 0)
+        block.asks = code || !block.boxes.empty() || reads_constants(block, *native_.programs[k]);
     for (native::Block& block : region_.blocks)
       for (native::Instr& in : block.instrs) in.asks = code && in.what == native::Do::kJump;
     region_.objects = static_cast<int32_t>(native_.addresses.size()) - native::kAddresses;
@@ -151,7 +156,6 @@ class Describer {
     native_.programs.push_back(&p);
     native_.plans.push_back(nullptr);
     native_.numbers.push_back(block.number);
-    native_.n_regs = std::max(native_.n_regs, p.n_regs);
     for (const Step& s : p.steps) block.instrs.push_back(instr(p, s));
     for (const ConstReg& c : p.consts)
       if (!c.object) block.constants[c.reg] = c.value.i;
@@ -209,16 +213,23 @@ class Describer {
     return index;
   }
 
+  int32_t block_of(const ProgramImpl* program) const {
+    const auto found = std::find(native_.programs.begin(), native_.programs.end(), program);
+    return found == native_.programs.end() ? -1 : static_cast<int32_t>(found - native_.programs.begin());
+  }
+
+  // The step jumps by itself where something is boxed or unboxed on the way, which only the loop that the function begins with waits for.
   void jump(ProgramImpl& p, const Step& s, native::Instr* in) {
     JumpPlan& plan = p.jumps[s.imm];
     if (!plan.target) prepare_jump(p, plan);
-    if (plan.target != native_.programs[0] || plan.impossible) {
+    in->target = plan.target ? block_of(plan.target) : -1;
+    in->by_step = !is_simple(plan);
+    if (in->target < 0 || plan.impossible || (in->by_step && (in->target > 0 || !plan.in_place))) {
       in->what = native::Do::kEnd;
       return;
     }
-    const bool simple = std::all_of(plan.moves.begin(), plan.moves.end(), [](const Move& move) { return is_simple(move); });
-    in->by_step = !simple || !plan.same.empty() || !plan.types.empty();
     if (in->by_step) return;
+    in->checks = !plan.same.empty() || !plan.types.empty();
     for (const Move& move : plan.moves) {
       native::Move& to = in->moves.emplace_back();
       if (!goes_as_object(move)) to = {move.from.raw, move.to.raw, move.from.rep};
@@ -245,22 +256,55 @@ class Describer {
       if (v != kNull && p.locs[v].raw >= 0) needs->push_back(p.locs[v].raw);
   }
 
-  static bool goes_as_object(const Move& move) {
-    return move.to.rep == Rep::kNone || (move.to.either() && move.from.rep != move.to.rep);
-  }
+  static bool goes_as_object(const Move& move) { return move.to.rep == Rep::kNone || (move.to.either() && move.from.rep != move.to.rep); }
   // Nothing is boxed or unboxed on the way.
   static bool is_simple(const Move& move) {
     if (goes_as_object(move)) return move.from.obj >= 0 && move.from.is_object;
     return move.from.rep == move.to.rep && (!move.from.either() || move.to.either());
   }
 
-  // The side traces of guards of a block.
+  static bool is_simple(const JumpPlan& plan) {
+    return std::all_of(plan.moves.begin(), plan.moves.end(), [](const Move& move) { return is_simple(move); });
+  }
+
+  // The loop that a block ends with a jump to.
+  void find_loop(int32_t k) {
+    ProgramImpl& p = *native_.programs[k];
+    const Step& last = p.steps.back();
+    if (last.does != native::Do::kJump || region_.blocks[k].instrs.back().what != native::Do::kEnd) return;
+    const JumpPlan& plan = p.jumps[last.imm];
+    if (!plan.target || plan.target->parent || plan.impossible || !is_simple(plan)) return;
+    if (block_of(plan.target) < 0) {
+      if (static_cast<size_t>(next_) + plan.target->steps.size() > kMostNativeSteps) return;
+      add(*plan.target, -1, -1);
+    }
+    region_.blocks[k].instrs.back() = instr(p, last);
+  }
+
+  // Each loop and its side traces have registers of their own, one after the other.
+  void place_registers() {
+    native_.n_regs = 0;
+    for (size_t k = 0; k < region_.blocks.size(); ++k) {
+      if (region_.blocks[k].parent >= 0) {
+        region_.blocks[k].offset = region_.blocks[region_.blocks[k].parent].offset;
+        continue;
+      }
+      region_.blocks[k].offset = native_.n_regs;
+      int32_t most = 0;
+      for (const ProgramImpl* p : native_.programs)
+        if (p->hangs_on(native_.programs[k])) most = std::max(most, p->n_regs);
+      native_.n_regs += most;
+    }
+    for (const native::Block& block : region_.blocks) native_.offsets.push_back(block.offset);
+  }
+
+  // The side traces of guards, and of the ends of iterators, of a block.
   void find_sides(int32_t k) {
     ProgramImpl& p = *native_.programs[k];
     for (size_t i = 0; i < p.steps.size(); ++i) {
-      const native::Do what = region_.blocks[k].instrs[i].what;
-      if (what != native::Do::kGuardedCompare && what != native::Do::kGuardTruth) continue;
-      ExitPlan& plan = p.plans[p.steps[i].exit];
+      const int32_t number = side_plan(region_.blocks[k].instrs[i].what, p.steps[i]);
+      if (number < 0) continue;
+      ExitPlan& plan = p.plans[number];
       auto* side = static_cast<ProgramImpl*>(p.exit_records[plan.exit].side);
       if (!side || !joins(p, plan, *side, k)) continue;
       const auto block = static_cast<int32_t>(region_.blocks.size());
@@ -274,7 +318,7 @@ class Describer {
     }
   }
   bool joins(ProgramImpl& p, ExitPlan& plan, ProgramImpl& side, int32_t k) {
-    if (!plan.virtuals.empty() || !plan.pending.empty()) return false;
+    if (!plan.virtuals.empty() || !plan.pending.empty() || !comes_back(side)) return false;
     if (region_.blocks[k].depth + 1 >= native::kDeepest || static_cast<size_t>(next_) + side.steps.size() > kMostNativeSteps) return false;
     if (std::find(native_.programs.begin(), native_.programs.end(), &side) != native_.programs.end()) return false;
     if (plan.prepared != &side) prepare_side(p, plan, &side);
@@ -287,6 +331,18 @@ class Describer {
 };
 
 }  // namespace
+
+int32_t side_plan(native::Do what, const Step& s) {
+  using native::Do;
+  if (what == Do::kGuardedCompare || what == Do::kGuardTruth) return s.exit;
+  return what == Do::kRangeNext || what == Do::kNextItem ? s.other : -1;
+}
+
+bool comes_back(const ProgramImpl& side) {
+  if (!side.steps.empty() && side.steps.back().does == native::Do::kJump) return true;
+  return std::any_of(side.exit_records.begin(), side.exit_records.end(),
+                     [](const Exit& exit) { return exit.side && comes_back(static_cast<const ProgramImpl&>(*exit.side)); });
+}
 
 native::Region describe(ProgramImpl& root, Native* native) { return Describer(*native).describe(root); }
 

@@ -151,9 +151,11 @@ struct Native {
   std::shared_ptr<NativeCode> code;    // null: there cannot be any
   std::vector<ProgramImpl*> programs;  // per block of the region
   std::vector<int32_t> numbers;        // of their first steps
+  std::vector<int32_t> offsets;        // of their registers: loops that lead to one another have each their own
   std::vector<ExitPlan*> plans;        // by which they are reached
   std::vector<const void*> addresses;  // what the code refers to
   int32_t n_regs = 0;
+  size_t seen = 0;                   // programs of the tree when it was last asked whether more could be part of it
   int32_t left = 0, often = 16;      // times it has left to a side trace that is not part of it; so many are enough to grow
   int32_t times = 0;                 // it has grown
   std::unique_ptr<Native> next;      // compiled with them
@@ -430,6 +432,7 @@ using typed::slots_of;
 void prepare_jump(ProgramImpl& from, JumpPlan& plan);
 // Has the object, or null, a type as ProgramImpl::types has them?
 bool is_of_type(PyObject* o, PyObject* type);
+bool keeps_promises(const JumpPlan& plan, const Reg* r);  // are the objects, and their types, what the target takes them for?
 void load_constants(Machine& m, const ProgramImpl& program);
 void start_program(Machine& m, ProgramImpl& program);  // clears its own registers and loads its constants
 

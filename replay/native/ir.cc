@@ -10,91 +10,6 @@ const char* type_of(Bits bits) { return bits == Bits::kDouble ? "double" : bits 
 
 namespace {
 
-struct Use {
-  int32_t reg;
-  Bits bits;
-  bool written;
-};
-
-// The unboxed registers that an instruction reads or writes natively.
-std::vector<Use> uses_of(const Instr& in) {
-  const Bits bits = bits_of(in.rep);
-  std::vector<Use> uses;
-  const auto reads = [&](int32_t reg, Bits as) { uses.push_back({reg, as, false}); };
-  const auto writes = [&](int32_t reg, Bits as) { uses.push_back({reg, as, true}); };
-  switch (in.what) {
-    case Do::kBinary:
-      reads(in.a, bits), reads(in.b, bits);
-      writes(in.dst, bits_of(in.to));
-      break;
-    case Do::kUnary:
-      reads(in.a, bits), writes(in.dst, bits);
-      break;
-    case Do::kCompare:
-    case Do::kGuardedCompare:
-      reads(in.a, bits), reads(in.b, bits), writes(in.dst, Bits::kInt64);
-      break;
-    case Do::kNot:
-      reads(in.a, Bits::kInt64), writes(in.dst, Bits::kInt64);
-      break;
-    case Do::kTruth:
-      reads(in.a, bits), writes(in.dst, Bits::kInt64);
-      break;
-    case Do::kConvert:
-      reads(in.a, bits), writes(in.dst, bits_of(in.to));
-      break;
-    case Do::kGuardTruth:
-      reads(in.a, Bits::kInt64);
-      break;
-    case Do::kLoad:
-    case Do::kStore:
-      for (int32_t reg : in.list) reads(reg, Bits::kInt64);
-      if (in.what == Do::kLoad)
-        writes(in.dst, bits);
-      else
-        reads(in.c, bits);
-      break;
-    case Do::kCall:
-      for (int32_t reg : in.list) reads(reg, bits);
-      writes(in.dst, bits_of(in.to));
-      break;
-    case Do::kItem:
-    case Do::kSetItem:
-      reads(in.b, Bits::kInt64);
-      break;
-    case Do::kTakeItem:
-      reads(in.b, Bits::kInt64);
-      if (in.rep != Rep::kNone) writes(in.c, bits);
-      break;
-    case Do::kNextItem:
-      if (in.rep != Rep::kNone) writes(in.c, bits);
-      break;
-    case Do::kPutItem:
-      reads(in.b, Bits::kInt64);
-      if (in.rep != Rep::kNone) reads(in.c, bits);
-      break;
-    case Do::kUnbox:
-      reads(in.dst, bits), writes(in.dst, bits);  // stays as it is where there is no object
-      break;
-    case Do::kLength:
-      writes(in.dst, Bits::kInt64);
-      break;
-    case Do::kRangeNext:
-      writes(in.c, Bits::kInt64);
-      break;
-    case Do::kBox:
-      reads(in.a, bits);
-      break;
-    case Do::kJump:
-      for (const Move& move : in.moves)
-        if (move.to >= 0) reads(move.from, bits_of(move.rep)), writes(move.to, bits_of(move.rep));
-      break;
-    default:
-      break;
-  }
-  return uses;
-}
-
 constexpr const char* kDeclarations =
     "declare {i64, i1} @llvm.sadd.with.overflow.i64(i64, i64)\n"
     "declare {i64, i1} @llvm.ssub.with.overflow.i64(i64, i64)\n"
@@ -126,7 +41,7 @@ void Writer::write_exit(int32_t number, const std::string& stores) {
 }
 
 Writer::Key Writer::key_of(int32_t block, int32_t reg) const {
-  while (block > 0 && reg < region_.blocks[block].first_reg) block = region_.blocks[block].parent;
+  while (!is_loop(block) && reg < region_.blocks[block].first_reg) block = region_.blocks[block].parent;
   return {block, reg};
 }
 
@@ -140,7 +55,7 @@ bool Writer::find_slots() {
   for (int32_t block = 0; block < static_cast<int32_t>(region_.blocks.size()); ++block) {
     for (const Instr& in : region_.blocks[block].instrs) {
       for (const Use& use : uses_of(in)) {
-        const Key key = key_of(block, use.reg);
+        const Key key = key_of(use.written && in.what == Do::kJump ? in.target : block, use.reg);
         if (use.reg < 0 || (use.written && constant(key))) return false;
         const auto [slot, fresh] = slots_.try_emplace(key, use.bits);
         if (!fresh && slot->second != use.bits) return false;
@@ -171,8 +86,7 @@ std::string Writer::get(int32_t reg) {
   return op(std::string("load ") + type_of(bits) + ", ptr " + name_of(key));
 }
 
-void Writer::set(int32_t reg, const std::string& value) {
-  const Key key = key_of(reg);
+void Writer::set(Key key, const std::string& value) {
   line(std::string("store ") + type_of(slots_.at(key)) + " " + value + ", ptr " + name_of(key));
   dirty_.insert(key);
 }
@@ -187,9 +101,10 @@ void Writer::reload(int32_t reg) {
   dirty_.erase(key);
 }
 
-std::string Writer::place(int32_t reg) {
-  places_.insert(reg);
-  return place_of(reg);
+std::string Writer::place(int32_t block, int32_t reg) {
+  const int32_t at = region_.blocks[block].offset + reg;
+  places_.insert(at);
+  return place_of(at);
 }
 
 // Stores what the register file does not have yet.
@@ -224,6 +139,8 @@ void Writer::head(const std::string& symbol) {
   quiet_ = field("%f", offsetof(Frame, quiet), "ptr");
   scalar_ = field("%f", offsetof(Frame, scalar), "ptr");
   put_ = field("%f", offsetof(Frame, put), "ptr");
+  ends_ = field("%f", offsetof(Frame, ends), "ptr");
+  fits_ = field("%f", offsetof(Frame, fits), "ptr");
   line("%out = alloca i64");
   line("%turn = alloca i64");
   line("store i64 0, ptr %turn");
@@ -239,7 +156,8 @@ void Writer::head(const std::string& symbol) {
         if (holds_always(*fact)) always_.insert(*fact);
       }
   line("%items = alloca ptr");
-  for (const Fact& fact : always_) refresh(fact);
+  block_ = 0;
+  look_up(0);
   line("br label %b0");
 }
 
@@ -257,16 +175,18 @@ std::string Writer::exit_label() {
 // Goes on where the condition holds; else the machine does the instruction, or the side trace goes on.
 void Writer::guard(const std::string& condition, bool wanted, int32_t side) {
   const std::string ok = label("ok"), fail = side >= 0 ? "b" + std::to_string(side) : exit_label();
-  if (side >= 0) {
-    before_[side] = fresh_;
-    dirty_before_[side] = dirty_;
-    if (region_.blocks[side].asks) exit_label();
-  }
+  if (side >= 0) leads_to(side);
   if (wanted)
     line("br i1 " + condition + ", label %" + ok + ", label %" + fail + (side >= 0 ? "" : ", !prof !0"));
   else
     line("br i1 " + condition + ", label %" + fail + ", label %" + ok);
   begin(ok);
+}
+
+void Writer::leads_to(int32_t side) {
+  before_[side] = fresh_;
+  dirty_before_[side] = dirty_;
+  if (region_.blocks[side].asks) exit_label();
 }
 
 std::string Writer::call_step() {
@@ -335,9 +255,12 @@ std::string Writer::bits(const std::string& value, Bits as) {
 void Writer::write_block() {
   const Block& block = region_.blocks[block_];
   begin("b" + std::to_string(block_));
-  fresh_ = block_ == 0 ? always_ : before_[block_];
-  if (block_ > 0) enter(block);
-  dirty_ = block_ == 0 ? carried_ : dirty_before_[block_];
+  fresh_ = is_loop(block_) ? always_ : before_[block_];
+  if (!is_loop(block_)) enter(block);
+  dirty_ = is_loop(block_) ? std::set<Key>() : dirty_before_[block_];
+  if (is_loop(block_))
+    for (const Key& key : carried_)
+      if (key.first == block_) dirty_.insert(key);
   find_live(block);
   number_ = block.number;
   index_ = 0;
@@ -466,9 +389,11 @@ void Writer::jump(const Instr& in) {
       if (key.first == 0) load_first(key, bits);
     return line("br label %b0");
   }
-  if (in.asks) guard(op("icmp ne i32 " + op("call i32 " + enters_ + "(ptr %f, i32 0)") + ", 0"));
+  const std::string target = std::to_string(in.target);
+  if (in.asks) guard(op("icmp ne i32 " + op("call i32 " + enters_ + "(ptr %f, i32 " + target + ")") + ", 0"));
   const std::string waits = op("load volatile i8, ptr " + breaker_), other = op("load i8, ptr " + unsettled_);
   guard(op("icmp eq i8 " + op("or i8 " + waits + ", " + other) + ", 0"));
+  if (in.checks) guard(op("icmp ne i32 " + op("call i32 " + fits_ + "(ptr %f, i32 " + std::to_string(number_) + ")") + ", 0"));
   if (region_.forced >= 0) line("store i64 " + op("add i64 " + op("load i64, ptr %turn") + ", 1") + ", ptr %turn");
   std::vector<std::string> values, objects;
   for (const Move& move : in.moves) {
@@ -477,10 +402,11 @@ void Writer::jump(const Instr& in) {
   }
   for (int32_t reg : in.drops) drop(reg);
   for (size_t k = 0; k < in.moves.size(); ++k) {
-    if (!values[k].empty()) set(in.moves[k].to, values[k]);
-    if (!objects[k].empty()) line("store ptr " + objects[k] + ", ptr " + place(in.moves[k].to_object));
+    if (!values[k].empty()) set(key_of(in.target, in.moves[k].to), values[k]);
+    if (!objects[k].empty()) line("store ptr " + objects[k] + ", ptr " + place(in.target, in.moves[k].to_object));
   }
-  line("br label %b0");
+  if (loop_of(block_) != in.target) look_up(in.target);
+  line("br label %b" + target);
 }
 
 std::string to_ir(const Region& region, const Layout& layout, const std::string& symbol) {

@@ -62,27 +62,38 @@ std::string Writer::name_of(const Fact& fact) {
   return name + "a" + std::to_string(static_cast<int>(fact.rep)) + "_" + std::to_string(fact.rank) + "_";
 }
 
+// What a jump to another loop takes away or brings is looked up there (look_up).
 void Writer::find_changes() {
   for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_) {
     const Block& block = region_.blocks[block_];
     for (int32_t reg : block.drops) changed_.insert(key_of(reg));
     for (const Move& box : block.boxes) changed_.insert(key_of(box.to_object));
-    for (const Instr& in : block.instrs) {
-      if (in.what == Do::kStep) runs_code_ |= in.runs_code;
-      all_change_ |= in.what == Do::kJump && in.by_step;
-      for (int32_t reg : {in.dst, in.what == Do::kStep ? in.c : -1}) changed_.insert(key_of(reg));
-      if (in.what == Do::kRelease)
-        for (int32_t reg : in.list) changed_.insert(key_of(reg));
-      for (int32_t reg : in.drops) changed_.insert(key_of(reg));
-      for (const Move& move : in.moves)
-        for (int32_t reg : {move.from_object, move.to_object}) changed_.insert(key_of(reg));
-    }
+    for (const Instr& in : block.instrs) find_changes(in);
   }
   block_ = 0;
 }
 
+void Writer::find_changes(const Instr& in) {
+  if (in.what == Do::kStep) runs_code_ |= in.runs_code;
+  all_change_ |= in.what == Do::kJump && in.by_step;
+  for (int32_t reg : {in.dst, in.what == Do::kStep ? in.c : -1}) changed_.insert(key_of(reg));
+  if (in.what == Do::kRelease)
+    for (int32_t reg : in.list) changed_.insert(key_of(reg));
+  if (in.what == Do::kJump && loop_of(block_) != in.target) return;
+  for (int32_t reg : in.drops) changed_.insert(key_of(reg));
+  for (const Move& move : in.moves)
+    for (int32_t reg : {move.from_object, move.to_object}) changed_.insert(key_of(reg));
+}
+
+// Does it hold from where its loop is entered until that is left?
 bool Writer::holds_always(const Fact& fact) const {
-  return !runs_code_ && !all_change_ && fact.key.first == 0 && changed_.find(fact.key) == changed_.end();
+  return !runs_code_ && !all_change_ && is_loop(fact.key.first) && changed_.find(fact.key) == changed_.end();
+}
+
+// The facts of a loop that is entered.
+void Writer::look_up(int32_t loop) {
+  for (const Fact& fact : always_)
+    if (fact.key.first == loop) refresh(fact);
 }
 
 void Writer::declare(const Fact& fact) {
@@ -96,7 +107,7 @@ void Writer::declare(const Fact& fact) {
 }
 
 void Writer::refresh(const Fact& fact) {
-  const std::string name = name_of(fact), object = op("load ptr, ptr " + place(fact.key.second));
+  const std::string name = name_of(fact), object = op("load ptr, ptr " + place(fact.key.first, fact.key.second));
   if (fact.type < 0) return refresh_array(fact, name, object);
   const std::string there = label("y"), join = label("j");
   line("store i1 false, ptr " + name + "ok");

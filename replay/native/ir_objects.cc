@@ -12,13 +12,13 @@ void Writer::range_next(const Instr& in) {
   const std::string length = at(layout_.range_length), left = value(length);
   const std::string start = at(layout_.range_start), first = value(start), step = value(at(layout_.range_step));
   if (layout_.range_index < 0) {
-    guard(op("icmp sgt i64 " + left + ", 0"));
+    guard(op("icmp sgt i64 " + left + ", 0"), true, in.side);
     line("store i64 " + op("sub i64 " + left + ", 1") + ", ptr " + length);
     line("store i64 " + op("add i64 " + first + ", " + step) + ", ptr " + start);
     return set(in.c, first);
   }
   const std::string index = at(layout_.range_index), done = value(index);
-  guard(op("icmp slt i64 " + done + ", " + left));
+  guard(op("icmp slt i64 " + done + ", " + left), true, in.side);
   line("store i64 " + op("add i64 " + done + ", 1") + ", ptr " + index);
   set(in.c, op("add i64 " + first + ", " + op("mul i64 " + done + ", " + step)));
 }
@@ -27,7 +27,7 @@ void Writer::drop(int32_t reg) {
   const std::string there = label("d"), gone = label("g");
   line("br i1 " + op("icmp ne ptr " + op("load ptr, ptr " + place(reg)) + ", null") + ", label %" + there + ", label %" + gone);
   begin(there);
-  line("call void " + drop_ + "(ptr %f, i32 " + std::to_string(reg) + ")");
+  line("call void " + drop_ + "(ptr %f, i32 " + in_file(reg) + ")");
   line("br label %" + gone);
   begin(gone);
 }
@@ -87,7 +87,7 @@ void Writer::release(const Instr& in) {
     line("store ptr null, ptr " + place(reg));
     go(gone);
     begin(last);
-    const std::string quiet = op("call i32 " + quiet_ + "(ptr %f, i32 " + std::to_string(reg) + ")");
+    const std::string quiet = op("call i32 " + quiet_ + "(ptr %f, i32 " + in_file(reg) + ")");
     branch(op("icmp ne i32 " + quiet + ", 0"), gone, exit_label(), true);
     begin(gone);
   }
@@ -224,12 +224,19 @@ void Writer::take_item(const Instr& in) {
 
 // At its end the iterator itself has to find that out.
 void Writer::next_item(const Instr& in) {
-  const std::string slow = label("s"), join = label("j"), it = object_in(in.a);
+  const std::string slow = label("s"), join = label("j"), more = label("m"), end = label("e"), it = object_in(in.a);
   const std::string sequence = field(it, layout_.iterator_sequence, "ptr");
   guard(op("icmp ne ptr " + sequence + ", null"));
   const std::string place = op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.iterator_position));
   const std::string at = op("load i64, ptr " + place);
-  guard(op("icmp ult i64 " + at + ", " + field(sequence, layout_.size, "i64")));
+  branch(op("icmp ult i64 " + at + ", " + field(sequence, layout_.size, "i64")), more, in.side < 0 ? exit_label() : end);
+  if (in.side >= 0) {
+    begin(end);
+    const std::string told = op("call i32 " + ends_ + "(ptr %f, i32 " + in_file(in.a) + ")");
+    leads_to(in.side);
+    branch(op("icmp ne i32 " + told + ", 0"), "b" + std::to_string(in.side), exit_label());
+  }
+  begin(more);
   took(in, op("load ptr, ptr " + op("getelementptr ptr, ptr " + items(in, sequence) + ", i64 " + at)), slow);
   line("store i64 " + op("add i64 " + at + ", 1") + ", ptr " + place);
   go(join);
@@ -252,7 +259,8 @@ void Writer::put_item(const Instr& in) {
     const std::string alike = label("y"), alone = label("a");
     branch(is_type(old, kFloatType), alike, slow);
     begin(alike);
-    branch(op("icmp eq " + std::string(count_type()) + " " + op(std::string("load ") + count_type() + ", ptr " + old) + ", 1"), alone, slow);
+    branch(op("icmp eq " + std::string(count_type()) + " " + op(std::string("load ") + count_type() + ", ptr " + old) + ", 1"), alone,
+           slow);
     begin(alone);
     line("store double " + get(in.c) + ", ptr " + op("getelementptr i8, ptr " + old + ", i64 " + std::to_string(layout_.float_value)));
   } else {

@@ -1,6 +1,6 @@
-// What is to become one function of native code, as plain data: a loop's steps and those of the side traces that come back to it. No
-// Python.h here. Operands are registers, as the steps have them (replay/machine/step.h); what an instruction does not know natively it does
-// by calling its step's own function.
+// What is to become one function of native code, as plain data: the steps of a loop, of the loops that it leads to, and of the side traces
+// between them. No Python.h here. Operands are registers, as the steps have them (replay/machine/step.h); what an instruction does not know
+// natively it does by calling its step's own function.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -40,7 +40,7 @@ enum class Do : uint8_t {
   kUnbox,       // dst: the number in object register a, or what it was, if there is none
   kLength,      // dst: of the list or tuple in a
   kRelease,     // list: object registers whose references are dropped
-  kJump,        // to the region's head: `moves`, `drops`
+  kJump,        // to the loop `target`: `moves`, `drops`
   kEnd,         // the region ends here: the step is the machine's
 };
 
@@ -59,7 +59,9 @@ struct Instr {
   int32_t dst = -1, a = -1, b = -1, c = -1, imm = 0, n = 0;
   int32_t object = -1;  // index into Region's addresses
   typed::Callee callee = typed::Callee::kNone;
-  int32_t side = -1;  // block that goes on where the guard fails, or -1: that leaves
+  int32_t side = -1;    // block that goes on where the guard fails, or the iterator ends, or -1: that leaves
+  int32_t target = 0;   // kJump: the block
+  bool checks = false;  // kJump: whether the objects are what that loop takes them for has to be asked
   std::vector<int32_t> list;
   std::vector<Move> moves;
   std::vector<int32_t> drops;  // object registers, mostly null
@@ -69,9 +71,10 @@ struct Instr {
   bool asks = false;     // kJump: whether the run may go on has to be asked each time
 };
 
-// A program: the loop itself (block 0) or a side trace.
+// A program: a loop (block 0 is where the function begins) or a side trace.
 struct Block {
-  int32_t parent = -1;                   // block it hangs on
+  int32_t parent = -1;                   // block it hangs on; -1: a loop
+  int32_t offset = 0;                    // of its registers, which each loop and its side traces have for themselves, in the file
   int32_t depth = 0;                     // blocks around it
   int32_t first_reg = 0;                 // registers before this one are its parent's
   int32_t guard = -1;                    // a side trace's: the number of the instruction that leads to it
@@ -111,8 +114,8 @@ struct Layout {
   std::map<Rep, int32_t> numbers;                                                  // of dtypes
 };
 
-// What native code is given beside the registers. It returns the number of the instruction that is to be done by the machine, which goes on
-// from there, or kElsewhere: a step it has called has left.
+// What native code is given beside the registers (which the functions below are told by their place in the file). It returns the number of
+// the instruction that is to be done by the machine, which goes on from there, or kElsewhere: a step it has called has left.
 struct Frame {
   void* machine = nullptr;
   const volatile unsigned char* breaker = nullptr;  // not 0: something waits for the thread
@@ -122,6 +125,8 @@ struct Frame {
   int32_t (*quiet)(Frame*, int32_t reg) = nullptr;    // drops the reference, if that runs no code: 1; else 0
   // A typed operator on two numbers (their bits), by the code that its step uses: 1, and the result; 0: the step is to be done.
   int32_t (*scalar)(Frame*, int32_t number, int64_t a, int64_t b, int64_t* out) = nullptr;
+  int32_t (*ends)(Frame*, int32_t reg) = nullptr;      // tells an iterator over a list or tuple that it has ended, if that runs no code: 1
+  int32_t (*fits)(Frame*, int32_t number) = nullptr;   // kJump: are the objects what the loop takes them for?
   int32_t (*put)(Frame*, int32_t number) = nullptr;    // does a kPutItem, if that runs no code: 1; else 0
   int32_t (*enters)(Frame*, int32_t block) = nullptr;  // may the side trace be entered?
   const void* const* addresses = nullptr;              // in the order of Address, then the region's own

@@ -22,6 +22,14 @@ using typed::bits_of;
 
 const char* type_of(Bits bits);
 
+// -- uses.cc: the unboxed registers that an instruction reads or writes natively
+struct Use {
+  int32_t reg;
+  Bits bits;
+  bool written;
+};
+std::vector<Use> uses_of(const Instr& in);
+
 class Writer {
  public:
   Writer(const Region& region, const Layout& layout) : region_(region), layout_(layout) {}
@@ -34,15 +42,23 @@ class Writer {
   // -- ir.cc: registers
   Key key_of(int32_t block, int32_t reg) const;
   Key key_of(int32_t reg) const { return key_of(block_, reg); }
+  bool is_loop(int32_t block) const { return region_.blocks[block].parent < 0; }
+  int32_t loop_of(int32_t block) const {
+    while (!is_loop(block)) block = region_.blocks[block].parent;
+    return block;
+  }
+  std::string in_file(int32_t reg) const { return std::to_string(region_.blocks[block_].offset + reg); }
   const int64_t* constant(Key key) const;
   bool find_slots();
   static std::string name_of(Key key) { return "%v" + std::to_string(key.first) + "_" + std::to_string(key.second); }
   static std::string place_of(int32_t reg) { return "%p" + std::to_string(reg); }
   static std::string literal(int64_t bits, Bits as);
   std::string get(int32_t reg);
-  void set(int32_t reg, const std::string& value);
+  void set(int32_t reg, const std::string& value) { set(key_of(reg), value); }
+  void set(Key key, const std::string& value);
   void reload(int32_t reg);
-  std::string place(int32_t reg);
+  std::string place(int32_t reg) { return place(block_, reg); }
+  std::string place(int32_t block, int32_t reg);
   std::string stores();
   void load_first(Key key, Bits bits);
   void find_live(const Block& block);
@@ -65,6 +81,7 @@ class Writer {
   void leave_when_forced();
   std::string exit_label();
   void guard(const std::string& condition, bool wanted = true, int32_t side = -1);
+  void leads_to(int32_t side);
   std::string call_step();
   void by_step(const Instr& in);
   void unless(const std::string& plain, const Instr& in);
@@ -108,6 +125,8 @@ class Writer {
   std::optional<Fact> fact_of(const Instr& in) const;
   static std::string name_of(const Fact& fact);
   void find_changes();
+  void find_changes(const Instr& in);
+  void look_up(int32_t loop);
   bool holds_always(const Fact& fact) const;
   void declare(const Fact& fact);
   void know(const Fact& fact) {
@@ -151,7 +170,7 @@ class Writer {
   const Layout& layout_;
   std::map<Key, Bits> slots_;
   std::set<Key> written_, dirty_;  // dirty: the register file may have something else
-  std::set<Key> carried_;          // written by jumps
+  std::set<Key> carried_;          // written by jumps to their loops
   std::set<int32_t> places_;
   std::set<Key> changed_;  // object registers that something writes
   bool runs_code_ = false, all_change_ = false;
@@ -161,7 +180,7 @@ class Writer {
   std::map<int32_t, std::set<Key>> dirty_before_;
   std::map<int32_t, std::string> exits_;
   std::set<int32_t> refused_;  // numbers of instructions that may not be done here: ints too large, elements out of bounds
-  std::string head_, text_, breaker_, unsettled_, step_, drop_, enters_, quiet_, scalar_, put_;
+  std::string head_, text_, breaker_, unsettled_, step_, drop_, enters_, quiet_, scalar_, put_, ends_, fits_;
   std::vector<std::string> addresses_;
   int32_t block_ = 0, number_ = 0;
   size_t index_ = 0;                     // of the instruction in its block

@@ -1,0 +1,84 @@
+// What instructions do with unboxed registers.
+#include "replay/native/writer.h"
+
+namespace dalsegno::native {
+
+std::vector<Use> uses_of(const Instr& in) {
+  const Bits bits = bits_of(in.rep);
+  std::vector<Use> uses;
+  const auto reads = [&](int32_t reg, Bits as) { uses.push_back({reg, as, false}); };
+  const auto writes = [&](int32_t reg, Bits as) { uses.push_back({reg, as, true}); };
+  switch (in.what) {
+    case Do::kBinary:
+      reads(in.a, bits), reads(in.b, bits);
+      writes(in.dst, bits_of(in.to));
+      break;
+    case Do::kUnary:
+      reads(in.a, bits), writes(in.dst, bits);
+      break;
+    case Do::kCompare:
+    case Do::kGuardedCompare:
+      reads(in.a, bits), reads(in.b, bits), writes(in.dst, Bits::kInt64);
+      break;
+    case Do::kNot:
+      reads(in.a, Bits::kInt64), writes(in.dst, Bits::kInt64);
+      break;
+    case Do::kTruth:
+      reads(in.a, bits), writes(in.dst, Bits::kInt64);
+      break;
+    case Do::kConvert:
+      reads(in.a, bits), writes(in.dst, bits_of(in.to));
+      break;
+    case Do::kGuardTruth:
+      reads(in.a, Bits::kInt64);
+      break;
+    case Do::kLoad:
+    case Do::kStore:
+      for (int32_t reg : in.list) reads(reg, Bits::kInt64);
+      if (in.what == Do::kLoad)
+        writes(in.dst, bits);
+      else
+        reads(in.c, bits);
+      break;
+    case Do::kCall:
+      for (int32_t reg : in.list) reads(reg, bits);
+      writes(in.dst, bits_of(in.to));
+      break;
+    case Do::kItem:
+    case Do::kSetItem:
+      reads(in.b, Bits::kInt64);
+      break;
+    case Do::kTakeItem:
+      reads(in.b, Bits::kInt64);
+      if (in.rep != Rep::kNone) writes(in.c, bits);
+      break;
+    case Do::kNextItem:
+      if (in.rep != Rep::kNone) writes(in.c, bits);
+      break;
+    case Do::kPutItem:
+      reads(in.b, Bits::kInt64);
+      if (in.rep != Rep::kNone) reads(in.c, bits);
+      break;
+    case Do::kUnbox:
+      reads(in.dst, bits), writes(in.dst, bits);  // stays as it is where there is no object
+      break;
+    case Do::kLength:
+      writes(in.dst, Bits::kInt64);
+      break;
+    case Do::kRangeNext:
+      writes(in.c, Bits::kInt64);
+      break;
+    case Do::kBox:
+      reads(in.a, bits);
+      break;
+    case Do::kJump:
+      for (const Move& move : in.moves)
+        if (move.to >= 0) reads(move.from, bits_of(move.rep)), writes(move.to, bits_of(move.rep));
+      break;
+    default:
+      break;
+  }
+  return uses;
+}
+
+}  // namespace dalsegno::native
