@@ -98,6 +98,7 @@ void Lowering::emit_guard_world(const Op& o, ValueId i) {
   if (settles_ >= 0 && settles_ + 1 == static_cast<int32_t>(p_->steps.size())) p_->steps.back().n = 1;
   Step s = base(o, i);
   s.fn = step_guard_world;
+  s.does = native::Do::kGuardWorld;
   s.link = o.snapshot;
   push(s);
   world_proven_ = true;

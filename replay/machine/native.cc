@@ -167,6 +167,11 @@ int32_t fits(native::Frame* frame, int32_t number) {
   return keeps_promises(running.m->program->jumps[s->imm], running.m->r);
 }
 
+int32_t holds(native::Frame* frame, int32_t block) {
+  const Running& running = running_of(frame);
+  return !running.m->unsettled && running.native->programs[static_cast<size_t>(block)]->world_holds();
+}
+
 int32_t enters(native::Frame* frame, int32_t number) {
   Running& running = running_of(frame);
   const auto block = static_cast<size_t>(number);
@@ -264,6 +269,7 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   frame.drop = drop_one;
   frame.quiet = drop_quietly;
   frame.scalar = do_scalar;
+  frame.holds = holds;
   frame.ends = ends;
   frame.fits = fits;
   frame.put = put;

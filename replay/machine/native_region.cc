@@ -183,6 +183,9 @@ class Describer {
         in.callee = static_cast<typed::Callee>(s.other);
         in.to = result_of(in.callee, s.rep);
         break;
+      case native::Do::kGuardWorld:
+        in.n = !p.folded.empty();
+        break;
       case native::Do::kSetItem:
         in.c = s.other;
         break;

@@ -68,7 +68,7 @@ bool Writer::find_slots() {
 }
 
 std::string Writer::op(const std::string& text) {
-  const std::string name = fresh();
+  std::string name = fresh();
   line(name + " = " + text);
   return name;
 }
@@ -139,6 +139,7 @@ void Writer::head(const std::string& symbol) {
   quiet_ = field("%f", offsetof(Frame, quiet), "ptr");
   scalar_ = field("%f", offsetof(Frame, scalar), "ptr");
   put_ = field("%f", offsetof(Frame, put), "ptr");
+  holds_ = field("%f", offsetof(Frame, holds), "ptr");
   ends_ = field("%f", offsetof(Frame, ends), "ptr");
   fits_ = field("%f", offsetof(Frame, fits), "ptr");
   line("%out = alloca i64");
@@ -345,6 +346,8 @@ void Writer::write(const Instr& in) {
       know(fact);
       return guard(op("load i1, ptr " + name_of(fact) + "ok"));
     }
+    case Do::kGuardWorld:
+      return guard_world(in);
     case Do::kRelease:
       return release(in);
     case Do::kJump:
@@ -378,6 +381,11 @@ void Writer::enter(const Block& block) {
   for (int32_t reg : block.nulls) line("store ptr null, ptr " + place(reg));
   const size_t loaded = offsetof(Frame, loaded) + sizeof(int32_t) * static_cast<size_t>(block.depth);
   line("store i32 0, ptr " + op("getelementptr i8, ptr %f, i64 " + std::to_string(loaded)));
+}
+
+void Writer::guard_world(const Instr& in) {
+  if (in.n != 0) return guard(op("icmp ne i32 " + op("call i32 " + holds_ + "(ptr %f, i32 " + std::to_string(block_) + ")") + ", 0"));
+  guard(op("icmp eq i8 " + op("load i8, ptr " + unsettled_) + ", 0"));
 }
 
 void Writer::jump(const Instr& in) {

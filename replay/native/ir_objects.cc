@@ -63,7 +63,7 @@ void Writer::drop_reference(const std::string& object, const std::string& last) 
 
 // An object on its way, with a reference; it may be missing.
 std::string Writer::taken(const Move& move) {
-  const std::string object = object_in(move.from_object);
+  std::string object = object_in(move.from_object);
   if (move.takes) {
     line("store ptr null, ptr " + place(move.from_object));
     return object;

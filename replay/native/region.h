@@ -32,6 +32,7 @@ enum class Do : uint8_t {
   kCall,        // callee, of `list`
   kGuardType,   // the type of the object in a is `object`
   kGuardArray,  // the array in a has n dimensions and the dtype `rep`
+  kGuardWorld,  // no code has run that nobody has looked after; n: and folded names are to be looked at
   kItem,        // dst: the item b of the list or tuple in a
   kSetItem,     // the same of a list becomes c
   kTakeItem,    // dst: the item b of what is a list for certain (imm: a tuple), n: with a reference; c: unboxed, as rep, if that is one
@@ -125,6 +126,7 @@ struct Frame {
   int32_t (*quiet)(Frame*, int32_t reg) = nullptr;    // drops the reference, if that runs no code: 1; else 0
   // A typed operator on two numbers (their bits), by the code that its step uses: 1, and the result; 0: the step is to be done.
   int32_t (*scalar)(Frame*, int32_t number, int64_t a, int64_t b, int64_t* out) = nullptr;
+  int32_t (*holds)(Frame*, int32_t block) = nullptr;   // kGuardWorld, of a block with folded names
   int32_t (*ends)(Frame*, int32_t reg) = nullptr;      // tells an iterator over a list or tuple that it has ended, if that runs no code: 1
   int32_t (*fits)(Frame*, int32_t number) = nullptr;   // kJump: are the objects what the loop takes them for?
   int32_t (*put)(Frame*, int32_t number) = nullptr;    // does a kPutItem, if that runs no code: 1; else 0

@@ -89,6 +89,7 @@ class Writer {
   void unless_scalar(const std::string& plain, const Instr& in, const std::string& a, const std::string& b);
   std::string bits(const std::string& value, Bits as);
   void enter(const Block& block);
+  void guard_world(const Instr& in);
   void jump(const Instr& in);
 
   // -- ir_scalars.cc
@@ -180,7 +181,7 @@ class Writer {
   std::map<int32_t, std::set<Key>> dirty_before_;
   std::map<int32_t, std::string> exits_;
   std::set<int32_t> refused_;  // numbers of instructions that may not be done here: ints too large, elements out of bounds
-  std::string head_, text_, breaker_, unsettled_, step_, drop_, enters_, quiet_, scalar_, put_, ends_, fits_;
+  std::string head_, text_, breaker_, unsettled_, step_, drop_, enters_, quiet_, scalar_, put_, ends_, fits_, holds_;
   std::vector<std::string> addresses_;
   int32_t block_ = 0, number_ = 0;
   size_t index_ = 0;                     // of the instruction in its block
