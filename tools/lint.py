@@ -22,7 +22,10 @@ TIDY_FOLDERS = ["trace", "store", "replay/typed", "replay/native"]
 # Who may include what: (headers, files that must not include them).
 LAYERS = [
     (r"pycore_\w+\.h", r"(?!hook/)"),
-    (r"(Python|pybind11/\w+|numpy/\w+)\.h", r"(trace/(?!recorder/)|store/|halide_gen/(?!module\.cc)|replay/(typed|native)/)"),
+    (
+        r"(Python|pybind11/\w+|numpy/\w+)\.h",
+        r"(trace/(?!recorder/)|store/|halide_gen/(?!module\.cc)|replay/(typed|native)/)",
+    ),
     (r"(replay/(?!typed/)|hook|halide_gen|store|trace/recorder)[\w/]*/\w+\.h", r"replay/typed/"),
     (r"(replay/(?!typed/|native/)|hook|halide_gen|store|trace/recorder)[\w/]*/\w+\.h", r"replay/native/"),
     (r"Halide\.h", r"(?!halide_gen/)"),

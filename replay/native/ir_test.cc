@@ -102,7 +102,11 @@ Function loaded(const std::string& object) {
   static void* jit = reinterpret_cast<Create>(dlsym(library(), "LLVMPY_CreateLLJITCompiler"))(nullptr, true, false, &message);
   const std::string name = "region" + std::to_string(next++);
   const auto link = reinterpret_cast<Link>(dlsym(library(), "LLVMPY_LLJIT_Link"));
-  return link(jit, name.c_str(), elements, 2, nullptr, 0, &symbol, 1, &message) ? reinterpret_cast<Function>(symbol.address) : nullptr;
+  static auto* code = new std::vector<void*>;  // stays loaded, and known to the leak checker
+  void* linked = link(jit, name.c_str(), elements, 2, nullptr, 0, &symbol, 1, &message);
+  if (!linked) return nullptr;
+  code->push_back(linked);
+  return reinterpret_cast<Function>(symbol.address);
 }
 
 Function compiled(const Region& region) {

@@ -23,7 +23,6 @@ struct Functions {
   void (*vectorize_code)(void* tuning, bool on);
   void (*unroll)(void* tuning, bool on);
   void* (*create_builder)(void* machine, void* tuning);
-  void (*dispose_builder)(void*);
   void* (*create_passes)(void* builder, int level);
   void (*run)(void* passes, void* module, void* builder);
   void (*dispose_passes)(void*);
@@ -50,7 +49,7 @@ bool find_all(void* library, Functions* f) {
          find(library, "LLVMPY_DisposePipelineTuningOptions", &f->dispose_tuning) &&
          find(library, "LLVMPY_PTOSetLoopVectorization", &f->vectorize_loops) &&
          find(library, "LLVMPY_PTOSetSLPVectorization", &f->vectorize_code) && find(library, "LLVMPY_PTOSetLoopUnrolling", &f->unroll) &&
-         find(library, "LLVMPY_CreatePassBuilder", &f->create_builder) && find(library, "LLVMPY_DisposePassBuilder", &f->dispose_builder) &&
+         find(library, "LLVMPY_CreatePassBuilder", &f->create_builder) &&
          find(library, "LLVMPY_buildPerModuleDefaultPipeline", &f->create_passes) &&
          find(library, "LLVMPY_RunNewModulePassManager", &f->run) &&
          find(library, "LLVMPY_DisposeNewModulePassManger", &f->dispose_passes) &&
@@ -69,33 +68,43 @@ std::string taken(const Functions& f, Give give) {
   return out;
 }
 
-// The machine the process runs on; made once. LLVM's fusing of floating-point operations stays as it is by default: only what the text
-// asks for (llvm.fmuladd, the flag `contract`).
-void* host(const Functions& f, std::string* error) {
-  static void* machine = nullptr;
-  if (machine) return machine;
-  const std::string triple = taken(f, f.default_triple);
-  void* target = nullptr;
-  *error = taken(f, [&](const char** message) { target = f.target(triple.c_str(), message); });
-  if (!target) return nullptr;
-  const std::string cpu = taken(f, f.cpu_name), features = taken(f, f.cpu_features);
-  machine = f.create_machine(target, triple.c_str(), cpu.c_str(), features.c_str(), 2, "default", "jitdefault", 0, 1, "");
-  if (!machine) *error = "LLVM has no machine for this CPU";
-  return machine;
-}
+struct Host {
+  void* machine = nullptr;
+  void* builder = nullptr;  // of passes
+};
 
-void optimize(const Functions& f, void* machine, void* module) {
-  constexpr int kLevel = 2;
+// The builder has its options once: its own memory is not all given back (LLVMPY_DisposePassBuilder).
+void* builder_for(const Functions& f, void* machine) {
   void* tuning = f.create_tuning();
   f.vectorize_loops(tuning, false);
   f.vectorize_code(tuning, false);
   f.unroll(tuning, false);
   void* builder = f.create_builder(machine, tuning);
-  void* passes = f.create_passes(builder, kLevel);
-  f.run(passes, module, builder);
-  f.dispose_passes(passes);
-  f.dispose_builder(builder);
   f.dispose_tuning(tuning);
+  return builder;
+}
+
+// The machine the process runs on; made once. LLVM's fusing of floating-point operations stays as it is by default: only what the text
+// asks for (llvm.fmuladd, the flag `contract`).
+const Host* host(const Functions& f, std::string* error) {
+  static Host host;
+  if (host.machine) return &host;
+  const std::string triple = taken(f, f.default_triple);
+  void* target = nullptr;
+  *error = taken(f, [&](const char** message) { target = f.target(triple.c_str(), message); });
+  if (!target) return nullptr;
+  const std::string cpu = taken(f, f.cpu_name), features = taken(f, f.cpu_features);
+  void* machine = f.create_machine(target, triple.c_str(), cpu.c_str(), features.c_str(), 2, "default", "jitdefault", 0, 1, "");
+  if (!machine) return *error = "LLVM has no machine for this CPU", nullptr;
+  host = {machine, builder_for(f, machine)};
+  return &host;
+}
+
+void optimize(const Functions& f, const Host& host, void* module) {
+  constexpr int kLevel = 2;
+  void* passes = f.create_passes(host.builder, kLevel);
+  f.run(passes, module, host.builder);
+  f.dispose_passes(passes);
 }
 
 bool emit(const Functions& f, void* machine, void* module, std::string* object, std::string* error) {
@@ -113,8 +122,8 @@ bool compile(void* library, const std::string& ir, std::string* object, std::str
   static Functions f;
   static const bool found = find_all(library, &f);
   if (!found) return *error = "this llvmlite lacks functions of version 0.50", false;
-  void* machine = host(f, error);
-  if (!machine) return false;
+  const Host* known = host(f, error);
+  if (!known) return false;
   void* context = f.create_context();
   void* module = nullptr;
   bool ok = false;
@@ -123,8 +132,8 @@ bool compile(void* library, const std::string& ir, std::string* object, std::str
     bool broken = false;
     *error = taken(f, [&](const char** message) { broken = f.verify(module, message); });
     if (!broken) {
-      optimize(f, machine, module);
-      ok = emit(f, machine, module, object, error);
+      optimize(f, *known, module);
+      ok = emit(f, known->machine, module, object, error);
     }
   }
   if (module) f.dispose_module(module);
