@@ -4,10 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <ctime>
 #include <optional>
 
 #include "numpy/api.h"
+#include "replay/clock.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -69,12 +69,6 @@ uint32_t sizes_of(PyObject* const* args, Py_ssize_t count) {
   uint32_t sizes = 0;
   for (Py_ssize_t i = 0; i < count; ++i) sizes = sizes * 37 + bucket(size_of(args[i]));
   return sizes;
-}
-
-double thread_time() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
 }
 
 bool Lane::timed(Way way, double nanoseconds, bool provisional) {

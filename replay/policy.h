@@ -3,8 +3,7 @@
 // Calls: replay and eager are timed by turns, a pair or a few, and the faster way is taken until it pays to look again. What looking costs
 // (the slower way's time over the faster one's) is at most a 64th of what has been run since, and half of that each time the verdict stays.
 // So calls of milliseconds are judged after two or three of them, short ones after ten. Sizes of arguments count: calls whose arrays,
-// containers and ints have about the same sizes share a verdict (a lane). The clock is the thread's own, so that what else the machine
-// does is not taken for slowness. Both ways give the same results: only the clock sees it.
+// containers and ints have about the same sizes share a verdict (a lane). Both ways give the same results: only the clock (replay/clock.h) sees it.
 //
 // Places: an entry or an exit that proves useless gets points with a reason; at kGivenUp nothing is tried there any more.
 #pragma once
@@ -25,8 +24,6 @@ namespace dalsegno::replay {
 
 // A number that is the same for arguments of about the same sizes: powers of four of arrays', containers' and ints' sizes.
 uint32_t sizes_of(PyObject* const* args, Py_ssize_t count);
-// Nanoseconds the calling thread has run.
-double thread_time();
 
 // ---- calls -------------------------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
 
 #include "hook/error_aside.h"
 #include "replay/accounting.h"
+#include "replay/clock.h"
 #include "replay/door.h"
 #include "replay/kernels/config.h"
 #include "replay/kernels/table.h"

@@ -7,6 +7,7 @@
 
 #include "halide_gen/compiler_api.h"
 #include "hook/error_aside.h"
+#include "replay/clock.h"
 #include "replay/kernels/loader.h"
 #include "replay/kernels/table.h"
 
@@ -180,6 +181,7 @@ LaunchFunction launcher() { return launch_function.load(std::memory_order_relaxe
 
 void compile_now(Kernel* kernel) {
   kernel_environment();  // asks NumPy, with the GIL, once
+  const Uncounted clock;
   without_gil([kernel] { compile_kernel(kernel); });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "replay/clock.h"
 #include "replay/kernels/loader.h"
 
 namespace dalsegno::replay {
@@ -60,10 +61,9 @@ NativeTimes native_times() {
 
 void compile_native(const std::shared_ptr<NativeCode>& code) {
   kernel_environment();  // asks NumPy, with the GIL, once
-  if (compiles_in_background())
-    compile_later(code);
-  else
-    without_gil([&] { code->compile(); });
+  if (compiles_in_background()) return compile_later(code);
+  const Uncounted clock;
+  without_gil([&] { code->compile(); });
 }
 
 }  // namespace dalsegno::replay

@@ -1,0 +1,20 @@
+// The clock that calls are judged by: the thread's own, so that what else the machine does is not taken for slowness.
+#pragma once
+
+namespace dalsegno::replay {
+
+// Nanoseconds the calling thread has run, less what was Uncounted.
+double thread_time();
+
+// What the thread does while one lives is no call's: compiling on its caller's thread (the setting `background`), which is done once.
+class Uncounted {
+ public:
+  Uncounted();
+  ~Uncounted();
+  Uncounted(const Uncounted&) = delete;
+
+ private:
+  const double start_;
+};
+
+}  // namespace dalsegno::replay
