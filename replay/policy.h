@@ -3,7 +3,8 @@
 // Calls: replay and eager are timed by turns, a pair or a few, and the faster way is taken until it pays to look again. What looking costs
 // (the slower way's time over the faster one's) is at most a 64th of what has been run since, and half of that each time the verdict stays.
 // So calls of milliseconds are judged after two or three of them, short ones after ten. Sizes of arguments count: calls whose arrays,
-// containers and ints have about the same sizes share a verdict (a lane). Both ways give the same results: only the clock (replay/clock.h) sees it.
+// containers and ints have about the same sizes share a verdict (a lane). Both ways give the same results: only the clock (replay/clock.h)
+// sees it.
 //
 // Places: an entry or an exit that proves useless gets points with a reason; at kGivenUp nothing is tried there any more.
 #pragma once
