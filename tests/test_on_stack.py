@@ -33,7 +33,7 @@ def summed(n: int) -> tuple[int, int]:
 def test_a_loop_is_entered_in_the_first_call() -> None:
     assert enters(summed, 500) == summed(500)
     jitted = ds.jit(store=False)(summed)
-    with stepped(), counting(jitted) as grown:
+    with stepped(native=False), counting(jitted) as grown:
         jitted(5000)
     assert grown["loops_entered"] == 1
     assert grown["steps"] > 5000

@@ -116,13 +116,16 @@ void make_alone(Native& native) {
 }
 
 void drop_one(native::Frame* frame, int32_t reg) {
-  PyObject* o = std::exchange(running_of(frame).r[reg].o, nullptr);
+  Running& running = running_of(frame);
+  PyObject* o = std::exchange(running.r[reg].o, nullptr);
+  if (o && !drops_quietly(o)) running.m->unsettled = true;  // it may run code
   Py_XDECREF(o);
 }
 
 int32_t drop_quietly(native::Frame* frame, int32_t reg) {
-  if (!drops_quietly(running_of(frame).r[reg].o)) return 0;
-  drop_one(frame, reg);
+  PyObject*& o = running_of(frame).r[reg].o;
+  if (!drops_quietly(o)) return 0;
+  Py_CLEAR(o);
   return 1;
 }
 
@@ -172,11 +175,15 @@ int32_t holds(native::Frame* frame, int32_t block) {
   return !running.m->unsettled && running.native->programs[static_cast<size_t>(block)]->world_holds();
 }
 
+bool worlds_hold(const Native& native) {
+  return std::all_of(native.worlds.begin(), native.worlds.end(), [](ProgramImpl* p) { return p->world_holds(); });
+}
+
 int32_t enters(native::Frame* frame, int32_t number) {
   Running& running = running_of(frame);
   const auto block = static_cast<size_t>(number);
   ProgramImpl* p = running.native->programs[block];
-  if (running.m->unsettled || !p->world_holds()) return 0;
+  if (running.m->unsettled || !worlds_hold(*running.native)) return 0;
   if (!p->parent) return 1;
   turn_to(running, block);
   for (const Loc& loc : running.native->plans[block]->box) {
@@ -250,8 +257,7 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   ProgramImpl& root = *m.program;
   if (root.native->next) take_next(root);
   Native& native = *root.native;
-  for (ProgramImpl* p : native.programs)
-    if (p != &root && !p->world_holds()) return root.steps.data();
+  if (!worlds_hold(native)) return root.steps.data();
   if (native.programs.size() > 1) {
     m.reserve(native.n_regs);
     r = m.r;

@@ -1,6 +1,7 @@
 // What a loop's program and its side traces are to the generator of native code (replay/native).
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <span>
 
 #include "numpy/dtypes.h"
@@ -118,12 +119,9 @@ class Describer {
       find_loop(static_cast<int32_t>(k));
     }
     place_registers();
-    const bool code = std::any_of(region_.blocks.begin(), region_.blocks.end(), [](const native::Block& block) { return has_code(block); });
-    for (size_t k = 1; k < region_.blocks.size(); ++k)
-      if (native::Block& block = region_.blocks[k]; block.parent >= 0)
-        block.asks = code || !block.boxes.empty() || reads_constants(block, *native_.programs[k]);
-    for (native::Block& block : region_.blocks)
-      for (native::Instr& in : block.instrs) in.asks = code && in.what == native::Do::kJump;
+    find_questions();
+    for (ProgramImpl* program : native_.programs)
+      if (!program->folded.empty()) native_.worlds.push_back(program);
     region_.objects = static_cast<int32_t>(native_.addresses.size()) - native::kAddresses;
     return std::move(region_);
   }
@@ -140,9 +138,31 @@ class Describer {
              std::any_of(in.moves.begin(), in.moves.end(), [&](const native::Move& move) { return is_constant(move.from_object); });
     });
   }
-  static bool has_code(const native::Block& block) {
-    return std::any_of(block.instrs.begin(), block.instrs.end(),
-                       [](const native::Instr& in) { return in.runs_code && in.what == native::Do::kStep; });
+
+  static bool has_code(const native::Instr& in) { return in.runs_code && in.what == native::Do::kStep; }
+
+  // Whether the run may go on has to be asked again where code may have run since the loop's head. There all worlds hold: whoever asks asks
+  // for those of the whole region, but for a step that jumps by itself. (Native code
+  // leaves at once where what dies between steps may have run code.)
+  void find_questions() {
+    for (const native::Block& block : region_.blocks)
+      if (const native::Instr& last = block.instrs.back(); last.what == native::Do::kJump && last.by_step)
+        disturbed_loops_.insert(last.target);
+    for (size_t k = 0; k < region_.blocks.size(); ++k) {
+      native::Block& block = region_.blocks[k];
+      if (native::Instr& last = block.instrs.back(); last.what == native::Do::kJump)
+        last.asks = disturbed(static_cast<int32_t>(k), block.instrs.size());
+      if (block.parent < 0) continue;
+      block.asks = disturbed(block.parent, at_guard(block)) || !block.boxes.empty() || reads_constants(block, *native_.programs[k]);
+    }
+  }
+  size_t at_guard(const native::Block& side) const {
+    return static_cast<size_t>(side.guard - region_.blocks[static_cast<size_t>(side.parent)].number);
+  }
+  bool disturbed(int32_t k, size_t until) const {
+    const native::Block& block = region_.blocks[static_cast<size_t>(k)];
+    if (std::any_of(block.instrs.begin(), block.instrs.begin() + static_cast<ptrdiff_t>(until), has_code)) return true;
+    return block.parent < 0 ? disturbed_loops_.contains(k) : disturbed(block.parent, at_guard(block));
   }
 
   void add(ProgramImpl& p, int32_t parent, int32_t guard) {
@@ -330,6 +350,7 @@ class Describer {
 
   Native& native_;
   native::Region region_;
+  std::set<int32_t> disturbed_loops_;  // that may begin without having been asked for
   int32_t next_ = 0;
 };
 

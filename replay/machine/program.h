@@ -150,6 +150,7 @@ class ProgramImpl;
 struct Native {
   std::shared_ptr<NativeCode> code;    // null: there cannot be any
   std::vector<ProgramImpl*> programs;  // per block of the region
+  std::vector<ProgramImpl*> worlds;    // those with folded names
   std::vector<int32_t> numbers;        // of their first steps
   std::vector<int32_t> offsets;        // of their registers: loops that lead to one another have each their own
   std::vector<ExitPlan*> plans;        // by which they are reached

@@ -30,6 +30,7 @@ std::string Writer::write(const std::string& symbol) {
   head(symbol);
   for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_) write_block();
   for (const auto& [number, stores] : exits_) write_exit(number, stores);
+  for (int32_t loop : heads_) write_head_exit(loop);
   text_ += "elsewhere:\n  ret i32 -1\n}\n";
   text_ += kDeclarations;
   return text_;
@@ -38,6 +39,15 @@ std::string Writer::write(const std::string& symbol) {
 void Writer::write_exit(int32_t number, const std::string& stores) {
   const bool behind = planted(Fault::native_exit) && refused_.find(number) != refused_.end();
   text_ += "x" + std::to_string(number) + ":\n" + stores + "  ret i32 " + std::to_string(number + (behind ? 1 : 0)) + "\n";
+}
+
+// Leaves at a loop's head, with what was carried there.
+void Writer::write_head_exit(int32_t loop) {
+  block_ = loop;
+  begin("h" + std::to_string(loop));
+  for (const Key& key : carried_)
+    if (key.first == loop) line(std::string("store ") + type_of(slots_.at(key)) + " " + get(key.second) + ", ptr " + place(key.second));
+  line("ret i32 " + std::to_string(region_.blocks[loop].number));
 }
 
 Writer::Key Writer::key_of(int32_t block, int32_t reg) const {
@@ -257,7 +267,6 @@ void Writer::write_block() {
   const Block& block = region_.blocks[block_];
   begin("b" + std::to_string(block_));
   fresh_ = is_loop(block_) ? always_ : before_[block_];
-  if (!is_loop(block_)) enter(block);
   dirty_ = is_loop(block_) ? std::set<Key>() : dirty_before_[block_];
   if (is_loop(block_))
     for (const Key& key : carried_)
@@ -265,6 +274,7 @@ void Writer::write_block() {
   find_live(block);
   number_ = block.number;
   index_ = 0;
+  if (!is_loop(block_)) enter(block);
   for (const Instr& in : block.instrs) {
     if (number_ == region_.forced) leave_when_forced();
     write(in);
@@ -381,11 +391,12 @@ void Writer::enter(const Block& block) {
   for (int32_t reg : block.nulls) line("store ptr null, ptr " + place(reg));
   const size_t loaded = offsetof(Frame, loaded) + sizeof(int32_t) * static_cast<size_t>(block.depth);
   line("store i32 0, ptr " + op("getelementptr i8, ptr %f, i64 " + std::to_string(loaded)));
+  if (!block.drops.empty()) guard(settled());  // else code has run: on with the block's first step
 }
 
 void Writer::guard_world(const Instr& in) {
   if (in.n != 0) return guard(op("icmp ne i32 " + op("call i32 " + holds_ + "(ptr %f, i32 " + std::to_string(block_) + ")") + ", 0"));
-  guard(op("icmp eq i8 " + op("load i8, ptr " + unsettled_) + ", 0"));
+  guard(settled());
 }
 
 void Writer::jump(const Instr& in) {
@@ -412,6 +423,12 @@ void Writer::jump(const Instr& in) {
   for (size_t k = 0; k < in.moves.size(); ++k) {
     if (!values[k].empty()) set(key_of(in.target, in.moves[k].to), values[k]);
     if (!objects[k].empty()) line("store ptr " + objects[k] + ", ptr " + place(in.target, in.moves[k].to_object));
+  }
+  if (!in.drops.empty()) {  // the loop's first step is the machine's if code has run
+    const std::string on = label("ok");
+    branch(settled(), on, "h" + target, true);
+    begin(on);
+    heads_.insert(in.target);
   }
   if (loop_of(block_) != in.target) look_up(in.target);
   line("br label %b" + target);

@@ -74,7 +74,7 @@ void Writer::find_changes() {
 }
 
 void Writer::find_changes(const Instr& in) {
-  if (in.what == Do::kStep) runs_code_ |= in.runs_code;
+  if (in.what == Do::kStep && in.runs_code) coded_.insert(loop_of(block_));
   all_change_ |= in.what == Do::kJump && in.by_step;
   for (int32_t reg : {in.dst, in.what == Do::kStep ? in.c : -1}) changed_.insert(key_of(reg));
   if (in.what == Do::kRelease)
@@ -87,7 +87,8 @@ void Writer::find_changes(const Instr& in) {
 
 // Does it hold from where its loop is entered until that is left?
 bool Writer::holds_always(const Fact& fact) const {
-  return !runs_code_ && !all_change_ && is_loop(fact.key.first) && changed_.find(fact.key) == changed_.end();
+  const int32_t loop = fact.key.first;
+  return is_loop(loop) && !coded_.contains(loop) && !all_change_ && changed_.find(fact.key) == changed_.end();
 }
 
 // The facts of a loop that is entered.

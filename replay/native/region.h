@@ -122,7 +122,7 @@ struct Frame {
   const volatile unsigned char* breaker = nullptr;  // not 0: something waits for the thread
   const bool* unsettled = nullptr;
   int32_t (*step)(Frame*, int32_t number) = nullptr;  // does one by its step: what came of it
-  void (*drop)(Frame*, int32_t reg) = nullptr;        // drops the reference in an object register
+  void (*drop)(Frame*, int32_t reg) = nullptr;        // drops the reference in an object register; unsettled if code has run
   int32_t (*quiet)(Frame*, int32_t reg) = nullptr;    // drops the reference, if that runs no code: 1; else 0
   // A typed operator on two numbers (their bits), by the code that its step uses: 1, and the result; 0: the step is to be done.
   int32_t (*scalar)(Frame*, int32_t number, int64_t a, int64_t b, int64_t* out) = nullptr;

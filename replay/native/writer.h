@@ -78,6 +78,7 @@ class Writer {
   void write_block();
   void write(const Instr& in);
   void write_exit(int32_t number, const std::string& stores);
+  void write_head_exit(int32_t loop);
   void leave_when_forced();
   std::string exit_label();
   void guard(const std::string& condition, bool wanted = true, int32_t side = -1);
@@ -89,6 +90,7 @@ class Writer {
   void unless_scalar(const std::string& plain, const Instr& in, const std::string& a, const std::string& b);
   std::string bits(const std::string& value, Bits as);
   void enter(const Block& block);
+  std::string settled() { return op("icmp eq i8 " + op("load i8, ptr " + unsettled_) + ", 0"); }
   void guard_world(const Instr& in);
   void jump(const Instr& in);
 
@@ -173,13 +175,15 @@ class Writer {
   std::set<Key> written_, dirty_;  // dirty: the register file may have something else
   std::set<Key> carried_;          // written by jumps to their loops
   std::set<int32_t> places_;
-  std::set<Key> changed_;  // object registers that something writes
-  bool runs_code_ = false, all_change_ = false;
+  std::set<Key> changed_;    // object registers that something writes
+  std::set<int32_t> coded_;  // loops in which code may run
+  bool all_change_ = false;
   std::set<Fact> declared_, fresh_, always_;
   // Side traces: what is known, and what the register file lacks, where they begin.
   std::map<int32_t, std::set<Fact>> before_;
   std::map<int32_t, std::set<Key>> dirty_before_;
   std::map<int32_t, std::string> exits_;
+  std::set<int32_t> heads_;    // loops that are left at their heads
   std::set<int32_t> refused_;  // numbers of instructions that may not be done here: ints too large, elements out of bounds
   std::string head_, text_, breaker_, unsettled_, step_, drop_, enters_, quiet_, scalar_, put_, ends_, fits_, holds_;
   std::vector<std::string> addresses_;

@@ -1,0 +1,131 @@
+"""Loops inside loops as one native function: what an inner loop need not ask again at each of its turns is asked where it is entered."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import dalsegno as ds
+import numpy as np
+from dalsegno.fuzz import equivalent
+from tests.support import counting, stepped
+
+
+def native(source: str) -> Callable[..., Any]:
+    space: dict[str, Any] = {"np": np}
+    exec(source, space)
+    return space["work"]
+
+
+RESHAPED = """
+def work(n, d, switch, change):
+    t = 0.0
+    for k in range(n):
+        if k == switch:
+            change(d)
+        for j in range(d.shape[0]):
+            if d[j, k % 2] < 0.5:
+                t = t + d[j, k % 2]
+            else:
+                t = t - 1.0
+            d[j, 0] = t * 0.25
+    return t, d
+"""
+
+
+def turned(d: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        d.shape = (d.shape[1], d.shape[0])
+
+
+def locked(d: Any) -> None:
+    d.flags.writeable = False
+
+
+@pytest.mark.parametrize("change", [turned, locked])
+@pytest.mark.parametrize("switch", [0, 5, 30, 99])
+def test_an_array_that_changes_between_the_turns_of_the_outer_loop(change: Callable[..., None], switch: int) -> None:
+    row = (40, np.linspace(0.0, 1.0, 24).reshape(12, 2), switch, change)
+    equivalent(native(RESHAPED), *[row] * 4, engines=["native"])
+
+
+RENAMED = """
+def half(x):
+    return x * 0.5
+
+def twice(x):
+    return x * 2.0
+
+def change(k):
+    globals()["use"] = twice if k % 7 == 3 else half
+
+use = half
+
+def work(n, m):
+    t = 1.0
+    for k in range(n):
+        change(k)
+        for j in range(m):
+            if j % 3 == 1:
+                t = t + use(j)
+            else:
+                t = t - use(t) * 0.5
+    return t
+"""
+
+
+def test_a_global_that_changes_between_the_turns_of_the_outer_loop() -> None:
+    equivalent(native(RENAMED), *[(30, 12)] * 4, engines=["native"])
+
+
+FINALISED = """
+class Dies:
+    def __init__(self, k):
+        self.k = k
+    def __del__(self):
+        global use
+        use = twice if self.k % 5 == 2 else half
+
+def half(x):
+    return x * 0.5
+
+def twice(x):
+    return x * 2.0
+
+use = half
+
+def work(n):
+    t = 1.0
+    for k in range(n):
+        for o in [Dies(k), Dies(k + 1)]:
+            t = t + use(k)
+        o = None
+        for j in range(8):
+            if j % 3 == 1:
+                t = t + use(j)
+            else:
+                t = t - use(t) * 0.5
+    return t
+"""
+
+
+def test_what_dies_at_the_end_of_a_loop_changes_a_global() -> None:
+    equivalent(native(FINALISED), *[(30,)] * 4, engines=["native"])
+
+
+def test_the_first_call_of_a_loop_becomes_native_code() -> None:
+    def summed(n: int) -> int:
+        total = 0
+        for i in range(n):
+            total = total + i * i
+        return total
+
+    jitted = ds.jit(store=False)(summed)
+    with stepped(), counting(jitted) as grown:
+        assert jitted(50_000) == summed(50_000)
+    assert grown["loops_entered"] == 1
+    assert 0 < grown["steps"] < 10_000
