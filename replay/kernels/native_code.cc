@@ -23,11 +23,13 @@ void count(bool loaded, double milliseconds) {
 }
 
 bool make_object(const NativeCode& code, std::string* object, bool* loaded, std::string* error) {
-  const std::string key = "native\n" + code.text + kernel_environment();
+  const std::string text = native::to_ir(code.region, code.layout, NativeCode::kSymbol);
+  if (text.empty() || text.size() > NativeCode::kMostText) return *error = "the region is too large, or has a register of two kinds", false;
+  const std::string key = "native\n" + text + kernel_environment();
   if ((*loaded = code.keep && cached(key, object))) return true;
   std::lock_guard<std::mutex> lock(work_mutex());
-  if (!compile_ir(code.text, object, error)) return false;
-  if (code.keep) keep_in_cache(key, *object, code.text);
+  if (!compile_ir(text, object, error)) return false;
+  if (code.keep) keep_in_cache(key, *object, text);
   return true;
 }
 

@@ -1,4 +1,4 @@
-// A region's native code (replay/native): compiled from its text, or taken from the cache, on the compile thread, and swapped in when
+// A region's native code (replay/native): written as text and compiled, or taken from the cache, on the compile thread, and swapped in when
 // ready.
 #pragma once
 #include <memory>
@@ -11,12 +11,15 @@ namespace dalsegno::replay {
 
 struct NativeCode final : CompileJob {
   enum State : int { kWaiting, kReady, kFailed };
-  NativeCode(std::string text, bool keep) : text(std::move(text)), keep(keep) {}
+  // layout: stays as it is.
+  NativeCode(native::Region region, const native::Layout& layout, bool keep) : region(std::move(region)), layout(layout), keep(keep) {}
   ~NativeCode() override;  // the code is unloaded before the next is loaded: nobody runs in it any more
   void compile() override;
 
   static constexpr const char* kSymbol = "dalsegno_region";
-  const std::string text;
+  static constexpr size_t kMostText = size_t{1} << 18;
+  const native::Region region;
+  const native::Layout& layout;
   const bool keep;  // may be taken from and put into the cache
   std::atomic<int> state{kWaiting};
   native::Function function = nullptr;  // once it is ready

@@ -12,7 +12,6 @@ namespace dalsegno::replay {
 namespace {
 
 constexpr int32_t kAlone = 3;  // a step and those behind it that it may go on with, where it is to be done alone
-constexpr size_t kMostText = size_t{1} << 18;
 
 // For tests.
 int32_t forced_number = -1;
@@ -202,14 +201,12 @@ std::unique_ptr<Native> compile(ProgramImpl& root, const Native* than = nullptr)
   native::Region region = describe(root, made.get());
   if (than && made->programs.size() <= than->programs.size()) return nullptr;
   region.forced = forced_number, region.forced_turn = forced_turn;
-  std::string text = native::to_ir(region, native_layout(), NativeCode::kSymbol);
-  if (text.empty() || text.size() > kMostText) return made;
   ++counters.regions;
   const int32_t end = made->numbers.back() + static_cast<int32_t>(made->programs.back()->steps.size());
   counters.instructions = std::max(counters.instructions, end);
   made->entry.fn = step_native;
   make_alone(*made);
-  made->code = std::make_shared<NativeCode>(std::move(text), root.keeps_code);
+  made->code = std::make_shared<NativeCode>(std::move(region), native_layout(), root.keeps_code);
   compile_native(made->code);
   return made;
 }

@@ -1,4 +1,5 @@
-// A region as text: registers, control.
+// A region as text: control.
+#include <algorithm>
 #include <cstddef>
 
 #include "replay/native/writer.h"
@@ -22,6 +23,15 @@ constexpr const char* kDeclarations =
     "declare float @llvm.fabs.f32(float)\n"
     "!0 = !{!\"branch_weights\", i32 2000, i32 1}\n";
 
+// Calls a function of the frame's where the way goes round: all registers stay as they are, so the way that is mostly taken need not care.
+// What is returned comes through memory, behind what the function puts there itself. (One that takes fewer arguments finds them in place.)
+constexpr const char* kAside =
+    "define internal preserve_allcc void @aside(ptr %f, ptr %function, i32 %n, i64 %a, i64 %b, ptr %out) noinline cold {\n"
+    "  %r = call i32 %function(ptr %f, i32 %n, i64 %a, i64 %b, ptr %out)\n"
+    "  %came = getelementptr i8, ptr %out, i64 8\n"
+    "  store i32 %r, ptr %came\n"
+    "  ret void\n}\n";
+
 }  // namespace
 
 std::string Writer::write(const std::string& symbol) {
@@ -29,16 +39,12 @@ std::string Writer::write(const std::string& symbol) {
   find_changes();
   head(symbol);
   for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_) write_block();
-  for (const auto& [number, stores] : exits_) write_exit(number, stores);
+  write_exits();
   for (int32_t loop : heads_) write_head_exit(loop);
   text_ += "elsewhere:\n  ret i32 -1\n}\n";
   text_ += kDeclarations;
+  if (goes_aside_) text_ += kAside;
   return text_;
-}
-
-void Writer::write_exit(int32_t number, const std::string& stores) {
-  const bool behind = planted(Fault::native_exit) && refused_.find(number) != refused_.end();
-  text_ += "x" + std::to_string(number) + ":\n" + stores + "  ret i32 " + std::to_string(number + (behind ? 1 : 0)) + "\n";
 }
 
 // Leaves at a loop's head, with what was carried there.
@@ -50,92 +56,6 @@ void Writer::write_head_exit(int32_t loop) {
   line("ret i32 " + std::to_string(region_.blocks[loop].number));
 }
 
-Writer::Key Writer::key_of(int32_t block, int32_t reg) const {
-  while (!is_loop(block) && reg < region_.blocks[block].first_reg) block = region_.blocks[block].parent;
-  return {block, reg};
-}
-
-const int64_t* Writer::constant(Key key) const {
-  const auto& constants = region_.blocks[key.first].constants;
-  const auto found = constants.find(key.second);
-  return found == constants.end() ? nullptr : &found->second;
-}
-
-bool Writer::find_slots() {
-  for (int32_t block = 0; block < static_cast<int32_t>(region_.blocks.size()); ++block) {
-    for (const Instr& in : region_.blocks[block].instrs) {
-      for (const Use& use : uses_of(in)) {
-        const Key key = key_of(use.written && in.what == Do::kJump ? in.target : block, use.reg);
-        if (use.reg < 0 || (use.written && constant(key))) return false;
-        const auto [slot, fresh] = slots_.try_emplace(key, use.bits);
-        if (!fresh && slot->second != use.bits) return false;
-        if (use.written) written_.insert(key);
-        if (use.written && in.what == Do::kJump) carried_.insert(key);
-      }
-    }
-  }
-  return true;
-}
-
-std::string Writer::op(const std::string& text) {
-  std::string name = fresh();
-  line(name + " = " + text);
-  return name;
-}
-
-std::string Writer::literal(int64_t bits, Bits as) {
-  if (as == Bits::kDouble) return "bitcast (i64 " + std::to_string(bits) + " to double)";
-  if (as == Bits::kFloat) return "bitcast (i32 " + std::to_string(static_cast<int32_t>(bits)) + " to float)";
-  return std::to_string(bits);
-}
-
-std::string Writer::get(int32_t reg) {
-  const Key key = key_of(reg);
-  const Bits bits = slots_.at(key);
-  if (const int64_t* value = constant(key)) return literal(*value, bits);
-  return op(std::string("load ") + type_of(bits) + ", ptr " + name_of(key));
-}
-
-void Writer::set(Key key, const std::string& value) {
-  line(std::string("store ") + type_of(slots_.at(key)) + " " + value + ", ptr " + name_of(key));
-  dirty_.insert(key);
-}
-
-// Reads the variable again from the register file.
-void Writer::reload(int32_t reg) {
-  const Key key = key_of(reg);
-  const auto slot = slots_.find(key);
-  if (reg < 0 || slot == slots_.end() || constant(key)) return;
-  const std::string value = op(std::string("load ") + type_of(slot->second) + ", ptr " + place(reg));
-  line(std::string("store ") + type_of(slot->second) + " " + value + ", ptr " + name_of(key));
-  dirty_.erase(key);
-}
-
-std::string Writer::place(int32_t block, int32_t reg) {
-  const int32_t at = region_.blocks[block].offset + reg;
-  places_.insert(at);
-  return place_of(at);
-}
-
-// Stores what the register file does not have yet.
-std::string Writer::stores() {
-  std::vector<Key> keys;
-  for (const Key& key : dirty_)
-    if (key.first != block_ || live_[index_].find(key.second) != live_[index_].end()) keys.push_back(key);
-  if (planted(Fault::native_registers) && !keys.empty()) keys.pop_back();
-  std::string out;
-  for (const Key& key : keys) {
-    const std::string value = fresh(), type = type_of(slots_.at(key));
-    out += "  " + value + " = load " + type + ", ptr " + name_of(key) + "\n";
-    out += "  store " + type + " " + value + ", ptr " + place(key.second) + "\n";
-  }
-  return out;
-}
-
-std::string Writer::field(const std::string& base, size_t offset, const char* type) {
-  return op(std::string("load ") + type + ", ptr " + op("getelementptr i8, ptr " + base + ", i64 " + std::to_string(offset)));
-}
-
 void Writer::head(const std::string& symbol) {
   head_ = "define i32 @" + symbol + "(ptr %r, ptr %f) {\nentry:\n";
   text_.clear();
@@ -143,21 +63,12 @@ void Writer::head(const std::string& symbol) {
     if (!constant(key)) line(name_of(key) + " = alloca " + type_of(bits));
   breaker_ = field("%f", offsetof(Frame, breaker), "ptr");
   unsettled_ = field("%f", offsetof(Frame, unsettled), "ptr");
-  step_ = field("%f", offsetof(Frame, step), "ptr");
-  drop_ = field("%f", offsetof(Frame, drop), "ptr");
-  const std::string addresses = field("%f", offsetof(Frame, addresses), "ptr");
-  quiet_ = field("%f", offsetof(Frame, quiet), "ptr");
-  scalar_ = field("%f", offsetof(Frame, scalar), "ptr");
-  put_ = field("%f", offsetof(Frame, put), "ptr");
-  holds_ = field("%f", offsetof(Frame, holds), "ptr");
-  ends_ = field("%f", offsetof(Frame, ends), "ptr");
-  fits_ = field("%f", offsetof(Frame, fits), "ptr");
-  line("%out = alloca i64");
-  line("%turn = alloca i64");
-  line("store i64 0, ptr %turn");
-  enters_ = field("%f", offsetof(Frame, enters), "ptr");
-  for (int32_t i = 0; i < kAddresses + region_.objects; ++i)
-    addresses_.push_back(field(addresses, static_cast<size_t>(i) * sizeof(void*), "ptr"));
+  line("%out = alloca {i64, i32}");
+  line("%came = getelementptr i8, ptr %out, i64 8");
+  if (region_.forced >= 0) {
+    line("%turn = alloca i64");
+    line("store i64 0, ptr %turn");
+  }
   for (const auto& [key, bits] : slots_)
     if (key.first == 0) load_first(key, bits);
   for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_)
@@ -170,17 +81,6 @@ void Writer::head(const std::string& symbol) {
   block_ = 0;
   look_up(0);
   line("br label %b0");
-}
-
-void Writer::load_first(Key key, Bits bits) {
-  if (constant(key)) return;
-  const std::string value = op(std::string("load ") + type_of(bits) + ", ptr " + place(key.second));
-  line(std::string("store ") + type_of(bits) + " " + value + ", ptr " + name_of(key));
-}
-
-std::string Writer::exit_label() {
-  if (exits_.find(number_) == exits_.end()) exits_[number_] = stores();
-  return "x" + std::to_string(number_);
 }
 
 // Goes on where the condition holds; else the machine does the instruction, or the side trace goes on.
@@ -197,17 +97,19 @@ void Writer::guard(const std::string& condition, bool wanted, int32_t side) {
 void Writer::leads_to(int32_t side) {
   before_[side] = fresh_;
   dirty_before_[side] = dirty_;
+  leave_before_[side] = leave_;
   if (region_.blocks[side].asks) exit_label();
 }
 
 std::string Writer::call_step() {
-  text_ += stores();
-  return op("call i32 " + step_ + "(ptr %f, i32 " + std::to_string(number_) + ")");
+  store_all();
+  return op("call i32 " + helper(offsetof(Frame, step)) + "(ptr %f, i32 " + std::to_string(number_) + ")");
 }
 
 void Writer::by_step(const Instr& in) {
   const std::string came = call_step(), next = label("n");
   dirty_.clear();
+  leave_ = -1;
   line("br i1 " + op("icmp eq i32 " + came + ", 0") + ", label %" + next + ", label %elsewhere");
   begin(next);
   reload(in.dst);
@@ -223,23 +125,40 @@ void Writer::unless(const std::string& plain, const Instr& in) {
   slowly(in, slow, join);
 }
 
+// The function's result.
+std::string Writer::aside(size_t function, const std::string& number, const std::string& a, const std::string& b) {
+  goes_aside_ = true;
+  const std::string arguments = "ptr " + helper(function) + ", i32 " + number + ", i64 " + a + ", i64 " + b;
+  line("call preserve_allcc void @aside(ptr %f, " + arguments + ", ptr %out)");
+  return op("load i32, ptr %came");
+}
+
+void Writer::step_aside(const std::string& next) {
+  store_all();
+  branch(op("icmp eq i32 " + aside(offsetof(Frame, step), std::to_string(number_)) + ", 0"), next, "elsewhere");
+  begin(next);
+}
+
 // The way round by the step's own function.
 void Writer::slowly(const Instr& in, const std::string& slow, const std::string& join) {
   begin(slow);
   const std::set<Key> before = dirty_;
   const std::set<Fact> facts = fresh_;
+  const int32_t leave = leave_;
   if (in.runs_code) {
     // What is known of arrays may hold no more: the machine goes on.
-    const std::string came = call_step(), next = label("n");
-    line("br i1 " + op("icmp eq i32 " + came + ", 0") + ", label %" + next + ", label %elsewhere");
-    begin(next);
+    const std::string next = label("n");
+    step_aside(next);
     line("ret i32 " + std::to_string(number_ + 1));
   } else {
-    by_step(in);
+    step_aside(label("n"));
+    reload(in.dst);
+    reload(in.c);
     line("br label %" + join);
   }
   dirty_ = before;
   fresh_ = facts;
+  leave_ = leave;
   begin(join);
 }
 
@@ -248,12 +167,13 @@ void Writer::unless_scalar(const std::string& plain, const Instr& in, const std:
   const std::string slow = label("s"), done = label("n"), join = label("j");
   line("br i1 " + plain + ", label %" + join + ", label %" + slow + ", !prof !0");
   begin(slow);
-  const std::string operands = "i64 " + bits(a, bits_of(in.rep)) + ", i64 " + bits(b, bits_of(in.rep));
-  const std::string ok = op("call i32 " + scalar_ + "(ptr %f, i32 " + std::to_string(number_) + ", " + operands + ", ptr %out)");
-  line("br i1 " + op("icmp ne i32 " + ok + ", 0") + ", label %" + done + ", label %" + exit_label());
+  const Bits as = bits_of(in.rep);
+  const std::string x = bits(a, as), y = bits(b, as);
+  const std::string ok = aside(offsetof(Frame, scalar), std::to_string(number_), x, y);
+  branch(op("icmp ne i32 " + ok + ", 0"), done, exit_label());
   begin(done);
-  const std::string type = type_of(slots_.at(key_of(in.dst)));
-  line("store " + type + " " + op("load " + type + ", ptr %out") + ", ptr " + name_of(key_of(in.dst)));
+  const char* type = type_of(slots_.at(key_of(in.dst)));
+  let(name_of(key_of(in.dst)), type, op(std::string("load ") + type + ", ptr %out"));
   line("br label %" + join);
   begin(join);
 }
@@ -268,6 +188,7 @@ void Writer::write_block() {
   begin("b" + std::to_string(block_));
   fresh_ = is_loop(block_) ? always_ : before_[block_];
   dirty_ = is_loop(block_) ? std::set<Key>() : dirty_before_[block_];
+  leave_ = is_loop(block_) ? -1 : leave_before_[block_];
   if (is_loop(block_))
     for (const Key& key : carried_)
       if (key.first == block_) dirty_.insert(key);
@@ -287,25 +208,6 @@ void Writer::leave_when_forced() {
   const std::string on = label("f"), turn = op("load i64, ptr %turn");
   line("br i1 " + op("icmp eq i64 " + turn + ", " + std::to_string(region_.forced_turn)) + ", label %" + exit_label() + ", label %" + on);
   begin(on);
-}
-
-// Which registers of the block's own the instructions from each one on, or whoever goes on there, may still look at. What the loop
-// carries is always live.
-void Writer::find_live(const Block& block) {
-  std::set<int32_t> live;
-  for (const Key& key : carried_)
-    if (key.first == block_) live.insert(key.second);
-  live_.assign(block.instrs.size() + 1, live);
-  for (size_t i = block.instrs.size(); i-- > 0;) {
-    const Instr& in = block.instrs[i];
-    for (const Use& use : uses_of(in))
-      if (!use.written) live.insert(use.reg);
-    live.insert(in.needs.begin(), in.needs.end());
-    if (in.needs_all || in.what == Do::kStep)
-      for (const Key& key : written_)
-        if (key.first == block_) live.insert(key.second);
-    live_[i] = live;
-  }
 }
 
 void Writer::write(const Instr& in) {
@@ -368,9 +270,15 @@ void Writer::write(const Instr& in) {
   }
 }
 
-// The entry block, with the places of registers, which are known last.
+// The entry block, with the places of registers and the addresses, which are known last.
 std::string Writer::prologue() const {
   std::string out = head_;
+  const auto load = [&](const std::string& name, const std::string& from, size_t offset) {
+    out += "  " + name + "p = getelementptr i8, ptr " + from + ", i64 " + std::to_string(offset) + "\n";
+    out += "  " + name + " = load ptr, ptr " + name + "p\n";
+  };
+  load("%a", "%f", offsetof(Frame, addresses));
+  for (int32_t index : addresses_) load(name_of_address(index), "%a", static_cast<size_t>(index) * sizeof(void*));
   for (int32_t reg : places_) out += "  " + place_of(reg) + " = getelementptr i64, ptr %r, i64 " + std::to_string(reg) + "\n";
   return out;
 }
@@ -382,7 +290,7 @@ void Writer::enter(const Block& block) {
     for (const Move& box : block.boxes)
       if (const Key key = key_of(box.from); slots_.find(key) != slots_.end() && !constant(key))
         line(std::string("store ") + type_of(slots_.at(key)) + " " + get(box.from) + ", ptr " + place(box.from));
-    const std::string may = op("call i32 " + enters_ + "(ptr %f, i32 " + std::to_string(block_) + ")");
+    const std::string may = op("call i32 " + helper(offsetof(Frame, enters)) + "(ptr %f, i32 " + std::to_string(block_) + ")");
     line("br i1 " + op("icmp ne i32 " + may + ", 0") + ", label %" + ok + ", label %x" + std::to_string(block.guard));
     begin(ok);
   }
@@ -395,7 +303,9 @@ void Writer::enter(const Block& block) {
 }
 
 void Writer::guard_world(const Instr& in) {
-  if (in.n != 0) return guard(op("icmp ne i32 " + op("call i32 " + holds_ + "(ptr %f, i32 " + std::to_string(block_) + ")") + ", 0"));
+  if (in.n != 0)
+    return guard(
+        op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, holds)) + "(ptr %f, i32 " + std::to_string(block_) + ")") + ", 0"));
   guard(settled());
 }
 
@@ -409,10 +319,11 @@ void Writer::jump(const Instr& in) {
     return line("br label %b0");
   }
   const std::string target = std::to_string(in.target);
-  if (in.asks) guard(op("icmp ne i32 " + op("call i32 " + enters_ + "(ptr %f, i32 " + target + ")") + ", 0"));
+  if (in.asks) guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, enters)) + "(ptr %f, i32 " + target + ")") + ", 0"));
   const std::string waits = op("load volatile i8, ptr " + breaker_), other = op("load i8, ptr " + unsettled_);
   guard(op("icmp eq i8 " + op("or i8 " + waits + ", " + other) + ", 0"));
-  if (in.checks) guard(op("icmp ne i32 " + op("call i32 " + fits_ + "(ptr %f, i32 " + std::to_string(number_) + ")") + ", 0"));
+  if (in.checks)
+    guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, fits)) + "(ptr %f, i32 " + std::to_string(number_) + ")") + ", 0"));
   if (region_.forced >= 0) line("store i64 " + op("add i64 " + op("load i64, ptr %turn") + ", 1") + ", ptr %turn");
   std::vector<std::string> values, objects;
   for (const Move& move : in.moves) {

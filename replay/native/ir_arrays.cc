@@ -75,6 +75,9 @@ void Writer::find_changes() {
 
 void Writer::find_changes(const Instr& in) {
   if (in.what == Do::kStep && in.runs_code) coded_.insert(loop_of(block_));
+  if (in.what == Do::kItem || in.what == Do::kTakeItem || in.what == Do::kNextItem) given_.insert(key_of(in.dst));
+  for (const Move& move : in.moves)
+    if (move.from_object >= 0 && move.to_object >= 0) given_.insert(key_of(in.target, move.to_object));
   all_change_ |= in.what == Do::kJump && in.by_step;
   for (int32_t reg : {in.dst, in.what == Do::kStep ? in.c : -1}) changed_.insert(key_of(reg));
   if (in.what == Do::kRelease)
@@ -111,24 +114,24 @@ void Writer::refresh(const Fact& fact) {
   const std::string name = name_of(fact), object = op("load ptr, ptr " + place(fact.key.first, fact.key.second));
   if (fact.type < 0) return refresh_array(fact, name, object);
   const std::string there = label("y"), join = label("j");
-  line("store i1 false, ptr " + name + "ok");
+  let(name + "ok", "i1", "false");
   line("br i1 " + op("icmp ne ptr " + object + ", null") + ", label %" + there + ", label %" + join);
   begin(there);
-  const std::string same = op("icmp eq ptr " + field(object, layout_.type, "ptr") + ", " + addresses_[kAddresses + fact.type]);
-  line("store i1 " + same + ", ptr " + name + "ok");
+  const std::string same = op("icmp eq ptr " + field(object, layout_.type, "ptr") + ", " + address(kAddresses + fact.type));
+  let(name + "ok", "i1", same);
   line("br label %" + join);
   begin(join);
 }
 
 void Writer::refresh_array(const Fact& fact, const std::string& name, const std::string& object) {
   const std::string there = label("y"), array = label("y"), fits = label("y"), join = label("j");
-  line("store i1 false, ptr " + name + "ok");
-  line("store ptr null, ptr " + name + "data");
+  let(name + "ok", "i1", "false");
+  let(name + "data", "ptr", "null");
   for (int32_t k = 0; k < fact.rank; ++k)
-    for (const char* part : {"n", "wn", "s"}) line("store i64 0, ptr " + name + part + std::to_string(k));
+    for (const char* part : {"n", "wn", "s"}) let(name + part + std::to_string(k), "i64", "0");
   line("br i1 " + op("icmp ne ptr " + object + ", null") + ", label %" + there + ", label %" + join);
   begin(there);
-  const std::string type = op("icmp eq ptr " + field(object, layout_.type, "ptr") + ", " + addresses_[kArrayType]);
+  const std::string type = op("icmp eq ptr " + field(object, layout_.type, "ptr") + ", " + address(kArrayType));
   line("br i1 " + type + ", label %" + array + ", label %" + join);
   begin(array);
   const std::string descr = field(object, layout_.descr, "ptr"), flags = field(object, layout_.flags, "i32");
@@ -139,16 +142,16 @@ void Writer::refresh_array(const Fact& fact, const std::string& name, const std:
   also("icmp ne i32 " + op("and i32 " + flags + ", " + std::to_string(layout_.aligned)) + ", 0");
   line("br i1 " + all + ", label %" + fits + ", label %" + join);
   begin(fits);
-  line("store i1 true, ptr " + name + "ok");
-  line("store ptr " + field(object, layout_.data, "ptr") + ", ptr " + name + "data");
+  let(name + "ok", "i1", "true");
+  let(name + "data", "ptr", field(object, layout_.data, "ptr"));
   const std::string mask = op("and i32 " + flags + ", " + std::to_string(layout_.writeable | layout_.warns));
   const std::string writes = op("icmp eq i32 " + mask + ", " + std::to_string(layout_.writeable));
   const std::string dims = field(object, layout_.dims, "ptr"), strides = field(object, layout_.strides, "ptr");
   for (int32_t k = 0; k < fact.rank; ++k) {
     const std::string axis = std::to_string(k), n = field(dims, static_cast<size_t>(k) * 8, "i64");
-    line("store i64 " + n + ", ptr " + name + "n" + axis);
-    line("store i64 " + op("select i1 " + writes + ", i64 " + n + ", i64 0") + ", ptr " + name + "wn" + axis);
-    line("store i64 " + field(strides, static_cast<size_t>(k) * 8, "i64") + ", ptr " + name + "s" + axis);
+    let(name + "n" + axis, "i64", n);
+    let(name + "wn" + axis, "i64", op("select i1 " + writes + ", i64 " + n + ", i64 0"));
+    let(name + "s" + axis, "i64", field(strides, static_cast<size_t>(k) * 8, "i64"));
   }
   line("br label %" + join);
   begin(join);

@@ -1,4 +1,6 @@
 // Objects: ranges, items of lists and tuples, boxes, references.
+#include <cstddef>
+
 #include "replay/native/writer.h"
 
 namespace dalsegno::native {
@@ -8,7 +10,7 @@ void Writer::range_next(const Instr& in) {
   const std::string it = op("load ptr, ptr " + place(in.a));
   const auto at = [&](int32_t offset) { return op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(offset)); };
   const auto value = [&](const std::string& place) { return op("load i64, ptr " + place); };
-  guard(op("icmp eq ptr " + field(it, layout_.type, "ptr") + ", " + addresses_[kRangeIteratorType]));
+  guard(op("icmp eq ptr " + field(it, layout_.type, "ptr") + ", " + address(kRangeIteratorType)));
   const std::string length = at(layout_.range_length), left = value(length);
   const std::string start = at(layout_.range_start), first = value(start), step = value(at(layout_.range_step));
   if (layout_.range_index < 0) {
@@ -27,7 +29,7 @@ void Writer::drop(int32_t reg) {
   const std::string there = label("d"), gone = label("g");
   line("br i1 " + op("icmp ne ptr " + op("load ptr, ptr " + place(reg)) + ", null") + ", label %" + there + ", label %" + gone);
   begin(there);
-  line("call void " + drop_ + "(ptr %f, i32 " + in_file(reg) + ")");
+  line("call void " + helper(offsetof(Frame, drop)) + "(ptr %f, i32 " + in_file(reg) + ")");
   line("br label %" + gone);
   begin(gone);
 }
@@ -77,17 +79,20 @@ std::string Writer::taken(const Move& move) {
   return object;
 }
 
-// Mostly there is nothing, or a number.
+// Mostly there is nothing. What has come natively mostly lives on elsewhere.
 void Writer::release(const Instr& in) {
   for (int32_t reg : in.list) {
     const std::string there = label("d"), last = label("s"), gone = label("g"), object = object_in(reg);
-    branch(op("icmp eq ptr " + object + ", null"), gone, there);
-    begin(there);
-    drop_reference(object, last);
-    line("store ptr null, ptr " + place(reg));
-    go(gone);
+    const bool shared = given_.find(key_of(reg)) != given_.end();
+    branch(op("icmp eq ptr " + object + ", null"), gone, shared ? there : last, !shared);
+    if (shared) {
+      begin(there);
+      drop_reference(object, last);
+      line("store ptr null, ptr " + place(reg));
+      go(gone);
+    }
     begin(last);
-    const std::string quiet = op("call i32 " + quiet_ + "(ptr %f, i32 " + in_file(reg) + ")");
+    const std::string quiet = aside(offsetof(Frame, quiet), in_file(reg));
     branch(op("icmp ne i32 " + quiet + ", 0"), gone, exit_label(), true);
     begin(gone);
   }
@@ -171,8 +176,8 @@ void Writer::unbox(const Instr& in) {
 std::string Writer::unboxed(Rep rep, const std::string& object, const std::string& slow) {
   const std::string right = label("r");
   if (rep == Rep::kBool) {
-    const std::string yes = op("icmp eq ptr " + object + ", " + addresses_[kTrue]);
-    const std::string no = op("icmp eq ptr " + object + ", " + addresses_[kFalse]);
+    const std::string yes = op("icmp eq ptr " + object + ", " + address(kTrue));
+    const std::string no = op("icmp eq ptr " + object + ", " + address(kFalse));
     branch(op("or i1 " + yes + ", " + no), right, slow, true);
     begin(right);
     return truth_of(yes);
@@ -232,7 +237,7 @@ void Writer::next_item(const Instr& in) {
   branch(op("icmp ult i64 " + at + ", " + field(sequence, layout_.size, "i64")), more, in.side < 0 ? exit_label() : end);
   if (in.side >= 0) {
     begin(end);
-    const std::string told = op("call i32 " + ends_ + "(ptr %f, i32 " + in_file(in.a) + ")");
+    const std::string told = op("call i32 " + helper(offsetof(Frame, ends)) + "(ptr %f, i32 " + in_file(in.a) + ")");
     leads_to(in.side);
     branch(op("icmp ne i32 " + told + ", 0"), "b" + std::to_string(in.side), exit_label());
   }
@@ -268,8 +273,8 @@ void Writer::put_item(const Instr& in) {
   }
   if (in.rep == Rep::kNone || in.rep == Rep::kFloat) go(join);
   begin(slow);
-  text_ += stores();
-  const std::string done = op("call i32 " + put_ + "(ptr %f, i32 " + std::to_string(number_) + ")");
+  store_all();
+  const std::string done = aside(offsetof(Frame, put), std::to_string(number_));
   branch(op("icmp ne i32 " + done + ", 0"), join, exit_label(), true);
   begin(join);
 }

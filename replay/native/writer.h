@@ -34,12 +34,12 @@ class Writer {
  public:
   Writer(const Region& region, const Layout& layout) : region_(region), layout_(layout) {}
   std::string write(const std::string& symbol);  // but for the prologue; "": it cannot be done
-  std::string prologue() const;                  // the entry block's beginning, with the places of registers, which are known last
+  std::string prologue() const;                  // the entry block's beginning, with what the text turned out to refer to
 
  private:
   using Key = std::pair<int32_t, int32_t>;  // block that owns the register, register
 
-  // -- ir.cc: registers
+  // -- ir_registers.cc
   Key key_of(int32_t block, int32_t reg) const;
   Key key_of(int32_t reg) const { return key_of(block_, reg); }
   bool is_loop(int32_t block) const { return region_.blocks[block].parent < 0; }
@@ -59,33 +59,47 @@ class Writer {
   void reload(int32_t reg);
   std::string place(int32_t reg) { return place(block_, reg); }
   std::string place(int32_t block, int32_t reg);
-  std::string stores();
+  std::vector<Key> unstored() const;
+  void store_to_file(Key key);
+  void store_all();
   void load_first(Key key, Bits bits);
   void find_live(const Block& block);
   // -- text
   std::string fresh() { return "%t" + std::to_string(next_++); }
-  std::string label(const char* what) { return what + std::to_string(next_++); }
+  std::string label(const char* what);
   void line(const std::string& text) { text_ += "  " + text + "\n"; }
-  void begin(const std::string& label) { text_ += label + ":\n"; }
+  void begin(const std::string& label);
   void go(const std::string& label) { line("br label %" + label); }
   void branch(const std::string& condition, const std::string& yes, const std::string& no, bool mostly = false) {
     line("br i1 " + condition + ", label %" + yes + ", label %" + no + (mostly ? ", !prof !0" : ""));
   }
   std::string op(const std::string& text);
+  static bool is_pure(const std::string& text);
+  void remember(const std::string& text, const std::string& value);
+  void let(const std::string& name, const char* type, const std::string& value);
   std::string field(const std::string& base, size_t offset, const char* type);
-  // -- control
+  std::string helper(size_t offset) { return field("%f", offset, "ptr"); }  // a function of the frame's
+  static std::string name_of_address(int32_t index) { return "%a" + std::to_string(index); }
+  std::string address(int32_t index) {
+    addresses_.insert(index);
+    return name_of_address(index);
+  }
+  // -- ir.cc: control
   void head(const std::string& symbol);
   void write_block();
   void write(const Instr& in);
-  void write_exit(int32_t number, const std::string& stores);
+  void write_exits();
   void write_head_exit(int32_t loop);
   void leave_when_forced();
   std::string exit_label();
+  std::set<Key> stored_from(int32_t group) const;
   void guard(const std::string& condition, bool wanted = true, int32_t side = -1);
   void leads_to(int32_t side);
   std::string call_step();
   void by_step(const Instr& in);
   void unless(const std::string& plain, const Instr& in);
+  std::string aside(size_t function, const std::string& number, const std::string& a = "poison", const std::string& b = "poison");
+  void step_aside(const std::string& next);
   void slowly(const Instr& in, const std::string& slow, const std::string& join);
   void unless_scalar(const std::string& plain, const Instr& in, const std::string& a, const std::string& b);
   std::string bits(const std::string& value, Bits as);
@@ -147,7 +161,7 @@ class Writer {
   // -- ir_objects.cc
   std::string object_in(int32_t reg) { return op("load ptr, ptr " + place(reg)); }
   std::string is_type(const std::string& object, Address type) {
-    return op("icmp eq ptr " + field(object, static_cast<size_t>(layout_.type), "ptr") + ", " + addresses_[type]);
+    return op("icmp eq ptr " + field(object, static_cast<size_t>(layout_.type), "ptr") + ", " + address(type));
   }
   std::string wrapped(const std::string& index, const std::string& length);
   void range_next(const Instr& in);
@@ -176,21 +190,36 @@ class Writer {
   std::set<Key> carried_;          // written by jumps to their loops
   std::set<int32_t> places_;
   std::set<Key> changed_;    // object registers that something writes
+  std::set<Key> given_;      // those that native code puts objects into
   std::set<int32_t> coded_;  // loops in which code may run
   bool all_change_ = false;
   std::set<Fact> declared_, fresh_, always_;
   // Side traces: what is known, and what the register file lacks, where they begin.
   std::map<int32_t, std::set<Fact>> before_;
   std::map<int32_t, std::set<Key>> dirty_before_;
-  std::map<int32_t, std::string> exits_;
+  std::map<int32_t, int32_t> leave_before_;
+  std::map<int32_t, int32_t> exits_;  // numbers of instructions that are left before: the group
+  // What exits store, before they go on to those stores that others do as well, or leave.
+  struct Leaving {
+    std::vector<Key> stores;
+    int32_t on;
+  };
+  std::vector<Leaving> leaving_;
+  int32_t leave_ = -1;         // the last one of this turn
   std::set<int32_t> heads_;    // loops that are left at their heads
   std::set<int32_t> refused_;  // numbers of instructions that may not be done here: ints too large, elements out of bounds
-  std::string head_, text_, breaker_, unsettled_, step_, drop_, enters_, quiet_, scalar_, put_, ends_, fits_, holds_;
-  std::vector<std::string> addresses_;
+  std::string head_, text_, breaker_, unsettled_;
+  bool goes_aside_ = false;
+  std::set<int32_t> addresses_;  // that the text refers to
   int32_t block_ = 0, number_ = 0;
   size_t index_ = 0;                     // of the instruction in its block
   std::vector<std::set<int32_t>> live_;  // of this block, per instruction
   int64_t next_ = 0;
+  // What has been computed on the way to here, or where it stands, by its text; newest last. made_: the moments labels were made at.
+  std::map<std::string, std::string> known_;
+  std::vector<std::pair<int64_t, std::string>> remembered_;
+  std::map<std::string, int64_t> made_;
+  int64_t moment_ = 0;
 };
 
 }  // namespace dalsegno::native

@@ -1,0 +1,218 @@
+// Registers as variables, what has been computed already, and what the register file is given where the region is left.
+#include <algorithm>
+#include <cstddef>
+
+#include "replay/native/writer.h"
+#include "trace/fault.h"
+
+namespace dalsegno::native {
+
+// The number of the instruction to leave before goes along, through what the exits store together.
+void Writer::write_exits() {
+  std::vector<std::string> comes(leaving_.size());  // by group, as a phi has it
+  const auto lead = [&](int32_t group, const std::string& number, const std::string& from) {
+    comes[static_cast<size_t>(group)] += (comes[static_cast<size_t>(group)].empty() ? "[" : ", [") + number + ", %" + from + "]";
+  };
+  for (const auto& [number, group] : exits_) {
+    const bool behind = planted(Fault::native_exit) && refused_.find(number) != refused_.end();
+    const std::string at = "x" + std::to_string(number);
+    begin(at);
+    go("y" + std::to_string(group));
+    lead(group, std::to_string(number + (behind ? 1 : 0)), at);
+  }
+  for (size_t k = leaving_.size(); k-- > 0;) {  // a group is behind the one that it leads to
+    const Leaving& group = leaving_[k];
+    const std::string at = "y" + std::to_string(k), number = fresh();
+    begin(at);
+    line(number + " = phi i32 " + comes[k]);
+    for (const Key& key : group.stores) store_to_file(key);
+    if (group.on < 0) {
+      line("ret i32 " + number);
+    } else {
+      go("y" + std::to_string(group.on));
+      lead(group.on, number, at);
+    }
+  }
+}
+
+Writer::Key Writer::key_of(int32_t block, int32_t reg) const {
+  while (!is_loop(block) && reg < region_.blocks[block].first_reg) block = region_.blocks[block].parent;
+  return {block, reg};
+}
+
+const int64_t* Writer::constant(Key key) const {
+  const auto& constants = region_.blocks[key.first].constants;
+  const auto found = constants.find(key.second);
+  return found == constants.end() ? nullptr : &found->second;
+}
+
+bool Writer::find_slots() {
+  for (int32_t block = 0; block < static_cast<int32_t>(region_.blocks.size()); ++block) {
+    for (const Instr& in : region_.blocks[block].instrs) {
+      for (const Use& use : uses_of(in)) {
+        const Key key = key_of(use.written && in.what == Do::kJump ? in.target : block, use.reg);
+        if (use.reg < 0 || (use.written && constant(key))) return false;
+        const auto [slot, fresh] = slots_.try_emplace(key, use.bits);
+        if (!fresh && slot->second != use.bits) return false;
+        if (use.written) written_.insert(key);
+        if (use.written && in.what == Do::kJump) carried_.insert(key);
+      }
+    }
+  }
+  return true;
+}
+
+// Does it give the same wherever it has been computed before? Variables are looked after by let().
+bool Writer::is_pure(const std::string& text) {
+  if (text.starts_with("load ")) return text.find(" %v") != std::string::npos || text.find(" %k") != std::string::npos;
+  return !text.starts_with("call ") || text.find("@llvm.") != std::string::npos;
+}
+
+std::string Writer::op(const std::string& text) {
+  const bool pure = is_pure(text);
+  if (pure)
+    if (const auto found = known_.find(text); found != known_.end()) return found->second;
+  std::string name = fresh();
+  line(name + " = " + text);
+  if (pure) remember(text, name);
+  return name;
+}
+
+void Writer::remember(const std::string& text, const std::string& value) {
+  known_[text] = value;
+  remembered_.emplace_back(++moment_, text);
+}
+
+void Writer::let(const std::string& name, const char* type, const std::string& value) {
+  line(std::string("store ") + type + " " + value + ", ptr " + name);
+  remember(std::string("load ") + type + ", ptr " + name, value);
+}
+
+std::string Writer::label(const char* what) {
+  std::string name = what + std::to_string(next_++);
+  made_[name] = moment_;
+  return name;
+}
+
+// What was computed since the label was made may not have been on the way to it.
+void Writer::begin(const std::string& label) {
+  text_ += label + ":\n";
+  const auto made = made_.find(label);
+  const int64_t then = made == made_.end() ? 0 : made->second;
+  for (; !remembered_.empty() && remembered_.back().first > then; remembered_.pop_back()) known_.erase(remembered_.back().second);
+}
+
+std::string Writer::literal(int64_t bits, Bits as) {
+  if (as == Bits::kDouble) return "bitcast (i64 " + std::to_string(bits) + " to double)";
+  if (as == Bits::kFloat) return "bitcast (i32 " + std::to_string(static_cast<int32_t>(bits)) + " to float)";
+  return std::to_string(bits);
+}
+
+std::string Writer::get(int32_t reg) {
+  const Key key = key_of(reg);
+  const Bits bits = slots_.at(key);
+  if (const int64_t* value = constant(key)) return literal(*value, bits);
+  return op(std::string("load ") + type_of(bits) + ", ptr " + name_of(key));
+}
+
+void Writer::set(Key key, const std::string& value) {
+  let(name_of(key), type_of(slots_.at(key)), value);
+  dirty_.insert(key);
+}
+
+// Reads the variable again from the register file.
+void Writer::reload(int32_t reg) {
+  const Key key = key_of(reg);
+  const auto slot = slots_.find(key);
+  if (reg < 0 || slot == slots_.end() || constant(key)) return;
+  const std::string value = op(std::string("load ") + type_of(slot->second) + ", ptr " + place(reg));
+  let(name_of(key), type_of(slot->second), value);
+  dirty_.erase(key);
+}
+
+std::string Writer::place(int32_t block, int32_t reg) {
+  const int32_t at = region_.blocks[block].offset + reg;
+  places_.insert(at);
+  return place_of(at);
+}
+
+// What the register file does not have yet, and somebody may look at.
+std::vector<Writer::Key> Writer::unstored() const {
+  std::vector<Key> keys;
+  for (const Key& key : dirty_)
+    if (key.first != block_ || live_[index_].find(key.second) != live_[index_].end()) keys.push_back(key);
+  if (planted(Fault::native_registers) && !keys.empty()) keys.pop_back();
+  return keys;
+}
+
+void Writer::store_to_file(Key key) {
+  const char* type = type_of(slots_.at(key));
+  line(std::string("store ") + type + " " + op(std::string("load ") + type + ", ptr " + name_of(key)) + ", ptr " +
+       place(key.first, key.second));
+}
+
+void Writer::store_all() {
+  for (const Key& key : unstored()) store_to_file(key);
+}
+
+std::string Writer::field(const std::string& base, size_t offset, const char* type) {
+  return op(std::string("load ") + type + ", ptr " + op("getelementptr i8, ptr " + base + ", i64 " + std::to_string(offset)));
+}
+
+void Writer::load_first(Key key, Bits bits) {
+  if (constant(key)) return;
+  const std::string value = op(std::string("load ") + type_of(bits) + ", ptr " + place(key.second));
+  let(name_of(key), type_of(bits), value);
+}
+
+// An exit stores what the one before it in the same turn does not store, and goes on there: one after the other, exits would store all
+// that the turn has come to, each of them. But what nobody looks at any more would have to be kept for it.
+std::string Writer::exit_label() {
+  constexpr size_t kMostForNobody = 2;
+  if (exits_.find(number_) == exits_.end()) {
+    std::vector<Key> keys = unstored();
+    const std::set<Key> stored = stored_from(leave_);
+    const auto known = std::count_if(keys.begin(), keys.end(), [&](const Key& key) { return stored.find(key) != stored.end(); });
+    if (leave_ >= 0 && stored.size() - static_cast<size_t>(known) > kMostForNobody) {
+      leave_ = -1;
+    } else {
+      std::erase_if(keys, [&](const Key& key) { return stored.find(key) != stored.end(); });
+    }
+    if (leave_ < 0 || !keys.empty()) {
+      leaving_.push_back({std::move(keys), leave_});
+      leave_ = static_cast<int32_t>(leaving_.size()) - 1;
+    }
+    exits_[number_] = leave_;
+  }
+  return "x" + std::to_string(number_);
+}
+
+std::set<Writer::Key> Writer::stored_from(int32_t group) const {
+  std::set<Key> stored;
+  for (; group >= 0; group = leaving_[static_cast<size_t>(group)].on) {
+    const std::vector<Key>& stores = leaving_[static_cast<size_t>(group)].stores;
+    stored.insert(stores.begin(), stores.end());
+  }
+  return stored;
+}
+
+// Which registers of the block's own the instructions from each one on, or whoever goes on there, may still look at. What the loop
+// carries is always live.
+void Writer::find_live(const Block& block) {
+  std::set<int32_t> live;
+  for (const Key& key : carried_)
+    if (key.first == block_) live.insert(key.second);
+  live_.assign(block.instrs.size() + 1, live);
+  for (size_t i = block.instrs.size(); i-- > 0;) {
+    const Instr& in = block.instrs[i];
+    for (const Use& use : uses_of(in))
+      if (!use.written) live.insert(use.reg);
+    live.insert(in.needs.begin(), in.needs.end());
+    if (in.needs_all || in.what == Do::kStep)
+      for (const Key& key : written_)
+        if (key.first == block_) live.insert(key.second);
+    live_[i] = live;
+  }
+}
+
+}  // namespace dalsegno::native
