@@ -148,7 +148,8 @@ bool Tree::InFrame::try_loops(hook::RunningFrame& frame) {
 void Tree::InFrame::judge(const Program& loop, uint64_t steps) {
   const auto found = tree_.useless_loops_.find(loop.trace().data.number);
   if (found == tree_.useless_loops_.end()) return;  // the tree has grown since
-  found->second = steps < kFewSteps ? found->second + 1 : 0;
+  // Native code counts no steps. A loop that has it was hot by turns.
+  found->second = steps < kFewSteps && !has_native_code(loop) ? found->second + 1 : 0;
 }
 
 // From here on nothing may throw: the frame has to come back.

@@ -167,7 +167,7 @@ class Takeover {
     objects_[v] = o;
     const Loc& to = loop_.locs[v];
     if (PyObject* type = loop_.types[v].type; type && loop_.types[v].since < 0 && !is_of_type(o, type)) return false;
-    return to.rep == Rep::kNone || unbox(to.rep, o, &raws_[v]);
+    return to.rep == Rep::kNone || to.either() || unbox(to.rep, o, &raws_[v]);
   }
 
   ProgramImpl& loop_;
@@ -178,6 +178,11 @@ class Takeover {
 
 }  // namespace
 
+bool has_native_code(const Program& program) {
+  const auto& loop = static_cast<const ProgramImpl&>(program);
+  return loop.native && loop.start == &loop.native->entry;
+}
+
 Outcome enter_loop(Program& program, hook::RunningFrame& frame, PyObject** result, Exit** exit, FrameState* state) {
   auto& loop = static_cast<ProgramImpl&>(program);
   PyThreadState* thread = PyThreadState_Get();
@@ -186,10 +191,11 @@ Outcome enter_loop(Program& program, hook::RunningFrame& frame, PyObject** resul
   if (!frame.can_leave() || !values.fits() || !loop.world_holds()) return Outcome::kRefused;
   Run run(thread, loop, result, exit, state);
   run.m.kept_frames.reserve(1);
+  const Step* first = loop.enter();  // which may throw: from here on nothing may
   PyObject* f_locals = frame.leave_chain();
   if (f_locals) run.m.kept_frames.push_back({f_locals, nullptr, nullptr, -1, false});
   values.move(run.m.r);
-  return run.go(loop.steps.data());
+  return run.go(first);
 }
 
 }  // namespace dalsegno::replay
