@@ -21,6 +21,7 @@ from .oracle import MEMORY, Difference, Session, compare
 from .program import InvalidProgram, LoadedProgram
 
 _MAX_CALLS = 64
+_ROOM = 800  # frames that a session has
 _UNBOUND_LINE = re.compile(r"\.UnboundLocalError\[\d+\]\.traceback\[\d+\]\.<program>\[\d+\]$")
 _EAGER_SECONDS = 2.0  # of the processor: a loaded machine does not make a program slow
 
@@ -48,8 +49,26 @@ class Mismatch:
 
 
 def run_session(loaded: LoadedProgram, engine: Engine, backend: Backend | None, store: bool = False) -> Session:
-    with _no_gc_callbacks(), activate(engine, backend, store) as active:
+    with _no_gc_callbacks(), _same_room(), activate(engine, backend, store) as active:
         return _Run(loaded, active).session()
+
+
+@contextmanager
+def _same_room() -> Iterator[None]:
+    """A recursion without end goes as deep in every process, whatever lies below the session on the stack."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + _ROOM - _room(0))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def _room(depth: int) -> int:
+    try:
+        return _room(depth + 1)
+    except RecursionError:
+        return depth
 
 
 @contextmanager

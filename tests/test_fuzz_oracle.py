@@ -7,7 +7,7 @@ import pytest
 import numpy as np
 from dalsegno.fuzz.cold import check_cold
 from dalsegno.fuzz.engines import JITTED_HERE, Engine, load_backend
-from dalsegno.fuzz.oracle import compare
+from dalsegno.fuzz.oracle import Session, compare
 from dalsegno.fuzz.program import InvalidProgram, Program, load
 from dalsegno.fuzz.report import find_mismatches
 from dalsegno.fuzz.runner import Flaky, TooSlow, check, run_session
@@ -208,3 +208,20 @@ def test_what_a_cold_process_imports_is_not_its_calls_memory() -> None:
     importlib.import_module("numpy.testing")  # so that the eager session need not
     source = "import numpy as np\n" + LARGE.replace("    return", "    import numpy.testing\n    return")
     assert find_mismatches(Program(source, ARRAYS), [Engine.COLD_PROCESS]) == []
+
+
+def test_a_recursion_without_end_goes_as_deep_in_every_process(tmp_path) -> None:
+    loaded = load(
+        Program(
+            "def one(n):\n    return other(n + 1)\ndef other(n):\n    return one(n + 1)\n"
+            "@jit\ndef entry(n):\n    return one(n)\n",
+            "def calls():\n    yield (0,), {}\n",
+        ),
+        str(tmp_path),
+    )
+
+    def at_depth(depth: int) -> Session:
+        return at_depth(depth - 1) if depth else run_session(loaded, Engine.EAGER, None)
+
+    assert compare(at_depth(0), at_depth(1)) == []
+    assert compare(at_depth(0), at_depth(10)) == []
