@@ -1,4 +1,4 @@
-"""Loops inside loops as one native function: what an inner loop need not ask again at each of its turns is asked where it is entered."""
+"""Loops inside loops as one native function: what an inner one does not ask at each turn is asked before it."""
 
 from __future__ import annotations
 
@@ -129,3 +129,84 @@ def test_the_first_call_of_a_loop_becomes_native_code() -> None:
         assert jitted(50_000) == summed(50_000)
     assert grown["loops_entered"] == 1
     assert 0 < grown["steps"] < 10_000
+
+
+def steps_of(function: Callable[..., Any], *args: Any) -> int:
+    """How many steps the machine still does in a call whose loops are native."""
+    jitted = ds.jit(store=False)(function)
+    with stepped(step_aside=False):
+        for _ in range(30):
+            jitted(*args)
+        with counting(jitted) as grown:
+            jitted(*args)
+    return grown["steps"]
+
+
+def crc16(data: bytes) -> int:
+    crc = 0xFFFF
+    for b in data:
+        crc ^= b << 8
+        for _ in range(8):
+            if crc & 0x8000:
+                crc = ((crc << 1) ^ 0x1021) & 0xFFFF
+            else:
+                crc = (crc << 1) & 0xFFFF
+    return crc
+
+
+def mandelbrot(w: int, h: int, most: int) -> int:
+    out = 0
+    for py in range(h):
+        y0 = py * 2.0 / h - 1.0
+        for px in range(w):
+            x0 = px * 3.0 / w - 2.0
+            x = y = 0.0
+            k = 0
+            while k < most and x * x + y * y <= 4.0:
+                t = x * x - y * y + x0
+                y = 2.0 * x * y + y0
+                x = t
+                k += 1
+            out += k
+    return out
+
+
+def carried_along(n: int, start: Any) -> Any:
+    kept = []
+    x = start
+    before: Any = None
+    for i in range(n):
+        y = x
+        for j in range(6):
+            if j == i % 4:
+                before = x
+            x = x * 0.5 + j
+        if i % 5 == 0:
+            kept.append((y + 0.5, before + 0.5, j))
+    return kept, x
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "most"),
+    [(crc16, (bytes(range(256)) * 4,), 500), (mandelbrot, (24, 20, 40), 500), (carried_along, (60, 1.5), 5000)],
+)
+def test_what_is_a_number_in_one_loop_and_an_object_in_the_other(
+    function: Callable[..., Any], args: tuple[Any, ...], most: int
+) -> None:
+    equivalent(function, *[args] * 6, engines=["native"])
+    assert steps_of(function, *args) < most
+
+
+def test_an_object_that_is_a_number_in_the_inner_loop_and_changes_its_type() -> None:
+    def work(n: int, values: list[Any]) -> Any:
+        out = []
+        last: Any = 0
+        for i in range(n):
+            last = values[i % len(values)]
+            for j in range(7):
+                last = last + j
+            out.append(last)
+        return out
+
+    for values in ([1, 2, 3], [1, 2, 3, 2.5], [1, True, 1 << 70, 4], [0.5, np.float64(0.5), 1]):
+        equivalent(work, *[(50, values)] * 5, engines=["native"])

@@ -154,6 +154,15 @@ int32_t put(native::Frame* frame, int32_t number) {
   return 1;
 }
 
+void* box_one(native::Frame* frame, int32_t number, int32_t rep, int64_t bits) {
+  PyObject* object = box(static_cast<Rep>(rep), Reg{.i = bits});
+  if (object) return object;
+  Running& running = running_of(frame);
+  turn_to(*frame, running, number);
+  running.no_memory = true;
+  return nullptr;
+}
+
 // The iterator lets go of what it went through.
 int32_t ends(native::Frame* frame, int32_t reg) {
   PyObject* o = running_of(frame).r[reg].o;
@@ -277,6 +286,7 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   frame.fits = fits;
   frame.put = put;
   frame.enters = enters;
+  frame.box = box_one;
   frame.addresses = native.addresses.data();
   frame.extra = &running;
   static_assert(sizeof(native::Register) == sizeof(Reg));

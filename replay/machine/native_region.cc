@@ -241,7 +241,8 @@ class Describer {
     return found == native_.programs.end() ? -1 : static_cast<int32_t>(found - native_.programs.begin());
   }
 
-  // The step jumps by itself where something is boxed or unboxed on the way, which only the loop that the function begins with waits for.
+  // The step jumps by itself where it takes more than a number's object, or a number out of its object, which only the loop that the
+  // function begins with waits for.
   void jump(ProgramImpl& p, const Step& s, native::Instr* in) {
     JumpPlan& plan = p.jumps[s.imm];
     if (!plan.target) prepare_jump(p, plan);
@@ -255,7 +256,10 @@ class Describer {
     in->checks = !plan.same.empty() || !plan.types.empty();
     for (const Move& move : plan.moves) {
       native::Move& to = in->moves.emplace_back();
-      if (!goes_as_object(move)) to = {move.from.raw, move.to.raw, move.from.rep};
+      to.unboxes = unboxes(move), to.boxes = boxes(move);
+      if (!goes_as_object(move)) to.to = move.to.raw;
+      if (!goes_as_object(move) || to.boxes) to.from = move.from.raw;
+      to.rep = to.unboxes ? move.to.rep : move.from.rep;
       to.from_object = move.from.obj, to.to_object = move.to.obj, to.takes = move.takes;
     }
     in->drops = plan.drop;
@@ -280,10 +284,16 @@ class Describer {
   }
 
   static bool goes_as_object(const Move& move) { return move.to.rep == Rep::kNone || (move.to.either() && move.from.rep != move.to.rep); }
-  // Nothing is boxed or unboxed on the way.
+  static bool boxes(const Move& move) {
+    return goes_as_object(move) && move.from.rep != Rep::kNone && !(move.from.obj >= 0 && move.from.is_object);
+  }
+  static bool unboxes(const Move& move) {
+    return !goes_as_object(move) && move.from.rep == Rep::kNone && move.from.obj >= 0 && move.from.is_object &&
+           replay::unboxes(move.to.rep);
+  }
   static bool is_simple(const Move& move) {
-    if (goes_as_object(move)) return move.from.obj >= 0 && move.from.is_object;
-    return move.from.rep == move.to.rep && (!move.from.either() || move.to.either());
+    if (goes_as_object(move)) return boxes(move) || (move.from.obj >= 0 && move.from.is_object);
+    return unboxes(move) || (move.from.rep == move.to.rep && (!move.from.either() || move.to.either()));
   }
 
   static bool is_simple(const JumpPlan& plan) {

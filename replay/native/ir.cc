@@ -78,6 +78,7 @@ void Writer::head(const std::string& symbol) {
         if (holds_always(*fact)) always_.insert(*fact);
       }
   line("%items = alloca ptr");
+  line("%made = alloca ptr");
   block_ = 0;
   look_up(0);
   line("br label %b0");
@@ -326,10 +327,10 @@ void Writer::jump(const Instr& in) {
     guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, fits)) + "(ptr %f, i32 " + std::to_string(number_) + ")") + ", 0"));
   if (region_.forced >= 0) line("store i64 " + op("add i64 " + op("load i64, ptr %turn") + ", 1") + ", ptr %turn");
   std::vector<std::string> values, objects;
-  for (const Move& move : in.moves) {
-    values.push_back(move.to >= 0 ? get(move.from) : "");
-    objects.push_back(move.to_object >= 0 && move.from_object >= 0 ? taken(move) : "");
-  }
+  for (const Move& move : in.moves)
+    values.push_back(move.to < 0 ? "" : move.unboxes ? unboxed(move.rep, object_in(move.from_object), exit_label()) : get(move.from));
+  for (const Move& move : in.moves)
+    objects.push_back(move.boxes ? made(move) : move.to_object >= 0 && move.from_object >= 0 ? taken(move) : "");
   for (int32_t reg : in.drops) drop(reg);
   for (size_t k = 0; k < in.moves.size(); ++k) {
     if (!values[k].empty()) set(key_of(in.target, in.moves[k].to), values[k]);

@@ -79,6 +79,28 @@ std::string Writer::taken(const Move& move) {
   return object;
 }
 
+// The same, but a number that has none yet gets one.
+std::string Writer::made(const Move& move) {
+  const std::string there = label("i"), none = label("n"), boxed = label("o"), join = label("k");
+  if (move.from_object >= 0) {
+    branch(op("icmp ne ptr " + object_in(move.from_object) + ", null"), there, none);
+    begin(there);
+    line("store ptr " + taken(move) + ", ptr %made");
+    go(join);
+    begin(none);
+  }
+  const Bits as = bits_of(move.rep);
+  const std::string value = get(move.from), number = as == Bits::kInt64 ? value : bits(value, as);
+  const std::string operands = "i32 " + std::to_string(number_) + ", i32 " + std::to_string(static_cast<int>(move.rep)) + ", i64 " + number;
+  const std::string object = op("call ptr " + helper(offsetof(Frame, box)) + "(ptr %f, " + operands + ")");
+  branch(op("icmp ne ptr " + object + ", null"), boxed, "elsewhere", true);
+  begin(boxed);
+  line("store ptr " + object + ", ptr %made");
+  go(join);
+  begin(join);
+  return op("load ptr, ptr %made");
+}
+
 // Mostly there is nothing. What has come natively mostly lives on elsewhere.
 void Writer::release(const Instr& in) {
   for (int32_t reg : in.list) {

@@ -50,7 +50,9 @@ struct Move {
   int32_t from = -1, to = -1;  // unboxed
   Rep rep = Rep::kNone;
   int32_t from_object = -1, to_object = -1;
-  bool takes = false;  // the reference goes along
+  bool takes = false;    // the reference goes along
+  bool boxes = false;    // if there is no object, one is made of `from`
+  bool unboxes = false;  // there is only the object: `to` is taken from it
 };
 
 struct Instr {
@@ -131,8 +133,9 @@ struct Frame {
   int32_t (*fits)(Frame*, int32_t number) = nullptr;   // kJump: are the objects what the loop takes them for?
   int32_t (*put)(Frame*, int32_t number) = nullptr;    // does a kPutItem, if that runs no code: 1; else 0
   int32_t (*enters)(Frame*, int32_t block) = nullptr;  // may the side trace be entered?
-  const void* const* addresses = nullptr;              // in the order of Address, then the region's own
-  int32_t loaded[kDeepest] = {};                       // by depth: the block whose constants are in the registers, or 0
+  void* (*box)(Frame*, int32_t number, int32_t rep, int64_t bits) = nullptr;  // a number's object; null: no memory, the run has ended
+  const void* const* addresses = nullptr;                                     // in the order of Address, then the region's own
+  int32_t loaded[kDeepest] = {};  // by depth: the block whose constants are in the registers, or 0
   void* extra = nullptr;
 };
 constexpr int32_t kElsewhere = -1;

@@ -72,8 +72,10 @@ std::vector<Use> uses_of(const Instr& in) {
       reads(in.a, bits);
       break;
     case Do::kJump:
-      for (const Move& move : in.moves)
-        if (move.to >= 0) reads(move.from, bits_of(move.rep)), writes(move.to, bits_of(move.rep));
+      for (const Move& move : in.moves) {
+        if (move.boxes || (move.to >= 0 && !move.unboxes)) reads(move.from, bits_of(move.rep));
+        if (move.to >= 0) writes(move.to, bits_of(move.rep));
+      }
       break;
     default:
       break;

@@ -178,6 +178,7 @@ class Writer {
   std::string unboxed_int(const std::string& object, const std::string& slow);
   void release(const Instr& in);
   std::string taken(const Move& move);
+  std::string made(const Move& move);
   void drop(int32_t reg);
   const char* count_type() const { return layout_.immortal ? "i32" : "i64"; }
   void add_reference(const std::string& object);
