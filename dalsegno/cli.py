@@ -101,9 +101,10 @@ def _explain(arguments: list[str]) -> int:
         default=[],
         help="evaluate this in the module first, as in --call 'f(np.ones(3))'; may be given several times",
     )
+    parser.add_argument("--ir", action="store_true", help="print the LLVM IR of native loops, too")
     options = parser.parse_args(arguments)
     from . import api
-    from .explain import explain
+    from .explain import explain, native_texts
 
     module, owner, name, function = find_function(options.function)
     jitted = function if isinstance(function, api.JitFunction) else _jit(options.function, function)
@@ -114,6 +115,8 @@ def _explain(arguments: list[str]) -> int:
     api.wait()
     explanation = explain(jitted)
     print(explanation)
+    for text in native_texts(explanation) if options.ir else ():
+        print(f"\n{text}")
     if not explanation.traces and not options.call:
         _print_stored(name)
         print(f"to record it here: dalsegno explain {options.function} --call '{name}(...)'")

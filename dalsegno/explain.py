@@ -186,6 +186,8 @@ def summary(trace: Mapping[str, Any]) -> Iterator[str]:
     for exit_ in trace["exits"]:
         if exit_["count"] or exit_["side"] is not None or exit_["closed"]:
             yield exit_text(exit_)
+    if trace["native"] is not None:
+        yield from _native(trace["native"])
     quiet = sum(1 for e in trace["exits"] if not e["count"] and e["side"] is None and not e["closed"])
     if quiet:
         yield f"{plural(quiet, 'exit')} never taken"
@@ -193,6 +195,29 @@ def summary(trace: Mapping[str, Any]) -> Iterator[str]:
         yield f"folded and watched: {', '.join(trace['folded'])}"
     if trace["reason"] not in ("", "none"):
         yield f"ended: {note_text(reason_note(trace))}"
+
+
+_HOW = {
+    "leaves": "the machine goes on at",
+    "runs code": "called, and may run any code:",
+    "step": "called:",
+}
+
+
+def _native(native: Mapping[str, Any]) -> Iterator[str]:
+    """The traces that are part of a loop's native code, and what it does by the machine's steps, costliest first."""
+    others = ", ".join(str(number) for number in native["traces"][1:])
+    yield f"native code, {native['state']}" + (f", with traces {others}" if others else "")
+    for called in native["called"]:
+        line = f" (line {called['line']})" if called["line"] > 0 else ""
+        yield f"  {_HOW[called['how']]} {called['text']} of trace {called['trace']}{line}"
+
+
+def native_texts(explanation: Explanation) -> Iterator[str]:
+    """LLVM IR of the loops that are native code, each under a line that says which trace it begins with."""
+    for trace in explanation.traces:
+        if trace["native"] is not None:
+            yield f"; native code of trace {trace['number']}\n{trace['native']['text']}"
 
 
 def _kernels(segment: Mapping[str, Any]) -> str:

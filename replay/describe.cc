@@ -1,6 +1,7 @@
 #include "replay/describe.h"
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include "replay/kernels/table.h"
 
@@ -120,6 +121,28 @@ py::list describe_segments(const Program& program, std::map<int, int>* segment_o
   return segments;
 }
 
+constexpr const char* kHow[] = {"leaves", "runs code", "step"};  // in the order of NativeInfo::How
+
+py::object describe_native(const Program& program, const std::vector<std::unique_ptr<Program>>& programs) {
+  const std::optional<NativeInfo> info = program.native_info();
+  if (!info) return py::none();
+  py::dict d;
+  py::list called;
+  for (const NativeInfo::Called& c : info->called) {
+    const Program* owner = programs[static_cast<size_t>(c.trace)].get();
+    if (!owner) continue;
+    const Trace& t = owner->trace().data;
+    py::dict one;
+    one["how"] = kHow[static_cast<size_t>(c.how)];
+    one["trace"] = c.trace, one["op"] = c.op;
+    one["text"] = print_op(t, c.op);
+    one["line"] = t.ops[static_cast<size_t>(c.op)].line;
+    called.append(one);
+  }
+  d["state"] = info->state, d["traces"] = info->traces, d["called"] = called, d["text"] = info->text;
+  return std::move(d);
+}
+
 template <class F>
 PyObject* guarded(F&& f) {
   try {
@@ -198,6 +221,7 @@ PyObject* describe_traces(const Tree& tree) {
       d["segments"] = describe_segments(*program, &segment_of);
       d["ops"] = describe_ops(*program, segment_of);
       d["exits"] = describe_exits(*program, tree.policy());
+      d["native"] = describe_native(*program, *programs);
       py::list folded;
       for (const Folded& f : t.folded)
         if (f.value >= 0) folded.append(t.names[f.name]);

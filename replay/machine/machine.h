@@ -3,10 +3,13 @@
 #pragma once
 #include <Python.h>
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "hook/hook.h"
@@ -80,6 +83,19 @@ struct SegmentInfo {
   const SegmentRunner* runner = nullptr;
 };
 
+// What became of a loop as native code.
+struct NativeInfo {
+  enum class How : uint8_t { kLeaves, kRunsCode, kStep };  // costliest first
+  struct Called {
+    How how;
+    int32_t trace, op;
+    auto operator<=>(const Called&) const = default;
+  };
+  std::string state, text;      // text: LLVM IR
+  std::vector<int32_t> traces;  // that are part of it
+  std::vector<Called> called;   // what it does by its own steps
+};
+
 class Program {
  public:
   // Lowers a trace. `parent` (side traces: the exit's owner; may be null) tells how the exit's values are represented
@@ -91,6 +107,7 @@ class Program {
   virtual std::vector<Exit>& exits() = 0;
   virtual const std::vector<std::unique_ptr<SegmentRunner>>& segments() const = 0;
   virtual std::vector<SegmentInfo> segment_ops() const = 0;
+  virtual std::optional<NativeInfo> native_info() const = 0;
   // For the garbage collector: every reference to an object that the program owns.
   virtual int traverse(visitproc visit, void* arg) const = 0;
 

@@ -179,6 +179,7 @@ class ProgramImpl final : public Program {
   const std::vector<std::unique_ptr<SegmentRunner>>& segments() const override { return runners; }
 
   std::vector<SegmentInfo> segment_ops() const override;
+  std::optional<NativeInfo> native_info() const override;  // native_region.cc
   int traverse(visitproc visit, void* arg) const override;
 
   const Trace& data() const { return live->data; }
