@@ -112,6 +112,7 @@ bool pick(const Move& move, Reg* r, Carried* out) {
   const bool boxed = move.from.obj >= 0 && r[move.from.obj].o != nullptr;
   out->raw = {};
   if (move.to.rep == Rep::kNone || (move.to.either() && (boxed || move.from.rep != move.to.rep))) {
+    if (!boxed && move.same >= 0) return true;
     out->object = boxed ? pick_object(move, r) : box(move.from.rep, r[move.from.raw]);
     if (!out->object && !boxed) throw std::bad_alloc();
     return out->object != nullptr;
@@ -162,6 +163,8 @@ const Step* carry(const Step* s, JumpPlan& plan, Machine& m) {
     PyErr_Clear();
     return leave(m, s->exit);
   }
+  for (size_t i = 0; i < plan.moves.size(); ++i)
+    if (plan.moves[i].same >= 0 && !carried[i].object) carried[i].object = Py_XNewRef(carried[plan.moves[i].same].object);
   drop(plan.drop, r);
   if (!plan.in_place) {
     m.reserve(plan.target->n_regs);
@@ -183,6 +186,22 @@ const Step* carry(const Step* s, JumpPlan& plan, Machine& m) {
 static void take_along(JumpPlan& plan) {
   for (auto move = plan.moves.rbegin(); move != plan.moves.rend(); ++move)
     move->takes = move->to.obj >= 0 && std::erase(plan.drop, move->from.obj) > 0;
+}
+
+// A number of which a move makes the object has it in all the others.
+static void share_boxes(std::vector<Move>& moves) {
+  const auto makes = [](const Move& move) {
+    const bool as_object = move.to.rep == Rep::kNone || (move.to.either() && move.from.rep != move.to.rep);
+    return as_object && move.same < 0 && move.from.raw >= 0 && (move.from.obj < 0 || !move.from.is_object);
+  };
+  for (size_t k = 0; k < moves.size(); ++k) {
+    if (!makes(moves[k])) continue;
+    for (size_t i = 0; i < moves.size(); ++i) {
+      Move& other = moves[i];
+      const bool alike = other.from.raw == moves[k].from.raw && other.from.obj == moves[k].from.obj;
+      if (i != k && alike && other.same < 0 && other.to.obj >= 0) other.same = static_cast<int32_t>(k);
+    }
+  }
 }
 
 // False: the move converts. (Where there is no object yet the target's register is null: what it held is dropped.)
@@ -241,6 +260,7 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
   for (int32_t reg : from.live_of(from.plans[from.steps.back().exit]))
     if (std::find(planner.stays_.begin(), planner.stays_.end(), reg) == planner.stays_.end()) plan.drop.push_back(reg);
   take_along(plan);
+  share_boxes(plan.moves);
   plan.quick = plan.in_place && plan.same.empty() && plan.types.empty() &&
                std::all_of(plan.moves.begin(), plan.moves.end(), [&](const Move& move) { return copies_of(move, plan.copies); });
   plan.quick = plan.quick && put_in_order(plan.copies);

@@ -260,7 +260,7 @@ class Describer {
       if (!goes_as_object(move)) to.to = move.to.raw;
       if (!goes_as_object(move) || to.boxes) to.from = move.from.raw;
       to.rep = to.unboxes ? move.to.rep : move.from.rep;
-      to.from_object = move.from.obj, to.to_object = move.to.obj, to.takes = move.takes;
+      to.from_object = move.from.obj, to.to_object = move.to.obj, to.takes = move.takes, to.same = move.same;
     }
     in->drops = plan.drop;
   }

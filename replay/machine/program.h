@@ -84,6 +84,7 @@ struct Move {
   Loc from;
   Loc to;
   bool takes = false;  // the reference goes along: nothing else is left with the object register it comes from
+  int32_t same = -1;   // the move that makes the object of the same number, if there is none yet: whatever is one object stays one
 };
 // A register moved within one file.
 struct Copy {

@@ -326,11 +326,19 @@ void Writer::jump(const Instr& in) {
   if (in.checks)
     guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, fits)) + "(ptr %f, i32 " + std::to_string(number_) + ")") + ", 0"));
   if (region_.forced >= 0) line("store i64 " + op("add i64 " + op("load i64, ptr %turn") + ", 1") + ", ptr %turn");
-  std::vector<std::string> values, objects;
+  std::vector<std::string> values, objects(in.moves.size());
   for (const Move& move : in.moves)
     values.push_back(move.to < 0 ? "" : move.unboxes ? unboxed(move.rep, object_in(move.from_object), exit_label()) : get(move.from));
-  for (const Move& move : in.moves)
-    objects.push_back(move.boxes ? made(move) : move.to_object >= 0 && move.from_object >= 0 ? taken(move) : "");
+  for (const bool shares : {false, true}) {
+    for (size_t k = 0; k < in.moves.size(); ++k) {
+      const Move& move = in.moves[k];
+      if ((move.same >= 0) != shares) continue;
+      if (move.boxes || shares)
+        objects[k] = made(move, shares ? objects[static_cast<size_t>(move.same)] : "");
+      else if (move.to_object >= 0 && move.from_object >= 0)
+        objects[k] = taken(move);
+    }
+  }
   for (int32_t reg : in.drops) drop(reg);
   for (size_t k = 0; k < in.moves.size(); ++k) {
     if (!values[k].empty()) set(key_of(in.target, in.moves[k].to), values[k]);

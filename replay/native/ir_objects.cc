@@ -79,8 +79,8 @@ std::string Writer::taken(const Move& move) {
   return object;
 }
 
-// The same, but a number that has none yet gets one.
-std::string Writer::made(const Move& move) {
+// The same, but a number that has none yet gets one, or the one that another move has made of it.
+std::string Writer::made(const Move& move, const std::string& shared) {
   const std::string there = label("i"), none = label("n"), boxed = label("o"), join = label("k");
   if (move.from_object >= 0) {
     branch(op("icmp ne ptr " + object_in(move.from_object) + ", null"), there, none);
@@ -88,6 +88,13 @@ std::string Writer::made(const Move& move) {
     line("store ptr " + taken(move) + ", ptr %made");
     go(join);
     begin(none);
+  }
+  if (!shared.empty()) {
+    add_reference(shared);
+    line("store ptr " + shared + ", ptr %made");
+    go(join);
+    begin(join);
+    return op("load ptr, ptr %made");
   }
   const Bits as = bits_of(move.rep);
   const std::string value = get(move.from), number = as == Bits::kInt64 ? value : bits(value, as);

@@ -166,14 +166,16 @@ void Writer::load_first(Key key, Bits bits) {
 }
 
 // An exit stores what the one before it in the same turn does not store, and goes on there: one after the other, exits would store all
-// that the turn has come to, each of them. But what nobody looks at any more would have to be kept for it.
+// that the turn has come to, each of them. But what nobody looks at any more would have to be kept for it: the smaller the region, the
+// less of that.
 std::string Writer::exit_label() {
-  constexpr size_t kMostForNobody = 2;
+  constexpr size_t kSmall = 200, kFew = 2, kMany = 12;
+  const size_t most_for_nobody = instructions_ < kSmall ? kFew : kMany;
   if (exits_.find(number_) == exits_.end()) {
     std::vector<Key> keys = unstored();
     const std::set<Key> stored = stored_from(leave_);
     const auto known = std::count_if(keys.begin(), keys.end(), [&](const Key& key) { return stored.find(key) != stored.end(); });
-    if (leave_ >= 0 && stored.size() - static_cast<size_t>(known) > kMostForNobody) {
+    if (leave_ >= 0 && stored.size() - static_cast<size_t>(known) > most_for_nobody) {
       leave_ = -1;
     } else {
       std::erase_if(keys, [&](const Key& key) { return stored.find(key) != stored.end(); });

@@ -53,6 +53,7 @@ struct Move {
   bool takes = false;    // the reference goes along
   bool boxes = false;    // if there is no object, one is made of `from`
   bool unboxes = false;  // there is only the object: `to` is taken from it
+  int32_t same = -1;     // the move whose object it shares, if there is none yet
 };
 
 struct Instr {

@@ -32,7 +32,9 @@ std::vector<Use> uses_of(const Instr& in);
 
 class Writer {
  public:
-  Writer(const Region& region, const Layout& layout) : region_(region), layout_(layout) {}
+  Writer(const Region& region, const Layout& layout) : region_(region), layout_(layout) {
+    for (const Block& block : region.blocks) instructions_ += block.instrs.size();
+  }
   std::string write(const std::string& symbol);  // but for the prologue; "": it cannot be done
   std::string prologue() const;                  // the entry block's beginning, with what the text turned out to refer to
 
@@ -178,7 +180,7 @@ class Writer {
   std::string unboxed_int(const std::string& object, const std::string& slow);
   void release(const Instr& in);
   std::string taken(const Move& move);
-  std::string made(const Move& move);
+  std::string made(const Move& move, const std::string& shared);
   void drop(int32_t reg);
   const char* count_type() const { return layout_.immortal ? "i32" : "i64"; }
   void add_reference(const std::string& object);
@@ -186,6 +188,7 @@ class Writer {
 
   const Region& region_;
   const Layout& layout_;
+  size_t instructions_ = 0;
   std::map<Key, Bits> slots_;
   std::set<Key> written_, dirty_;  // dirty: the register file may have something else
   std::set<Key> carried_;          // written by jumps to their loops
