@@ -65,12 +65,34 @@ def keeps(n: int) -> Any:
     return before, now
 
 
+def checksum(data: bytes) -> Any:
+    crc = 0xFFFF
+    for b in data:
+        crc ^= b << 8
+        for _ in range(4):
+            crc = ((crc << 1) ^ 0x1021) & 0xFFFF if crc & 0x8000 else (crc << 1) & 0xFFFF
+    return crc, b, _
+
+
+def shortest(d: Any) -> Any:
+    n = d.shape[0]
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                s = d[i, k] + d[k, j]
+                if s < d[i, j]:
+                    d[i, j] = s
+    return d, s
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = {
     "branches": (branches, lambda: (40, 1.25)),
     "elements": (elements, lambda: (np.arange(12.0), np.arange(24.0).reshape(12, 2))),
     "table": (table, lambda: (np.arange(36.0).reshape(6, 6) - 20,)),
     "objects": (objects, lambda: ([0.5 * k for k in range(20)],)),
     "keeps": (keeps, lambda: (20,)),
+    "checksum": (checksum, lambda: (bytes(range(0, 250, 25)),)),
+    "shortest": (shortest, lambda: (np.abs(np.arange(9.0) * 7 % 5 - 1).reshape(3, 3),)),
 }
 
 
@@ -85,7 +107,10 @@ def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
     return repr((function(*args), args))
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+LONG = {"checksum", "shortest"}  # half a minute each, and nothing in them depends on CPython's version
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.once) if n in LONG else n for n in PROGRAMS])
 def test_every_instruction_is_left(name: str, forced: Callable[[int, int], None]) -> None:
     function, make = PROGRAMS[name]
     wanted = outcome(function, make())
