@@ -107,7 +107,7 @@ def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
     return repr((function(*args), args))
 
 
-LONG = {"checksum", "shortest"}  # half a minute each, and nothing in them depends on CPython's version
+LONG = {"checksum", "shortest"}  # half a minute each: for one version
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.once) if n in LONG else n for n in PROGRAMS])
