@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -99,3 +101,29 @@ def test_what_a_native_loop_raises_is_handled_in_the_frame() -> None:
         result, grown = first_call(fails, a, log, hot_loop=hot_loop)
         assert (result, log) == (wanted, wanted_log)
         assert grown["loops_entered"] >= 1
+
+
+def summed(n: int) -> Any:
+    total = 0
+    log: list[int] = []
+    for i in range(n):
+        total = (total + i) & 0xFFFF
+        log.append(total)
+        time.sleep(0)  # other threads run inside native code
+    return total, len(log)
+
+
+def test_threads_that_come_to_a_loop_while_it_is_compiled() -> None:
+    wanted = summed(400)
+    for _ in range(4):
+        jitted = ds.jit(store=False)(summed)
+        with stepped(step_aside=False, native=False):
+            jitted(30)
+        results: list[Any] = []
+        with stepped(step_aside=False, hot_loop=1):
+            threads = [threading.Thread(target=lambda f=jitted: results.append(f(400))) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert results == [wanted] * 8

@@ -203,7 +203,7 @@ int32_t enters(native::Frame* frame, int32_t number) {
 }
 
 // Of more programs than `than` has, or null.
-std::unique_ptr<Native> compile(ProgramImpl& root, const Native* than = nullptr) {
+std::unique_ptr<Native> make_native(ProgramImpl& root, const Native* than = nullptr) {
   auto made = std::make_unique<Native>();
   made->seen = root.tree->size();
   if (root.steps.size() > kMostNativeSteps) return made;
@@ -216,11 +216,15 @@ std::unique_ptr<Native> compile(ProgramImpl& root, const Native* than = nullptr)
   made->entry.fn = step_native;
   make_alone(*made);
   made->code = std::make_shared<NativeCode>(std::move(region), native_layout(), root.keeps_code);
-  compile_native(made->code);
   return made;
 }
 
 int state_of(const Native& native) { return native.code ? native.code->state.load(std::memory_order_acquire) : NativeCode::kFailed; }
+
+// Compiling may leave the GIL to other threads, which find what is being compiled in its place: they do not ask for it again.
+void compile(const Native& native) {
+  if (const std::shared_ptr<NativeCode> code = native.code) compile_native(code);
+}
 
 // A step at which native code has left: does something go on there that is no part of it yet, and could be?
 bool could_grow(const Native& native, const ProgramImpl& p, const Step& left) {
@@ -240,10 +244,11 @@ void grow(ProgramImpl& root) {
   native.left = 0;
   native.often *= 2;
   native.seen = root.tree->size();
-  native.next = compile(root, &native);
+  native.next = make_native(root, &native);
   if (!native.next) return;
   native.next->times = native.times + 1;
   native.next->often = native.often;
+  compile(*native.next);
 }
 
 // What was compiled with more side traces takes the place of what it grew from, which may be running.
@@ -308,7 +313,8 @@ NativeCounters native_counters() { return counters; }
 const Step* ProgramImpl::warm_start() {
   if (!native) {
     if (!settings().native || ++turns < settings().hot_loop) return steps.data();
-    native = compile(*this);
+    native = make_native(*this);
+    compile(*native);
   }
   const int state = state_of(*native);
   if (state == NativeCode::kWaiting) return steps.data();
