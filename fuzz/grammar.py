@@ -440,6 +440,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
     "iter": (
         (2, "iter([])"),
         (3, "iter(<list>)"),
+        (2, "iter(range(<positive>))"),
         (2, "(q for q in <list>)"),
         (1, "numbers(<positive>)"),
         (1, "map(<fnvar>, <list>)"),

@@ -127,6 +127,8 @@ LOOPS: Weighted[tuple[str, tuple[str, ...]]] = Weighted(
         (8, ("$i in range(<positive>)", ("int",))),
         (2, ("$i in range(<small>, <positive>)", ("int",))),
         (1, ("$i in range(4, 0, -<positive>)", ("int",))),
+        (1, ("$i in range(<small>, <positive>, <small>)", ("int",))),
+        (1, ("$i in <itervar>", ("num",))),
         (6, ("$i in <list>[:4]", ("num",))),
         (4, ("$i, $x in enumerate(<list>[:4])", ("int", "num"))),
         (3, ("$i, $x in zip(<list>[:4], <tuple>)", ("num", "num"))),

@@ -292,6 +292,9 @@ inline bool advance_range(PyObject* iterator, int64_t* out) {
 #endif
   return true;
 }
+// iter(range(start, stop, step)) where all values fit; new reference, or null, with MemoryError or without an exception: ask range().
+// Only where g_range_known says so. (fast_range_iter of Objects/rangeobject.c.)
+PyObject* range_iterator(long start, long stop, long step);
 // Advances an exact range_iterator whose values fit int64. 1: *out is the next value; 0: exhausted; -1: not such an iterator.
 inline int range_next(PyObject* iterator, int64_t* out) {
   return Py_IS_TYPE(iterator, &PyRangeIter_Type) && g_range_known ? advance_range(iterator, out) : -1;

@@ -25,6 +25,23 @@ PyObject* make_range_iterator(long start, long stop, long step) {
   return iterator;
 }
 
+// Does the interpreter go through what range_iterator() makes?
+bool check_made_range() {
+  PyObject* iterator = range_iterator(7, -5, -9);  // 7, -2
+  if (iterator == nullptr) return false;
+  bool same = true;
+  for (const long value : {7L, -2L}) {
+    PyObject* next = PyIter_Next(iterator);
+    same = same && next != nullptr && PyLong_AsLong(next) == value;
+    Py_XDECREF(next);
+  }
+  PyObject* end = PyIter_Next(iterator);
+  same = same && end == nullptr && !PyErr_Occurred();
+  Py_XDECREF(end);
+  Py_DECREF(iterator);
+  return same;
+}
+
 // Advances one iterator both ways and compares.
 bool check_range_layout() {
   PyObject* iterator = make_range_iterator(7, -20, -9);  // 7, -2, -11
@@ -37,8 +54,29 @@ bool check_range_layout() {
   Py_XDECREF(next);
   same = same && advance_range(iterator, &value) == 1 && value == -11 && advance_range(iterator, &value) == 0;
   Py_DECREF(iterator);
-  return same;
+  return same && check_made_range();
 }
+
+}  // namespace
+
+PyObject* range_iterator(long start, long stop, long step) {
+  if (step == 0) return nullptr;
+  const auto first = static_cast<unsigned long>(start), last = static_cast<unsigned long>(stop), by = static_cast<unsigned long>(step);
+  unsigned long length = 0;
+  if (step > 0 && start < stop) length = 1 + (last - 1 - first) / by;
+  if (step < 0 && start > stop) length = 1 + (first - 1 - last) / (0UL - by);
+  if (length > static_cast<unsigned long>(LONG_MAX)) return nullptr;
+  if (length > 0 && (step > 0 ? stop > LONG_MAX - (step - 1) : stop < LONG_MIN + (-1 - step))) return nullptr;
+  auto* made = PyObject_New(RangeIterator, &PyRangeIter_Type);
+  if (made == nullptr) return nullptr;
+#if PY_VERSION_HEX < 0x030c0000
+  made->index = 0;
+#endif
+  made->start = start, made->step = step, made->length = static_cast<long>(length);
+  return reinterpret_cast<PyObject*>(made);
+}
+
+namespace {
 
 bool check_interpreter() {
   if ((Py_Version >> 16) != (PY_VERSION_HEX >> 16)) {

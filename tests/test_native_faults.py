@@ -51,6 +51,7 @@ def counts(n: int) -> Any:
         ("native_overflow", grows, 30, 50),
         ("native_bounds", reads, 40, 41),
         ("native_exit", grows, 30, 50),
+        ("native_range", grows, 30, 50),
         ("native_registers", counts, 40, 50),
     ],
 )

@@ -40,6 +40,7 @@
   X(native_bounds, "native code takes the first element for one out of bounds")               \
   X(native_exit, "native code leaves behind what it could not do")                            \
   X(native_registers, "native code leaves without writing one of the loop's variables")       \
+  X(native_range, "native code leaves without telling a range's iterator how far it has come")  \
   X(native_overflow, "ints wrap in native code")                                              \
   /* ---- leaving, and what others see meanwhile */                                           \
   X(wrong_snapshot_slot, "two locals change places where a trace is left")                    \

@@ -11,6 +11,7 @@ namespace dalsegno::replay {
 void Lowering::emit_call(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
+  if (form(i).mode == Mode::kVirtual) return emit_range(o, i);
   if (form(i).mode == Mode::kLength) {
     const int32_t object = boxed(in(o)[1], o, i);
     Step s = base(o, i);

@@ -128,8 +128,8 @@ void Lowering::emit_iter_next(const Op& o, ValueId i) {
   s.dst = loc(i).obj;
   s.fn = o.imm == 0 ? step_iter_end : step_iter_next;
   if (form(i).mode == Mode::kRange) {
-    s.fn = step_range_next;
-    s.does = native::Do::kRangeNext;
+    s.fn = o.imm == 0 ? step_range_end : step_range_next;
+    s.does = o.imm == 0 ? native::Do::kRangeEnd : native::Do::kRangeNext;
     s.c = loc(i).raw;
   } else if (form(i).mode == Mode::kElement) {
     s.fn = next_element_step(t().facts[o.facts].dtype);

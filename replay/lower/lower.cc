@@ -134,10 +134,19 @@ bool Lowering::is_used(ValueId v) {
   return used_[v];
 }
 
-// A loop's variable that is written before it is read: as what it comes back at the end of a turn, if that is unboxed.
+// A loop's variable that nothing looks at before it is written: as what it comes back at the end of a turn, if that is unboxed, or as what
+// it was when the loop was recorded.
 Rep Lowering::carried_rep(ValueId v) {
+  if (t().anchor != AnchorKind::loop || is_used(v)) return Rep::kNone;
+  if (const Rep rep = closing_rep(v); rep != Rep::kNone) return rep;
+  const int32_t seen = op(v).object;
+  const Rep rep = seen < 0 ? Rep::kNone : typed::rep_of_type(typed_.known.objects[seen].names);
+  return rep == Rep::kInt && typed_.known.box_ints ? Rep::kNone : rep;
+}
+
+Rep Lowering::closing_rep(ValueId v) {
   const Op& last = t().ops.back();
-  if (t().anchor != AnchorKind::loop || last.kind != OpKind::jump || last.imm != t().number || is_used(v)) return Rep::kNone;
+  if (last.kind != OpKind::jump || last.imm != t().number) return Rep::kNone;
   const std::vector<ValueId> here = slots_of(t().entry), there = slots_of(t().snapshot(last.snapshot));
   if (here.size() != there.size()) return Rep::kNone;
   const auto slot = std::find(here.begin(), here.end(), v);

@@ -43,6 +43,7 @@ class Lowering {
   void place();
   void place_param(ValueId v);
   Rep carried_rep(ValueId v);
+  Rep closing_rep(ValueId v);
   bool is_used(ValueId v);
   void place_constant(ValueId v);
   PyObject* known_plain(ValueId v) const;
@@ -75,6 +76,8 @@ class Lowering {
   void emit_element(const Op& op, ValueId i);
   void emit_item(const Op& op, ValueId i);
   void emit_tuple(const Op& op, ValueId i);
+  void emit_range(const Op& op, ValueId i);
+  void emit_get_iter(const Op& op, ValueId i);
   void emit_call(const Op& op, ValueId i);
   int32_t constant_reg(int64_t value);
   void emit_iter_next(const Op& op, ValueId i);
@@ -110,6 +113,7 @@ class Lowering {
   void release(const std::vector<ValueId>& values, ValueId as);
   // -- virtuals.cc
   void emit_row(const Op& op, ValueId i);
+  void put_off(const Op& op, ValueId i, Virtual::Kind kind, int32_t first);
   void is_not_built(ValueId v, const Virtual* what);
   bool leaves_virtuals(const Op& op, ValueId i) const;
   bool is_part(ValueId v, const Op& release) const;

@@ -405,6 +405,7 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::truth, &Lowering::emit_truth},
       {OpKind::not_, &Lowering::emit_truth},
       {OpKind::is_, &Lowering::emit_is},
+      {OpKind::get_iter, &Lowering::emit_get_iter},
       {OpKind::iter_next, &Lowering::emit_iter_next},
       {OpKind::list_append, &Lowering::emit_item},
       {OpKind::build_tuple, &Lowering::emit_tuple},

@@ -33,7 +33,7 @@ bool is_function(PyObject* object, const char* module, const char* name) {
 }
 
 bool is_type(PyObject* object, const char* name) {
-  for (PyTypeObject* type : {&PyLong_Type, &PyFloat_Type, &PyBool_Type})
+  for (PyTypeObject* type : {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyRange_Type})
     if (reinterpret_cast<PyObject*>(type) == object) return std::strcmp(type->tp_name, name) == 0;
   return false;
 }
@@ -46,6 +46,7 @@ bool is_method(PyObject* object, const PyTypeObject* type, const char* name) {
 typed::Callee callee_of(PyObject* object) {
   for (int i = 1; i < static_cast<int>(typed::Callee::kCount); ++i) {
     const auto callee = static_cast<typed::Callee>(i);
+    if (callee == typed::Callee::kRange && !hook::g_range_known) continue;
     const char *module = typed::callee_module(callee), *name = typed::callee_name(callee);
     if (is_function(object, module, name)) return callee;
     if (std::strcmp(module, "type") == 0 && is_type(object, name)) return callee;

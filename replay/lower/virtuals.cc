@@ -7,14 +7,51 @@ namespace dalsegno::replay {
 
 void Lowering::emit_tuple(const Op& o, ValueId i) {
   if (form(i).mode != Mode::kVirtual) return emit_python(o, i);
+  put_off(o, i, Virtual::kTuple, 0);
+}
+
+// range() itself raises where the step is 0.
+void Lowering::emit_range(const Op& o, ValueId i) {
+  if (o.n_inputs == 4) {
+    Step s = base(o, i);
+    s.fn = step_range_step;
+    s.does = native::Do::kGuardTruth;
+    s.link = -1;
+    s.a = loc(in(o)[3]).raw;
+    s.n = 1;
+    push(s);
+  }
+  put_off(o, i, Virtual::kRange, 1);
+}
+
+// The op's inputs from `first` on are its parts.
+void Lowering::put_off(const Op& o, ValueId i, Virtual::Kind kind, int32_t first) {
   Virtual& what = p_->virtuals.emplace_back();
   what.reg = loc(i).obj;
-  for (int32_t k = 0; k < o.n_inputs; ++k) {
+  what.kind = kind;
+  for (int32_t k = first; k < o.n_inputs; ++k) {
     Loc part = loc(in(o)[k]);
     if (values_[in(o)[k]].passing) part.obj = -1;
     what.parts.push_back(part);
   }
   is_not_built(i, &what);
+}
+
+// iter() of a range that is not built.
+void Lowering::emit_get_iter(const Op& o, ValueId i) {
+  if (form(i).mode != Mode::kIterator) return emit_python(o, i);
+  const Op& range = op(in(o)[0]);
+  std::vector<int32_t> parts;
+  for (int32_t k = 1; k < range.n_inputs; ++k) parts.push_back(loc(in(range)[k]).raw);
+  Step s = base(o, i);
+  s.fn = step_range_iterator;
+  s.link = -1;
+  s.dst = loc(i).obj;
+  s.n = static_cast<int32_t>(parts.size());
+  s.list = list(std::move(parts)).data();
+  push(s);
+  defined(i);
+  proven(i, reinterpret_cast<PyObject*>(&PyRangeIter_Type), i);
 }
 
 // A row of an array, or of a row that is not built either.
@@ -32,7 +69,7 @@ void Lowering::emit_row(const Op& o, ValueId i) {
   s.imm = t().facts[facts].rank;
   Virtual& what = p_->virtuals.emplace_back();
   what.reg = loc(i).obj;
-  what.row = true;
+  what.kind = Virtual::kRow;
   what.parts.push_back(loc(array));
   std::vector<int32_t> regs;
   for (ValueId v : positions) {
@@ -99,6 +136,7 @@ bool Lowering::leaves_virtuals(const Op& o, ValueId i) const {
     case Mode::kAlias:
     case Mode::kElement:
     case Mode::kLength:
+    case Mode::kIterator:
     case Mode::kVirtual:
       return true;
     default:

@@ -100,15 +100,30 @@ static bool build_row(const Virtual& what, Reg* r) {
   return row != nullptr;
 }
 
+// One box a value; a new reference.
+static PyObject* object_of_part(const Loc& part, Reg* r) {
+  if (part.obj >= 0 && !r[part.obj].o) r[part.obj].o = box(part.rep, r[part.raw]);
+  return part.obj >= 0 ? Py_XNewRef(r[part.obj].o) : box(part.rep, r[part.raw]);
+}
+
+static bool build_range(const Virtual& what, Reg* r) {
+  PyObject* parts[3] = {};
+  const size_t n = what.parts.size();
+  bool have = true;
+  for (size_t i = 0; i < n; ++i) have &= (parts[i] = object_of_part(what.parts[i], r)) != nullptr;
+  if (have) r[what.reg].o = PyObject_Vectorcall(reinterpret_cast<PyObject*>(&PyRange_Type), parts, n, nullptr);
+  for (PyObject* part : parts) Py_XDECREF(part);
+  return r[what.reg].o != nullptr;
+}
+
 bool build(const Virtual& what, Reg* r) {
   if (r[what.reg].o) return true;
-  if (what.row) return build_row(what, r);
+  if (what.kind == Virtual::kRow) return build_row(what, r);
+  if (what.kind == Virtual::kRange) return build_range(what, r);
   PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(what.parts.size()));
   if (!tuple) return false;
   for (size_t i = 0; i < what.parts.size(); ++i) {
-    const Loc& part = what.parts[i];
-    if (part.obj >= 0 && !r[part.obj].o) r[part.obj].o = box(part.rep, r[part.raw]);  // one box a value
-    PyObject* o = part.obj >= 0 ? Py_XNewRef(r[part.obj].o) : box(part.rep, r[part.raw]);
+    PyObject* o = object_of_part(what.parts[i], r);
     PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), o);
     if (o) continue;
     Py_DECREF(tuple);

@@ -123,6 +123,7 @@ bool pick(const Move& move, Reg* r, Carried* out) {
     return false;
   }
   if (move.to.obj >= 0 && boxed) out->object = pick_object(move, r);
+  if (move.makes && !boxed && !(out->object = box(move.from.rep, out->raw))) throw std::bad_alloc();
   return true;
 }
 
@@ -188,25 +189,24 @@ static void take_along(JumpPlan& plan) {
     move->takes = move->to.obj >= 0 && std::erase(plan.drop, move->from.obj) > 0;
 }
 
-// A number of which a move makes the object has it in all the others.
+// A number that goes to several places gets its object now: whatever is one object stays one.
 static void share_boxes(std::vector<Move>& moves) {
-  const auto makes = [](const Move& move) {
-    const bool as_object = move.to.rep == Rep::kNone || (move.to.either() && move.from.rep != move.to.rep);
-    return as_object && move.same < 0 && move.from.raw >= 0 && (move.from.obj < 0 || !move.from.is_object);
+  const auto lacks = [](const Move& move) {
+    return move.same < 0 && move.from.raw >= 0 && (move.from.obj < 0 || !move.from.is_object) && move.to.obj >= 0;
   };
-  for (size_t k = 0; k < moves.size(); ++k) {
-    if (!makes(moves[k])) continue;
-    for (size_t i = 0; i < moves.size(); ++i) {
+  for (size_t k = 0; k < moves.size(); ++k)
+    for (size_t i = k + 1; lacks(moves[k]) && i < moves.size(); ++i) {
       Move& other = moves[i];
-      const bool alike = other.from.raw == moves[k].from.raw && other.from.obj == moves[k].from.obj;
-      if (i != k && alike && other.same < 0 && other.to.obj >= 0) other.same = static_cast<int32_t>(k);
+      if (!lacks(other) || other.from.raw != moves[k].from.raw || other.from.obj != moves[k].from.obj) continue;
+      other.same = static_cast<int32_t>(k);
+      moves[k].makes = true;
     }
-  }
 }
 
 // False: the move converts. (Where there is no object yet the target's register is null: what it held is dropped.)
 bool copies_of(const Move& move, std::vector<Copy>& copies) {
   const Loc &from = move.from, &to = move.to;
+  if (move.makes || move.same >= 0) return false;
   const auto how = move.takes ? Copy::kTake : Copy::kShare;
   const bool object = from.obj >= 0 && from.is_object, as_object = to.rep == Rep::kNone || (to.either() && from.rep != to.rep);
   if (as_object) {

@@ -28,12 +28,6 @@ struct Running {
   Reg* r;
   const Step* next = nullptr;
   bool no_memory = false;
-
-  // The block a step belongs to.
-  size_t block_of(int32_t number) const {
-    const auto behind = std::upper_bound(native->numbers.begin(), native->numbers.end(), number);
-    return static_cast<size_t>(behind - native->numbers.begin()) - 1;
-  }
 };
 
 Running& running_of(native::Frame* frame) { return *static_cast<Running*>(frame->extra); }
@@ -63,13 +57,12 @@ int32_t depth_of(const ProgramImpl* p) {
   return depth;
 }
 
-// The step with this number, its program being the one that runs.
+// The step with this number, its program being the one that runs. (Where a side trace's constants are loaded so are those around it.)
 const Step* turn_to(native::Frame& frame, Running& running, int32_t number) {
-  const size_t block = running.block_of(number);
-  turn_to(running, block);
-  ProgramImpl* p = running.m->program;
-  load(frame, running, p, depth_of(p));
-  return &p->steps[number - running.native->numbers[block]];
+  const NativePlace& at = running.native->places[static_cast<size_t>(number)];
+  turn_to(running, static_cast<size_t>(at.block));
+  if (at.depth > 0 && frame.loaded[at.depth] != at.block) load(frame, running, running.m->program, at.depth);
+  return at.step;
 }
 
 // The machine goes on with the registers where they were.
@@ -86,32 +79,32 @@ void turn_back(const Running& running) {
 int32_t do_step(native::Frame* frame, int32_t number) {
   Running& running = running_of(frame);
   const Step* s = turn_to(*frame, running, number);
-  const bool jumps = s->does == native::Do::kJump;
-  const Step* alone = jumps ? s : &running.native->alone[static_cast<size_t>(number) * kAlone];
+  const Step* alone = &running.native->alone[static_cast<size_t>(number) * kAlone];
   try {
     running.next = alone->fn(alone, running.m->r, *running.m);
   } catch (const std::bad_alloc&) {  // native code is not to be unwound
     running.no_memory = true;
     return native::kLeft;
   }
-  if (!jumps && running.next > alone && running.next < alone + kAlone) running.next = running.next->behind;
+  if (running.next > alone && running.next < alone + kAlone) running.next = running.next->behind;
   // (A step may pass over a guard of the world behind it, which is done all the same.)
-  if (!jumps && running.next > s && running.next < s + kAlone) return native::kNext;
-  return running.next == &running.native->entry ? native::kHead : native::kLeft;
+  return running.next > s && running.next < s + kAlone ? native::kNext : native::kLeft;
 }
 
 const Step* stop(const Step* s, Reg*, Machine&) { return s->behind; }
 
 // Steps to be done one at a time.
 void make_alone(Native& native) {
-  for (const ProgramImpl* p : native.programs)
-    for (const Step& s : p->steps)
+  for (size_t block = 0; block < native.programs.size(); ++block)
+    for (const Step& s : native.programs[block]->steps) {
+      native.places.push_back({&s, static_cast<int32_t>(block), depth_of(native.programs[block])});
       for (int32_t k = 0; k < kAlone; ++k) {
         Step& made = native.alone.emplace_back(k == 0 ? s : Step{});
         if (k == 0) continue;
         made.fn = stop;
         made.behind = &s + k;
       }
+    }
 }
 
 void drop_one(native::Frame* frame, int32_t reg) {
@@ -130,8 +123,7 @@ int32_t drop_quietly(native::Frame* frame, int32_t reg) {
 
 int32_t do_scalar(native::Frame* frame, int32_t number, int64_t a, int64_t b, int64_t* out) {
   const Running& running = running_of(frame);
-  const size_t block = running.block_of(number);
-  const Step& s = running.native->programs[block]->steps[number - running.native->numbers[block]];
+  const Step& s = *running.native->places[static_cast<size_t>(number)].step;
   Reg result;
   if (!scalar_result(static_cast<BinaryOp>(s.imm), s.rep, Reg{.i = a}, Reg{.i = b}, &result)) return 0;
   *out = result.i;
@@ -154,15 +146,6 @@ int32_t put(native::Frame* frame, int32_t number) {
   return 1;
 }
 
-void* box_one(native::Frame* frame, int32_t number, int32_t rep, int64_t bits) {
-  PyObject* object = box(static_cast<Rep>(rep), Reg{.i = bits});
-  if (object) return object;
-  Running& running = running_of(frame);
-  turn_to(*frame, running, number);
-  running.no_memory = true;
-  return nullptr;
-}
-
 // The iterator lets go of what it went through.
 int32_t ends(native::Frame* frame, int32_t reg) {
   PyObject* o = running_of(frame).r[reg].o;
@@ -176,6 +159,23 @@ int32_t fits(native::Frame* frame, int32_t number) {
   Running& running = running_of(frame);
   const Step* s = turn_to(*frame, running, number);
   return keeps_promises(running.m->program->jumps[s->imm], running.m->r);
+}
+
+void* make_box(native::Frame*, int32_t rep, int64_t bits) {
+  PyObject* made = box(static_cast<Rep>(rep), Reg{.i = bits});
+  if (!made) PyErr_Clear();
+  return made;
+}
+
+int32_t take_number(native::Frame*, int32_t rep, void* object, int64_t* out) {
+  Reg number{};
+  const bool fits = unbox(static_cast<Rep>(rep), static_cast<PyObject*>(object), &number);
+  *out = number.i;
+  return fits;
+}
+
+void discard(native::Frame*, void* const* made, int32_t n) {
+  for (int32_t k = 0; k < n; ++k) Py_XDECREF(static_cast<PyObject*>(made[k]));
 }
 
 int32_t holds(native::Frame* frame, int32_t block) {
@@ -202,6 +202,14 @@ int32_t enters(native::Frame* frame, int32_t number) {
   return 1;
 }
 
+// What is done natively costs next to nothing, but calling a step from there costs twice what the machine takes to go on to the next one.
+bool pays(const native::Region& region) {
+  int64_t native = 0, called = 0;
+  for (const native::Block& block : region.blocks)
+    for (const native::Instr& in : block.instrs) ++(in.what == native::Do::kStep ? called : native);
+  return native > 2 * called;
+}
+
 // Of more programs than `than` has, or null.
 std::unique_ptr<Native> make_native(ProgramImpl& root, const Native* than = nullptr) {
   auto made = std::make_unique<Native>();
@@ -209,6 +217,7 @@ std::unique_ptr<Native> make_native(ProgramImpl& root, const Native* than = null
   if (root.steps.size() > kMostNativeSteps) return made;
   native::Region region = describe(root, made.get());
   if (than && made->programs.size() <= than->programs.size()) return nullptr;
+  if (!pays(region)) return made;
   region.forced = forced_number, region.forced_turn = forced_turn;
   ++counters.regions;
   const int32_t end = made->numbers.back() + static_cast<int32_t>(made->programs.back()->steps.size());
@@ -290,8 +299,10 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   frame.ends = ends;
   frame.fits = fits;
   frame.put = put;
+  frame.box = make_box;
+  frame.unbox = take_number;
+  frame.discard = discard;
   frame.enters = enters;
-  frame.box = box_one;
   frame.addresses = native.addresses.data();
   frame.extra = &running;
   static_assert(sizeof(native::Register) == sizeof(Reg));

@@ -70,8 +70,6 @@ bool knows_binary(BinaryOp op, Rep rep) {
   return rep == Rep::kNpInt64 && op != BinaryOp::lshift;
 }
 
-bool unboxes(Rep rep) { return typed::is_python_number(rep) || rep == Rep::kNpFloat64; }
-
 // Steps whose operands are of few bits, or that ask for more than the generator knows, are done by their own functions.
 native::Do known(const Step& s) {
   using native::Do;
@@ -84,9 +82,9 @@ native::Do known(const Step& s) {
       return narrow ? Do::kStep : s.does;
     case Do::kTakeItem:
     case Do::kNextItem:
-      return s.rep == Rep::kNone || unboxes(s.rep) ? s.does : Do::kStep;
+      return s.rep == Rep::kNone || native::reads_number(s.rep) ? s.does : Do::kStep;
     case Do::kUnbox:
-      return unboxes(s.rep) ? s.does : Do::kStep;
+      return native::reads_number(s.rep) ? s.does : Do::kStep;
     case Do::kConvert: {
       const auto to = static_cast<Rep>(s.imm);
       const bool integers = typed::bits_of(to) == typed::Bits::kInt64, natural = s.rep == Rep::kNpUint64;
@@ -142,12 +140,8 @@ class Describer {
   static bool has_code(const native::Instr& in) { return in.runs_code && in.what == native::Do::kStep; }
 
   // Whether the run may go on has to be asked again where code may have run since the loop's head. There all worlds hold: whoever asks asks
-  // for those of the whole region, but for a step that jumps by itself. (Native code
-  // leaves at once where what dies between steps may have run code.)
+  // for those of the whole region. (Native code leaves at once where what dies between steps may have run code.)
   void find_questions() {
-    for (const native::Block& block : region_.blocks)
-      if (const native::Instr& last = block.instrs.back(); last.what == native::Do::kJump && last.by_step)
-        disturbed_loops_.insert(last.target);
     for (size_t k = 0; k < region_.blocks.size(); ++k) {
       native::Block& block = region_.blocks[k];
       if (native::Instr& last = block.instrs.back(); last.what == native::Do::kJump)
@@ -162,7 +156,7 @@ class Describer {
   bool disturbed(int32_t k, size_t until) const {
     const native::Block& block = region_.blocks[static_cast<size_t>(k)];
     if (std::any_of(block.instrs.begin(), block.instrs.begin() + static_cast<ptrdiff_t>(until), has_code)) return true;
-    return block.parent < 0 ? disturbed_loops_.contains(k) : disturbed(block.parent, at_guard(block));
+    return block.parent >= 0 && disturbed(block.parent, at_guard(block));
   }
 
   void add(ProgramImpl& p, int32_t parent, int32_t guard) {
@@ -241,28 +235,33 @@ class Describer {
     return found == native_.programs.end() ? -1 : static_cast<int32_t>(found - native_.programs.begin());
   }
 
-  // The step jumps by itself where it takes more than a number's object, or a number out of its object, which only the loop that the
-  // function begins with waits for.
   void jump(ProgramImpl& p, const Step& s, native::Instr* in) {
     JumpPlan& plan = p.jumps[s.imm];
     if (!plan.target) prepare_jump(p, plan);
     in->target = plan.target ? block_of(plan.target) : -1;
-    in->by_step = !is_simple(plan);
-    if (in->target < 0 || plan.impossible || (in->by_step && (in->target > 0 || !plan.in_place))) {
+    if (in->target < 0 || plan.impossible) {
       in->what = native::Do::kEnd;
       return;
     }
-    if (in->by_step) return;
     in->checks = !plan.same.empty() || !plan.types.empty();
-    for (const Move& move : plan.moves) {
-      native::Move& to = in->moves.emplace_back();
-      to.unboxes = unboxes(move), to.boxes = boxes(move);
-      if (!goes_as_object(move)) to.to = move.to.raw;
-      if (!goes_as_object(move) || to.boxes) to.from = move.from.raw;
-      to.rep = to.unboxes ? move.to.rep : move.from.rep;
-      to.from_object = move.from.obj, to.to_object = move.to.obj, to.takes = move.takes, to.same = move.same;
-    }
+    for (const Move& move : plan.moves) in->moves.push_back(on_its_way(move));
     in->drops = plan.drop;
+  }
+
+  static native::Move on_its_way(const Move& move) {
+    native::Move to;
+    const bool same = move.from.rep == move.to.rep;
+    if (move.to.rep == Rep::kNone || (move.to.either() && !same)) {
+      to.boxes = move.from.raw >= 0 && (move.from.obj < 0 || !move.from.is_object);
+      if (to.boxes) to.from = move.from.raw, to.rep = move.from.rep;
+    } else {
+      to.unboxes = !same || (move.from.either() && !move.to.either());
+      to.from = same ? move.from.raw : -1, to.to = move.to.raw, to.rep = move.to.rep;
+      to.boxes = move.makes;
+    }
+    if (move.same >= 0) to.boxes = false;
+    to.from_object = move.from.obj, to.to_object = move.to.obj, to.takes = move.takes, to.same = move.same;
+    return to;
   }
 
   // What the snapshots hold that frames are made of here.
@@ -283,30 +282,13 @@ class Describer {
       if (v != kNull && p.locs[v].raw >= 0) needs->push_back(p.locs[v].raw);
   }
 
-  static bool goes_as_object(const Move& move) { return move.to.rep == Rep::kNone || (move.to.either() && move.from.rep != move.to.rep); }
-  static bool boxes(const Move& move) {
-    return goes_as_object(move) && move.from.rep != Rep::kNone && !(move.from.obj >= 0 && move.from.is_object);
-  }
-  static bool unboxes(const Move& move) {
-    return !goes_as_object(move) && move.from.rep == Rep::kNone && move.from.obj >= 0 && move.from.is_object &&
-           replay::unboxes(move.to.rep);
-  }
-  static bool is_simple(const Move& move) {
-    if (goes_as_object(move)) return boxes(move) || (move.from.obj >= 0 && move.from.is_object);
-    return unboxes(move) || (move.from.rep == move.to.rep && (!move.from.either() || move.to.either()));
-  }
-
-  static bool is_simple(const JumpPlan& plan) {
-    return std::all_of(plan.moves.begin(), plan.moves.end(), [](const Move& move) { return is_simple(move); });
-  }
-
   // The loop that a block ends with a jump to.
   void find_loop(int32_t k) {
     ProgramImpl& p = *native_.programs[k];
     const Step& last = p.steps.back();
     if (last.does != native::Do::kJump || region_.blocks[k].instrs.back().what != native::Do::kEnd) return;
     const JumpPlan& plan = p.jumps[last.imm];
-    if (!plan.target || plan.target->parent || plan.impossible || !is_simple(plan)) return;
+    if (!plan.target || plan.target->parent || plan.impossible) return;
     if (block_of(plan.target) < 0) {
       if (static_cast<size_t>(next_) + plan.target->steps.size() > kMostNativeSteps) return;
       add(*plan.target, -1, -1);
@@ -360,7 +342,6 @@ class Describer {
 
   Native& native_;
   native::Region region_;
-  std::set<int32_t> disturbed_loops_;  // that may begin without having been asked for
   int32_t next_ = 0;
 };
 
@@ -369,7 +350,7 @@ class Describer {
 int32_t side_plan(native::Do what, const Step& s) {
   using native::Do;
   if (what == Do::kGuardedCompare || what == Do::kGuardTruth) return s.exit;
-  return what == Do::kRangeNext || what == Do::kNextItem ? s.other : -1;
+  return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kNextItem ? s.other : -1;
 }
 
 bool comes_back(const ProgramImpl& side) {

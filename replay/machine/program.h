@@ -37,12 +37,13 @@ struct Loc {
   bool raw_after(int32_t op) const { return raw >= 0 && since < op; }
 };
 
-// What exists as its parts until somebody needs the object: an index tuple, or a row of an array. It is built into register `reg`, which is
-// null until then.
+// What exists as its parts until somebody needs the object: an index tuple, a row of an array, or a range. It is built into register `reg`,
+// which is null until then.
 struct Virtual {
+  enum Kind : uint8_t { kTuple, kRow, kRange };
   int32_t reg = -1;
-  bool row = false;
-  std::vector<Loc> parts;  // a tuple's items; or an array, and one after the other the positions that lead to the row
+  Kind kind = kTuple;
+  std::vector<Loc> parts;  // a tuple's items; or an array, and one after the other the positions that lead to the row; or range()'s arguments
 };
 
 // One place to leave from, with what is live there. Several plans may belong to one Exit.
@@ -84,6 +85,7 @@ struct Move {
   Loc from;
   Loc to;
   bool takes = false;  // the reference goes along: nothing else is left with the object register it comes from
+  bool makes = false;  // the number gets an object on the way, if it has none: others have the same one
   int32_t same = -1;   // the move that makes the object of the same number, if there is none yet: whatever is one object stays one
 };
 // A register moved within one file.
@@ -148,6 +150,12 @@ struct ConstReg {
 
 // A loop's native code, asked for.
 class ProgramImpl;
+// Where native code finds what has a number: the step, the block it belongs to, and how many blocks are around that.
+struct NativePlace {
+  const Step* step;
+  int32_t block, depth;
+};
+
 struct Native {
   std::shared_ptr<NativeCode> code;    // null: there cannot be any
   std::vector<ProgramImpl*> programs;  // per block of the region
@@ -162,6 +170,7 @@ struct Native {
   int32_t times = 0;                 // it has grown
   std::unique_ptr<Native> next;      // compiled with them
   std::unique_ptr<Native> previous;  // may be running
+  std::vector<NativePlace> places;   // by number
   std::vector<Step> alone;           // of all programs, to be done one at a time
   Step entry;                        // runs it
 };

@@ -112,6 +112,9 @@ const Step* step_get_item_numpy_index(const Step* s, Reg* r, Machine& m);
 const Step* step_set_item_numpy_index(const Step* s, Reg* r, Machine& m);
 const Step* step_iter_next(const Step* s, Reg* r, Machine& m);
 const Step* step_range_next(const Step* s, Reg* r, Machine& m);
+const Step* step_range_end(const Step* s, Reg* r, Machine& m);
+const Step* step_range_step(const Step* s, Reg* r, Machine& m);      // a: not 0
+const Step* step_range_iterator(const Step* s, Reg* r, Machine& m);  // of range(list ...), n: 1 to 3 unboxed ints
 const Step* step_iter_end(const Step* s, Reg* r, Machine& m);
 const Step* step_row(const Step* s, Reg* r, Machine& m);    // steps_element.cc; is there such a row? imm: the array's rank
 const Step* step_build(const Step* s, Reg* r, Machine& m);  // what: the object of a virtual one

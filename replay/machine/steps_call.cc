@@ -253,7 +253,7 @@ constexpr Row kRows[] = {
 };
 
 // These have ops, or steps, of their own.
-constexpr Callee kElsewhere[] = {Callee::kNone, Callee::kLen, Callee::kItem, Callee::kAppend, Callee::kPop};
+constexpr Callee kElsewhere[] = {Callee::kNone, Callee::kLen, Callee::kRange, Callee::kItem, Callee::kAppend, Callee::kPop};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};

@@ -241,6 +241,32 @@ const Step* step_range_next(const Step* s, Reg* r, Machine& m) {
   return s + 1;
 }
 
+// The same where there should be no item.
+const Step* step_range_end(const Step* s, Reg* r, Machine& m) {
+  if (hook::g_range_known) [[likely]]
+    return hook::advance_range(r[s->a].o, &r[s->c].i) ? leave(m, s->other) : go_on(s + 1, r, m);
+  PyObject* item;
+  const Next next = next_item(r[s->a].o, &item);
+  if (next == Next::kEnd) return s + 1;
+  if (next == Next::kRaised) return fail(m, s->exit, false);
+  r[s->c].i = PyLong_AsLongLong(item);
+  Py_DECREF(item);
+  return leave(m, s->other);
+}
+
+const Step* step_range_step(const Step* s, Reg* r, Machine& m) {
+  return r[s->a].i != 0 ? go_on(s + 1, r, m) : refuse(m, s->exit);
+}
+
+const Step* step_range_iterator(const Step* s, Reg* r, Machine& m) {
+  const auto part = [&](int32_t k) { return static_cast<long>(r[s->list[k]].i); };
+  PyObject* made = hook::range_iterator(s->n > 1 ? part(0) : 0, part(s->n > 1 ? 1 : 0), s->n > 2 ? part(2) : 1);
+  if (!made) [[unlikely]]
+    return PyErr_Occurred() ? fail(m, s->exit, false) : refuse(m, s->exit);
+  r[s->dst].o = made;
+  return go_on(s + 1, r, m);
+}
+
 const Step* step_iter_end(const Step* s, Reg* r, Machine& m) {
   PyObject* item;
   Next next = next_shown(s, r, m, &item);

@@ -52,7 +52,7 @@ void Writer::write_head_exit(int32_t loop) {
   block_ = loop;
   begin("h" + std::to_string(loop));
   for (const Key& key : carried_)
-    if (key.first == loop) line(std::string("store ") + type_of(slots_.at(key)) + " " + get(key.second) + ", ptr " + place(key.second));
+    if (key.first == loop) store_to_file(key);
   line("ret i32 " + std::to_string(region_.blocks[loop].number));
 }
 
@@ -65,6 +65,7 @@ void Writer::head(const std::string& symbol) {
   unsettled_ = field("%f", offsetof(Frame, unsettled), "ptr");
   line("%out = alloca {i64, i32}");
   line("%came = getelementptr i8, ptr %out, i64 8");
+  line("%nowhere = alloca [8 x i64]");
   if (region_.forced >= 0) {
     line("%turn = alloca i64");
     line("store i64 0, ptr %turn");
@@ -78,7 +79,6 @@ void Writer::head(const std::string& symbol) {
         if (holds_always(*fact)) always_.insert(*fact);
       }
   line("%items = alloca ptr");
-  line("%made = alloca ptr");
   block_ = 0;
   look_up(0);
   line("br label %b0");
@@ -117,6 +117,7 @@ void Writer::by_step(const Instr& in) {
   reload(in.c);
   if (in.runs_code) fresh_.clear();
   std::erase_if(fresh_, [&](const Fact& fact) { return fact.key == key_of(in.dst); });
+  if (in.what == Do::kStep) fresh_.erase(Fact{key_of(in.a), kRangeFact});
 }
 
 // Where `plain` does not hold the step's own function does it once more.
@@ -190,9 +191,12 @@ void Writer::write_block() {
   fresh_ = is_loop(block_) ? always_ : before_[block_];
   dirty_ = is_loop(block_) ? std::set<Key>() : dirty_before_[block_];
   leave_ = is_loop(block_) ? -1 : leave_before_[block_];
-  if (is_loop(block_))
+  if (is_loop(block_)) {
     for (const Key& key : carried_)
       if (key.first == block_) dirty_.insert(key);
+    for (const Fact& fact : always_)
+      if (fact.key.first == block_ && fact.type == kRangeFact) dirty_.insert(state_of(fact.key));
+  }
   find_live(block);
   number_ = block.number;
   index_ = 0;
@@ -235,6 +239,8 @@ void Writer::write(const Instr& in) {
       return element(in);
     case Do::kRangeNext:
       return range_next(in);
+    case Do::kRangeEnd:
+      return range_end(in);
     case Do::kBox:
       return unless(op("icmp ne ptr " + op("load ptr, ptr " + place(in.dst)) + ", null"), in);
     case Do::kCall:
@@ -274,6 +280,7 @@ void Writer::write(const Instr& in) {
 // The entry block, with the places of registers and the addresses, which are known last.
 std::string Writer::prologue() const {
   std::string out = head_;
+  out += "  %made = alloca [" + std::to_string(most_made_ + 1) + " x ptr]\n  %parts = alloca [" + std::to_string(most_parts_ + 1) + " x i64]\n";
   const auto load = [&](const std::string& name, const std::string& from, size_t offset) {
     out += "  " + name + "p = getelementptr i8, ptr " + from + ", i64 " + std::to_string(offset) + "\n";
     out += "  " + name + " = load ptr, ptr " + name + "p\n";
@@ -308,50 +315,6 @@ void Writer::guard_world(const Instr& in) {
     return guard(
         op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, holds)) + "(ptr %f, i32 " + std::to_string(block_) + ")") + ", 0"));
   guard(settled());
-}
-
-void Writer::jump(const Instr& in) {
-  if (in.by_step) {
-    const std::string came = call_step(), next = label("n");
-    line("br i1 " + op("icmp eq i32 " + came + ", 2") + ", label %" + next + ", label %elsewhere");
-    begin(next);
-    for (const auto& [key, bits] : slots_)
-      if (key.first == 0) load_first(key, bits);
-    return line("br label %b0");
-  }
-  const std::string target = std::to_string(in.target);
-  if (in.asks) guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, enters)) + "(ptr %f, i32 " + target + ")") + ", 0"));
-  const std::string waits = op("load volatile i8, ptr " + breaker_), other = op("load i8, ptr " + unsettled_);
-  guard(op("icmp eq i8 " + op("or i8 " + waits + ", " + other) + ", 0"));
-  if (in.checks)
-    guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, fits)) + "(ptr %f, i32 " + std::to_string(number_) + ")") + ", 0"));
-  if (region_.forced >= 0) line("store i64 " + op("add i64 " + op("load i64, ptr %turn") + ", 1") + ", ptr %turn");
-  std::vector<std::string> values, objects(in.moves.size());
-  for (const Move& move : in.moves)
-    values.push_back(move.to < 0 ? "" : move.unboxes ? unboxed(move.rep, object_in(move.from_object), exit_label()) : get(move.from));
-  for (const bool shares : {false, true}) {
-    for (size_t k = 0; k < in.moves.size(); ++k) {
-      const Move& move = in.moves[k];
-      if ((move.same >= 0) != shares) continue;
-      if (move.boxes || shares)
-        objects[k] = made(move, shares ? objects[static_cast<size_t>(move.same)] : "");
-      else if (move.to_object >= 0 && move.from_object >= 0)
-        objects[k] = taken(move);
-    }
-  }
-  for (int32_t reg : in.drops) drop(reg);
-  for (size_t k = 0; k < in.moves.size(); ++k) {
-    if (!values[k].empty()) set(key_of(in.target, in.moves[k].to), values[k]);
-    if (!objects[k].empty()) line("store ptr " + objects[k] + ", ptr " + place(in.target, in.moves[k].to_object));
-  }
-  if (!in.drops.empty()) {  // the loop's first step is the machine's if code has run
-    const std::string on = label("ok");
-    branch(settled(), on, "h" + target, true);
-    begin(on);
-    heads_.insert(in.target);
-  }
-  if (loop_of(block_) != in.target) look_up(in.target);
-  line("br label %b" + target);
 }
 
 std::string to_ir(const Region& region, const Layout& layout, const std::string& symbol) {

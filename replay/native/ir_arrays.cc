@@ -51,6 +51,10 @@ std::optional<Writer::Fact> Writer::fact_of(const Instr& in) const {
       return Fact{key_of(in.a), -1, in.rep, in.n};
     case Do::kGuardType:
       return Fact{key_of(in.a), in.object};
+    case Do::kRangeNext:
+    case Do::kRangeEnd:
+      if (layout_.range_start < 0) return {};
+      return Fact{key_of(in.a), kRangeFact};
     default:
       return {};
   }
@@ -58,6 +62,7 @@ std::optional<Writer::Fact> Writer::fact_of(const Instr& in) const {
 
 std::string Writer::name_of(const Fact& fact) {
   const std::string name = "%k" + std::to_string(fact.key.first) + "_" + std::to_string(fact.key.second) + "_";
+  if (fact.type == kRangeFact) return name + "r_";
   if (fact.type >= 0) return name + "t" + std::to_string(fact.type) + "_";
   return name + "a" + std::to_string(static_cast<int>(fact.rep)) + "_" + std::to_string(fact.rank) + "_";
 }
@@ -74,11 +79,11 @@ void Writer::find_changes() {
 }
 
 void Writer::find_changes(const Instr& in) {
+  if (in.what == Do::kStep) stepped_.insert(key_of(in.a));
   if (in.what == Do::kStep && in.runs_code) coded_.insert(loop_of(block_));
   if (in.what == Do::kItem || in.what == Do::kTakeItem || in.what == Do::kNextItem) given_.insert(key_of(in.dst));
   for (const Move& move : in.moves)
     if (move.from_object >= 0 && move.to_object >= 0) given_.insert(key_of(in.target, move.to_object));
-  all_change_ |= in.what == Do::kJump && in.by_step;
   for (int32_t reg : {in.dst, in.what == Do::kStep ? in.c : -1}) changed_.insert(key_of(reg));
   if (in.what == Do::kRelease)
     for (int32_t reg : in.list) changed_.insert(key_of(reg));
@@ -91,7 +96,8 @@ void Writer::find_changes(const Instr& in) {
 // Does it hold from where its loop is entered until that is left?
 bool Writer::holds_always(const Fact& fact) const {
   const int32_t loop = fact.key.first;
-  return is_loop(loop) && !coded_.contains(loop) && !all_change_ && changed_.find(fact.key) == changed_.end();
+  if (fact.type == kRangeFact && stepped_.contains(fact.key)) return false;
+  return is_loop(loop) && !coded_.contains(loop) && changed_.find(fact.key) == changed_.end();
 }
 
 // The facts of a loop that is entered.
@@ -104,6 +110,7 @@ void Writer::declare(const Fact& fact) {
   if (!declared_.insert(fact).second) return;
   const std::string name = name_of(fact);
   line(name + "ok = alloca i1");
+  if (fact.type == kRangeFact) return declare_range(name);
   if (fact.type >= 0) return;
   line(name + "data = alloca ptr");
   for (int32_t k = 0; k < fact.rank; ++k)
@@ -112,6 +119,7 @@ void Writer::declare(const Fact& fact) {
 
 void Writer::refresh(const Fact& fact) {
   const std::string name = name_of(fact), object = op("load ptr, ptr " + place(fact.key.first, fact.key.second));
+  if (fact.type == kRangeFact) return refresh_range(name, object);
   if (fact.type < 0) return refresh_array(fact, name, object);
   const std::string there = label("y"), join = label("j");
   let(name + "ok", "i1", "false");

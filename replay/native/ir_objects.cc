@@ -1,31 +1,12 @@
-// Objects: ranges, items of lists and tuples, boxes, references.
+// Objects: items of lists and tuples, boxes, references.
 #include <cstddef>
 
 #include "replay/native/writer.h"
 
 namespace dalsegno::native {
 
-void Writer::range_next(const Instr& in) {
-  if (layout_.range_start < 0) return by_step(in);
-  const std::string it = op("load ptr, ptr " + place(in.a));
-  const auto at = [&](int32_t offset) { return op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(offset)); };
-  const auto value = [&](const std::string& place) { return op("load i64, ptr " + place); };
-  guard(op("icmp eq ptr " + field(it, layout_.type, "ptr") + ", " + address(kRangeIteratorType)));
-  const std::string length = at(layout_.range_length), left = value(length);
-  const std::string start = at(layout_.range_start), first = value(start), step = value(at(layout_.range_step));
-  if (layout_.range_index < 0) {
-    guard(op("icmp sgt i64 " + left + ", 0"), true, in.side);
-    line("store i64 " + op("sub i64 " + left + ", 1") + ", ptr " + length);
-    line("store i64 " + op("add i64 " + first + ", " + step) + ", ptr " + start);
-    return set(in.c, first);
-  }
-  const std::string index = at(layout_.range_index), done = value(index);
-  guard(op("icmp slt i64 " + done + ", " + left), true, in.side);
-  line("store i64 " + op("add i64 " + done + ", 1") + ", ptr " + index);
-  set(in.c, op("add i64 " + first + ", " + op("mul i64 " + done + ", " + step)));
-}
-
 void Writer::drop(int32_t reg) {
+  let_go(key_of(reg));
   const std::string there = label("d"), gone = label("g");
   line("br i1 " + op("icmp ne ptr " + op("load ptr, ptr " + place(reg)) + ", null") + ", label %" + there + ", label %" + gone);
   begin(there);
@@ -65,6 +46,7 @@ void Writer::drop_reference(const std::string& object, const std::string& last) 
 
 // An object on its way, with a reference; it may be missing.
 std::string Writer::taken(const Move& move) {
+  let_go(key_of(move.from_object));
   std::string object = object_in(move.from_object);
   if (move.takes) {
     line("store ptr null, ptr " + place(move.from_object));
@@ -79,38 +61,10 @@ std::string Writer::taken(const Move& move) {
   return object;
 }
 
-// The same, but a number that has none yet gets one, or the one that another move has made of it.
-std::string Writer::made(const Move& move, const std::string& shared) {
-  const std::string there = label("i"), none = label("n"), boxed = label("o"), join = label("k");
-  if (move.from_object >= 0) {
-    branch(op("icmp ne ptr " + object_in(move.from_object) + ", null"), there, none);
-    begin(there);
-    line("store ptr " + taken(move) + ", ptr %made");
-    go(join);
-    begin(none);
-  }
-  if (!shared.empty()) {
-    add_reference(shared);
-    line("store ptr " + shared + ", ptr %made");
-    go(join);
-    begin(join);
-    return op("load ptr, ptr %made");
-  }
-  const Bits as = bits_of(move.rep);
-  const std::string value = get(move.from), number = as == Bits::kInt64 ? value : bits(value, as);
-  const std::string operands = "i32 " + std::to_string(number_) + ", i32 " + std::to_string(static_cast<int>(move.rep)) + ", i64 " + number;
-  const std::string object = op("call ptr " + helper(offsetof(Frame, box)) + "(ptr %f, " + operands + ")");
-  branch(op("icmp ne ptr " + object + ", null"), boxed, "elsewhere", true);
-  begin(boxed);
-  line("store ptr " + object + ", ptr %made");
-  go(join);
-  begin(join);
-  return op("load ptr, ptr %made");
-}
-
 // Mostly there is nothing. What has come natively mostly lives on elsewhere.
 void Writer::release(const Instr& in) {
   for (int32_t reg : in.list) {
+    let_go(key_of(reg));
     const std::string there = label("d"), last = label("s"), gone = label("g"), object = object_in(reg);
     const bool shared = given_.find(key_of(reg)) != given_.end();
     branch(op("icmp eq ptr " + object + ", null"), gone, shared ? there : last, !shared);

@@ -140,12 +140,13 @@ std::string Writer::place(int32_t block, int32_t reg) {
 std::vector<Writer::Key> Writer::unstored() const {
   std::vector<Key> keys;
   for (const Key& key : dirty_)
-    if (key.first != block_ || live_[index_].find(key.second) != live_[index_].end()) keys.push_back(key);
+    if (is_state(key) || key.first != block_ || live_[index_].find(key.second) != live_[index_].end()) keys.push_back(key);
   if (planted(Fault::native_registers) && !keys.empty()) keys.pop_back();
   return keys;
 }
 
 void Writer::store_to_file(Key key) {
+  if (is_state(key)) return rewind(range_of(key));
   const char* type = type_of(slots_.at(key));
   line(std::string("store ") + type + " " + op(std::string("load ") + type + ", ptr " + name_of(key)) + ", ptr " +
        place(key.first, key.second));

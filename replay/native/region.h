@@ -28,6 +28,7 @@ enum class Do : uint8_t {
   kLoad,        // dst: the element of the array in object register a at `list`
   kStore,       // c is stored there
   kRangeNext,   // c: the next item of the range iterator in object register a
+  kRangeEnd,    // the same, where none is expected
   kBox,         // dst: the object of a, unless it is there
   kCall,        // callee, of `list`
   kGuardType,   // the type of the object in a is `object`
@@ -45,15 +46,18 @@ enum class Do : uint8_t {
   kEnd,         // the region ends here: the step is the machine's
 };
 
+// Does native code take numbers of this kind out of their objects itself?
+constexpr bool reads_number(Rep rep) { return typed::is_python_number(rep) || rep == Rep::kNpFloat64; }
+
 // A value on its way to where the loop's head expects it: its unboxed part, its object, or both (then the object may be missing).
 struct Move {
   int32_t from = -1, to = -1;  // unboxed
   Rep rep = Rep::kNone;
   int32_t from_object = -1, to_object = -1;
   bool takes = false;    // the reference goes along
-  bool boxes = false;    // if there is no object, one is made of `from`
-  bool unboxes = false;  // there is only the object: `to` is taken from it
+  bool boxes = false;    // an object that is missing is made of `from`
   int32_t same = -1;     // the move whose object it shares, if there is none yet
+  bool unboxes = false;  // `to` becomes the number in the object, if there is one, else `from` (-1: it leaves)
 };
 
 struct Instr {
@@ -71,8 +75,7 @@ struct Instr {
   std::vector<int32_t> drops;  // object registers, mostly null
   std::vector<int32_t> needs;  // unboxed registers that whoever goes on from here may look at, beside those that instructions read
   bool needs_all = false;
-  bool by_step = false;  // kJump: what moves is the step's business
-  bool asks = false;     // kJump: whether the run may go on has to be asked each time
+  bool asks = false;  // kJump: whether the run may go on has to be asked each time
 };
 
 // A program: a loop (block 0 is where the function begins) or a side trace.
@@ -134,13 +137,15 @@ struct Frame {
   int32_t (*fits)(Frame*, int32_t number) = nullptr;   // kJump: are the objects what the loop takes them for?
   int32_t (*put)(Frame*, int32_t number) = nullptr;    // does a kPutItem, if that runs no code: 1; else 0
   int32_t (*enters)(Frame*, int32_t block) = nullptr;  // may the side trace be entered?
-  void* (*box)(Frame*, int32_t number, int32_t rep, int64_t bits) = nullptr;  // a number's object; null: no memory, the run has ended
-  const void* const* addresses = nullptr;                                     // in the order of Address, then the region's own
-  int32_t loaded[kDeepest] = {};  // by depth: the block whose constants are in the registers, or 0
+  void* (*box)(Frame*, int32_t rep, int64_t bits) = nullptr;                    // a new reference, or null
+  int32_t (*unbox)(Frame*, int32_t rep, void* object, int64_t* out) = nullptr;  // 1; 0: it is no such number
+  void (*discard)(Frame*, void* const* made, int32_t n) = nullptr;              // drops boxes nobody has seen
+  const void* const* addresses = nullptr;              // in the order of Address, then the region's own
+  int32_t loaded[kDeepest] = {};                       // by depth: the block whose constants are in the registers, or 0
   void* extra = nullptr;
 };
 constexpr int32_t kElsewhere = -1;
-enum Came : int32_t { kNext, kLeft, kHead };  // of a step: on to the next one; the run has left; on to the region's head
+enum Came : int32_t { kNext, kLeft };  // of a step: on to the next one; the run has left
 enum Address : int32_t {
   kArrayType,
   kRangeIteratorType,

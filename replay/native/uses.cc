@@ -66,6 +66,7 @@ std::vector<Use> uses_of(const Instr& in) {
       writes(in.dst, Bits::kInt64);
       break;
     case Do::kRangeNext:
+    case Do::kRangeEnd:
       writes(in.c, Bits::kInt64);
       break;
     case Do::kBox:
@@ -73,7 +74,7 @@ std::vector<Use> uses_of(const Instr& in) {
       break;
     case Do::kJump:
       for (const Move& move : in.moves) {
-        if (move.boxes || (move.to >= 0 && !move.unboxes)) reads(move.from, bits_of(move.rep));
+        if (move.from >= 0) reads(move.from, bits_of(move.rep));
         if (move.to >= 0) writes(move.to, bits_of(move.rep));
       }
       break;

@@ -108,7 +108,14 @@ class Writer {
   void enter(const Block& block);
   std::string settled() { return op("icmp eq i8 " + op("load i8, ptr " + unsettled_) + ", 0"); }
   void guard_world(const Instr& in);
+
+  // -- ir_jumps.cc
   void jump(const Instr& in);
+  void prepare(const Instr& in);
+  void go_back(int32_t made);
+  std::string shared(const Move& move, const std::string& made);
+  std::string element_of(const std::string& array, int32_t index);
+  std::string bits_as_int(const std::string& value, Bits as);
 
   // -- ir_scalars.cc
   std::string truth_of(const std::string& bit) { return op("zext i1 " + bit + " to i64"); }
@@ -134,9 +141,10 @@ class Writer {
   // -- ir_arrays.cc: elements, and what is known of objects: looked up once, where nothing changes it
   // The type of the object in a register, or all that elements of the array in it ask for. An array that is not as it should be has no
   // element.
+  static constexpr int32_t kRangeFact = -2;
   struct Fact {
     Key key;
-    int32_t type = -1;  // index into the region's addresses, or -1: an array
+    int32_t type = -1;  // index into the region's addresses, or -1: an array, or kRangeFact: a range's iterator
     Rep rep = Rep::kNone;
     int32_t rank = 0;
     auto operator<=>(const Fact&) const = default;
@@ -160,13 +168,25 @@ class Writer {
   static Memory memory_of(Rep rep);
   void element(const Instr& in);
 
+  // -- ir_ranges.cc. Among the registers whose values the file lacks (dirty_) the state of a range stands beside its iterator's register.
+  static Key state_of(Key key) { return {key.first, ~key.second}; }
+  static bool is_state(Key key) { return key.second < 0; }
+  static Key range_of(Key state) { return {state.first, ~state.second}; }
+  void range_next(const Instr& in);
+  void range_end(const Instr& in);
+  void advance(const Instr& in, const Fact& fact);
+  void declare_range(const std::string& name);
+  void refresh_range(const std::string& name, const std::string& object);
+  void rewind(Key key);
+  void let_go(Key key);
+  void let_go_for(int32_t target);
+
   // -- ir_objects.cc
   std::string object_in(int32_t reg) { return op("load ptr, ptr " + place(reg)); }
   std::string is_type(const std::string& object, Address type) {
     return op("icmp eq ptr " + field(object, static_cast<size_t>(layout_.type), "ptr") + ", " + address(type));
   }
   std::string wrapped(const std::string& index, const std::string& length);
-  void range_next(const Instr& in);
   void length(const Instr& in);
   void item(const Instr& in);
   void set_item(const Instr& in);
@@ -180,7 +200,6 @@ class Writer {
   std::string unboxed_int(const std::string& object, const std::string& slow);
   void release(const Instr& in);
   std::string taken(const Move& move);
-  std::string made(const Move& move, const std::string& shared);
   void drop(int32_t reg);
   const char* count_type() const { return layout_.immortal ? "i32" : "i64"; }
   void add_reference(const std::string& object);
@@ -194,9 +213,10 @@ class Writer {
   std::set<Key> carried_;          // written by jumps to their loops
   std::set<int32_t> places_;
   std::set<Key> changed_;    // object registers that something writes
+  std::set<Key> stepped_;    // object registers that steps look at
   std::set<Key> given_;      // those that native code puts objects into
   std::set<int32_t> coded_;  // loops in which code may run
-  bool all_change_ = false;
+  int32_t most_made_ = 0, most_parts_ = 0;  // by one jump
   std::set<Fact> declared_, fresh_, always_;
   // Side traces: what is known, and what the register file lacks, where they begin.
   std::map<int32_t, std::set<Fact>> before_;

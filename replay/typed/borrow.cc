@@ -25,7 +25,7 @@ class Borrowing {
   // A run that leaves here may first build objects or do array ops that waited, in which a collection or a warning runs code.
   bool builds_on_leaving() const {
     for (ValueId i = 0; i < static_cast<ValueId>(t_.ops.size()); ++i)
-      if (op(i).fn != ArrayFn::none || mode(i) == Mode::kVirtual) return true;
+      if (op(i).fn != ArrayFn::none || (mode(i) == Mode::kVirtual && op(i).kind != OpKind::call)) return true;  // (a range is no container)
     return false;
   }
 
@@ -64,7 +64,10 @@ class Borrowing {
       case Mode::kFixed:
       case Mode::kElement:
       case Mode::kRange:
+      case Mode::kIterator:
         return true;
+      case Mode::kVirtual:
+        return o.kind == OpKind::call;
       case Mode::kItem:
         return o.kind == OpKind::get_item;
       default:

@@ -61,6 +61,7 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
   switch (callee) {
     case Callee::kNone:
     case Callee::kLen:
+    case Callee::kRange:
     case Callee::kItem:
     case Callee::kAppend:
     case Callee::kPop:

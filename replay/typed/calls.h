@@ -17,6 +17,7 @@ namespace dalsegno::typed {
   X(kInt, "type", "int")           \
   X(kFloat, "type", "float")       \
   X(kBool, "type", "bool")         \
+  X(kRange, "type", "range")       \
   X(kItem, "ndarray", "item")      \
   X(kAppend, "list", "append")     \
   X(kPop, "list", "pop")           \

@@ -130,6 +130,8 @@ class Inference {
       case OpKind::get_item:
       case OpKind::set_item:
         return form_subscript(o, i);
+      case OpKind::get_iter:
+        return form_iterator(o, i);
       case OpKind::iter_next:
         return form_next(o, i);
       case OpKind::call:
@@ -199,6 +201,7 @@ class Inference {
       form(i).mode = Mode::kLength;
       return born(i, Rep::kInt);
     }
+    if (callee == Callee::kRange) return form_range(o, i);
     if (callee == Callee::kItem) return form_item(o, i);
     if (callee == Callee::kAppend || callee == Callee::kPop) return form_list_call(o, i, callee);
     std::vector<Rep> arguments;
@@ -207,6 +210,34 @@ class Inference {
     if (!found) return;
     form(i) = {Mode::kTyped, found, callee};
     born(i, found.result);
+  }
+
+  // A range that nothing but the iter() behind it takes.
+  void form_range(const Op& o, ValueId i) {
+    if (o.n_inputs > 4) return;
+    for (int32_t k = 1; k < o.n_inputs; ++k)
+      if (typed_.rep_in_ops(in(o)[k]) != Rep::kInt) return;
+    if (uses_[i] != 1 || !iterated_alone(i)) return;
+    form(i) = {.mode = Mode::kVirtual, .callee = Callee::kRange};
+  }
+
+  bool iterated_alone(ValueId v) const {
+    bool iterated = false;
+    for (ValueId i = v + 1; i < static_cast<ValueId>(t_.ops.size()); ++i) {
+      const Op& o = op(i);
+      if (!takes(t_, o, v)) continue;
+      if (o.kind == OpKind::release) return iterated;
+      if (o.kind != OpKind::get_iter) return false;
+      iterated = true;
+    }
+    return false;
+  }
+
+  void form_iterator(const Op& o, ValueId i) {
+    const OpForm& range = form(in(o)[0]);
+    if (range.mode != Mode::kVirtual || range.callee != Callee::kRange) return;
+    form(i).mode = Mode::kIterator;
+    types_[i] = Type::kRangeIterator;
   }
 
   // a.item(i) is the element as Python's own number.
@@ -248,7 +279,7 @@ class Inference {
     for (ValueId i = 0; i < n; ++i) {
       const Op& o = op(i);
       const bool stores = form(i).mode == Mode::kItem && item_of(typed_, o).stored != kNull;
-      const bool calls = o.kind == OpKind::call && form(i).mode == Mode::kTyped;
+      const bool calls = o.kind == OpKind::call && (form(i).mode == Mode::kTyped || form(i).mode == Mode::kVirtual);
       if (o.kind != OpKind::build_tuple && !stores && !calls && !is_int_remainder(o, form(i))) continue;
       const Op* release = released_behind(i);
       if (release == nullptr) continue;
@@ -274,6 +305,7 @@ class Inference {
       case Mode::kTyped:
       case Mode::kAlias:
       case Mode::kFixed:
+      case Mode::kIterator:
       case Mode::kVirtual:
         return kNoEffect;
       case Mode::kElement:
@@ -293,7 +325,7 @@ class Inference {
 
   // An iterator over a range gives ints, one over an array of one dimension its elements.
   void form_next(const Op& o, ValueId i) {
-    if (o.imm != 1) return;
+    if (o.imm != 1 && types_[in(o)[0]] != Type::kRangeIterator) return;
     if (types_[in(o)[0]] == Type::kRangeIterator && !typed_.known.box_ints) {
       form(i).mode = Mode::kRange;
       born(i, Rep::kInt);
@@ -431,7 +463,7 @@ class Inference {
       value(in(o)[0]).wants_obj = value(in(o)[1]).wants_raw = true;
       return;
     }
-    for (int32_t k = 0; k < o.n_inputs; ++k) {
+    for (int32_t k = o.kind == OpKind::call ? 1 : 0; k < o.n_inputs; ++k) {
       ValueForm& v = value(in(o)[k]);
       v.wants_raw = true;
       if (!v.passing) v.wants_obj = true;

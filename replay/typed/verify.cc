@@ -58,9 +58,14 @@ class Verifier {
         return item(o, i);
       case Mode::kLength:
         return o.kind == OpKind::call && o.n_inputs == 2 && y_.values[i].born_raw ? "" : "the length of what?";
+      case Mode::kIterator: {
+        const OpForm& range = y_.ops[y_.inputs_of(o)[0]];
+        return range.mode == Mode::kVirtual && range.callee == Callee::kRange ? "" : "an iterator over what?";
+      }
       case Mode::kVirtual:
         if (o.kind == OpKind::get_item) return row(o, f, i);
-        if (o.kind != OpKind::build_tuple) return "virtual, but neither tuple nor row";
+        if (o.kind == OpKind::call && f.callee == Callee::kRange) break;
+        if (o.kind != OpKind::build_tuple) return "virtual, but neither tuple, row nor range";
         break;
       case Mode::kAlias:
       case Mode::kTyped:
@@ -103,7 +108,7 @@ class Verifier {
   const Trace& t_;
 };
 
-constexpr const char* kModes[] = {"python", "typed", "alias", "fixed", "index", "range", "element", "item", "length", "virtual"};
+constexpr const char* kModes[] = {"python", "typed", "alias", "fixed", "index", "range", "element", "item", "length", "iterator", "virtual"};
 
 std::string value_text(const TypedTrace& typed, ValueId v) {
   const ValueForm& f = typed.values[v];

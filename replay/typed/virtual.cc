@@ -84,7 +84,8 @@ class Virtuals {
       return !(o.effects & kDropsReferences) ||
              std::all_of(in(o), in(o) + o.n_inputs, [&](ValueId v) { return is_number(y_, v) || is_row(v); });
     const Mode how = mode(i);
-    return is_pure(o.effects) || o.kind == OpKind::guard_world || how == Mode::kTyped || how == Mode::kElement || how == Mode::kVirtual;
+    return is_pure(o.effects) || o.kind == OpKind::guard_world || how == Mode::kTyped || how == Mode::kElement || how == Mode::kIterator ||
+           how == Mode::kVirtual;
   }
 
   // -- tuples

@@ -8,6 +8,7 @@ namespace dalsegno::typed {
 // - index tuples that nothing but subscripts take: a[i, j], t = (i, j); a[t]
 // - rows of arrays of which nothing but elements are read and written: a[i][j], row = a[i]; row[j] = v. An element of a row is one of the
 //   array then (element_of). Between a row's birth and the last of them nothing runs that could change the row, and the array lives.
+// Ranges that are iterated over at once are found with the forms (infer.cc), as their arguments' uses depend on it.
 // All other forms are there already.
 void find_virtual(TypedTrace& typed);
 

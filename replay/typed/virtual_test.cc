@@ -151,6 +151,38 @@ TEST(Virtual, PositionsOfAConstantTuple) {
   EXPECT_EQ(e->tuple, kNull);
 }
 
+struct Ranged : Hand {
+  ValueId n, range, iterator;
+  explicit Ranged(bool also_kept = false) : n(param()) {
+    guard(n, Type::kInt);
+    const ValueId type = add(OpKind::constant, {}, 0, object({.callee = Callee::kRange}));
+    const ValueId last = binary(BinaryOp::add, n, n);
+    range = add(OpKind::call, {type, n, last}, 2);
+    add(OpKind::release, {last});
+    iterator = add(OpKind::get_iter, {range});
+    if (also_kept) add(OpKind::build_list, {range});
+    add(OpKind::release, {range});
+    add(OpKind::return_, {iterator});
+  }
+};
+
+TEST(Virtual, ARangeThatIsOnlyIteratedOverIsNotBuilt) {
+  const Ranged h;
+  const TypedTrace typed = h.typed();
+  EXPECT_EQ(verify(typed), "");
+  EXPECT_EQ(typed.ops[h.range].mode, Mode::kVirtual);
+  EXPECT_EQ(typed.ops[h.iterator].mode, Mode::kIterator);
+  EXPECT_EQ(typed.ops[h.iterator].effects, kNoEffect);
+}
+
+TEST(Virtual, ARangeThatSomethingElseTakesIsBuilt) {
+  const Ranged h(true);
+  const TypedTrace typed = h.typed();
+  EXPECT_EQ(verify(typed), "");
+  EXPECT_EQ(typed.ops[h.range].mode, Mode::kPython);
+  EXPECT_EQ(typed.ops[h.iterator].mode, Mode::kPython);
+}
+
 TEST(Virtual, WhereAnArgumentIsGivenBackItsObjectIsShared) {
   for (const bool gone : {true, false}) {
     Hand h;

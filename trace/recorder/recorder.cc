@@ -287,6 +287,17 @@ int Recorder::find_loop(const AnchorKey& key) const {
   return count < kMaxLoopsAtAPlace ? -1 : first;
 }
 
+// What the innermost frame's variables are as the loop begins: nothing may be guarded, but a variable that the loop does not look at can be
+// carried unboxed.
+void Recorder::note_numbers() {
+  for (size_t k = 0; k < shadow().locals.size(); ++k) {
+    const ValueId v = shadow().locals[k];
+    PyObject* live = v == kNull ? nullptr : live_local(static_cast<int>(k));
+    if (!live || !is_plain_type(Py_TYPE(live)) || !PyNumber_Check(live)) continue;
+    op(v).object = object_index(reinterpret_cast<PyObject*>(Py_TYPE(live)), type_path(Py_TYPE(live)));
+  }
+}
+
 // The trace jumps to the loop trace anchored at the header; if there is none, its recording begins.
 void Recorder::close_loop(const Instr& instr, int header) {
   const int snap = snapshot_now(header);
@@ -296,6 +307,7 @@ void Recorder::close_loop(const Instr& instr, int header) {
   close(Reason::none);
   if (found >= 0) return stop();
   open_loop(next_number_++, function_, header);
+  note_numbers();
   begun();
 }
 

@@ -1,0 +1,127 @@
+// Jumps to loops: what their heads expect goes there, boxed or unboxed on the way where it has to be.
+#include <algorithm>
+#include <cstddef>
+
+#include "replay/native/writer.h"
+
+namespace dalsegno::native {
+
+void Writer::jump(const Instr& in) {
+  const std::string target = std::to_string(in.target);
+  if (in.asks) guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, enters)) + "(ptr %f, i32 " + target + ")") + ", 0"));
+  const std::string waits = op("load volatile i8, ptr " + breaker_), other = op("load i8, ptr " + unsettled_);
+  guard(op("icmp eq i8 " + op("or i8 " + waits + ", " + other) + ", 0"));
+  if (in.checks)
+    guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, fits)) + "(ptr %f, i32 " + std::to_string(number_) + ")") + ", 0"));
+  if (region_.forced >= 0) line("store i64 " + op("add i64 " + op("load i64, ptr %turn") + ", 1") + ", ptr %turn");
+  prepare(in);
+  let_go_for(in.target);
+  std::vector<std::string> values, objects;
+  int32_t made = 0, parts = 0;
+  for (const Move& move : in.moves) {
+    values.push_back(move.unboxes ? op(std::string("load ") + type_of(bits_of(move.rep)) + ", ptr " + element_of("%parts", parts++))
+                     : move.to >= 0 ? get(move.from)
+                                    : "");
+    std::string object = move.same < 0 && move.to_object >= 0 && move.from_object >= 0 ? taken(move) : "";
+    if (move.boxes) {
+      const std::string box = op("load ptr, ptr " + element_of("%made", made++));
+      object = object.empty() ? box : op("select i1 " + op("icmp eq ptr " + object + ", null") + ", ptr " + box + ", ptr " + object);
+    }
+    objects.push_back(object);
+  }
+  for (size_t k = 0; k < in.moves.size(); ++k)
+    if (in.moves[k].same >= 0) objects[k] = shared(in.moves[k], objects[static_cast<size_t>(in.moves[k].same)]);
+  for (int32_t reg : in.drops) drop(reg);
+  for (size_t k = 0; k < in.moves.size(); ++k) {
+    if (!values[k].empty()) set(key_of(in.target, in.moves[k].to), values[k]);
+    if (!objects[k].empty()) line("store ptr " + objects[k] + ", ptr " + place(in.target, in.moves[k].to_object));
+  }
+  if (!in.drops.empty()) {  // the loop's first step is the machine's if code has run
+    if (loop_of(block_) == in.target)
+      for (const Fact& fact : always_)
+        if (fact.key.first == in.target && fact.type == kRangeFact) rewind(fact.key);
+    const std::string on = label("ok");
+    branch(settled(), on, "h" + target, true);
+    begin(on);
+    heads_.insert(in.target);
+  }
+  if (loop_of(block_) != in.target) look_up(in.target);
+  line("br label %b" + target);
+}
+
+// Makes what is to be boxed and takes the numbers out of objects, before anything has moved: where that fails the machine does the jump.
+void Writer::prepare(const Instr& in) {
+  int32_t made = 0, parts = 0;
+  for (const Move& move : in.moves) {
+    if (!move.boxes) continue;
+    const std::string there = label("y"), none = label("n"), failed = label("f"), join = label("j"), slot = element_of("%made", made);
+    line("store ptr null, ptr " + slot);
+    if (move.from_object >= 0) {
+      branch(op("icmp ne ptr " + object_in(move.from_object) + ", null"), join, none);
+      begin(none);
+    }
+    const std::string bits = bits_as_int(get(move.from), bits_of(move.rep));
+    const std::string box = op("call ptr " + helper(offsetof(Frame, box)) + "(ptr %f, i32 " + std::to_string(static_cast<int>(move.rep)) + ", i64 " + bits + ")");
+    line("store ptr " + box + ", ptr " + slot);
+    branch(op("icmp ne ptr " + box + ", null"), join, failed, true);
+    begin(failed);
+    go_back(made);
+    begin(join);
+    ++made;
+  }
+  for (const Move& move : in.moves) {
+    if (!move.unboxes) continue;
+    const std::string object = object_in(move.from_object), slot = element_of("%parts", parts++), type = type_of(bits_of(move.rep));
+    const std::string there = label("y"), none = label("n"), slow = label("s"), failed = label("f"), join = label("j");
+    branch(op("icmp ne ptr " + object + ", null"), there, move.from >= 0 ? none : failed);
+    if (move.from >= 0) {
+      begin(none);
+      line("store " + type + " " + get(move.from) + ", ptr " + slot);
+      go(join);
+    }
+    begin(there);
+    if (reads_number(move.rep)) {
+      line("store " + type + " " + unboxed(move.rep, object, slow) + ", ptr " + slot);
+      go(join);
+    } else {
+      go(slow);
+    }
+    begin(slow);
+    const std::string rep = std::to_string(static_cast<int>(move.rep));
+    const std::string done = op("call i32 " + helper(offsetof(Frame, unbox)) + "(ptr %f, i32 " + rep + ", ptr " + object + ", ptr " + slot + ")");
+    branch(op("icmp ne i32 " + done + ", 0"), join, failed, true);
+    begin(failed);
+    go_back(made);
+    begin(join);
+  }
+  most_made_ = std::max(most_made_, made);
+  most_parts_ = std::max(most_parts_, parts);
+}
+
+// The move's object, or the one that another has made of the same number.
+std::string Writer::shared(const Move& move, const std::string& made) {
+  if (move.from_object < 0) return add_reference(made), made;
+  const std::string own = taken(move), slot = element_of("%parts", 0);
+  const std::string none = label("n"), join = label("j");
+  line("store ptr " + own + ", ptr " + slot);
+  branch(op("icmp ne ptr " + own + ", null"), join, none);
+  begin(none);
+  add_reference(made);
+  line("store ptr " + made + ", ptr " + slot);
+  go(join);
+  begin(join);
+  return op("load ptr, ptr " + slot);
+}
+
+void Writer::go_back(int32_t made) {
+  if (made > 0) line("call void " + helper(offsetof(Frame, discard)) + "(ptr %f, ptr %made, i32 " + std::to_string(made) + ")");
+  go(exit_label());
+}
+
+std::string Writer::element_of(const std::string& array, int32_t index) {
+  return op("getelementptr i64, ptr " + array + ", i64 " + std::to_string(index));
+}
+
+std::string Writer::bits_as_int(const std::string& value, Bits as) { return as == Bits::kInt64 ? value : bits(value, as); }
+
+}  // namespace dalsegno::native

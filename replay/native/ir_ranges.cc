@@ -1,0 +1,127 @@
+// Iterators over ranges: their state is in variables of the function while nothing else can look at it.
+//
+// A range's iterator that the register alone holds a reference to is seen by nobody else. Its next item and what is left are looked up
+// like other facts of objects (ir_arrays.cc), and are written back (rewind) wherever the register file is. All others are advanced by their
+// step.
+#include "replay/native/writer.h"
+#include "trace/fault.h"
+
+namespace dalsegno::native {
+
+void Writer::range_next(const Instr& in) {
+  const std::optional<Fact> fact = fact_of(in);
+  if (!fact) return by_step(in);
+  know(*fact);
+  const std::string name = name_of(*fact), mine = label("m"), slow = label("s"), join = label("j");
+  branch(op("load i1, ptr " + name + "ok"), mine, slow, true);
+  begin(mine);
+  guard(op("icmp sgt i64 " + op("load i64, ptr " + name + "left") + ", 0"), true, in.side);
+  advance(in, *fact);
+  go(join);
+  slowly(in, slow, join);
+}
+
+// There should be no item. The side trace begins behind the one that there is; where it has to be asked whether it may be entered the
+// machine takes the item.
+void Writer::range_end(const Instr& in) {
+  const std::optional<Fact> fact = fact_of(in);
+  if (!fact) return by_step(in);
+  know(*fact);
+  const std::string name = name_of(*fact), mine = label("m"), more = label("w"), slow = label("s"), join = label("j");
+  branch(op("load i1, ptr " + name + "ok"), mine, slow, true);
+  begin(mine);
+  const bool enters = in.side >= 0 && !region_.blocks[in.side].asks;
+  branch(op("icmp sgt i64 " + op("load i64, ptr " + name + "left") + ", 0"), enters ? more : exit_label(), join);
+  if (in.side >= 0) {
+    const std::set<Key> before = dirty_;
+    if (enters) {
+      begin(more);
+      advance(in, *fact);
+      go("b" + std::to_string(in.side));
+    }
+    leads_to(in.side);
+    dirty_ = before;
+  }
+  slowly(in, slow, join);
+}
+
+void Writer::advance(const Instr& in, const Fact& fact) {
+  const std::string name = name_of(fact), item = op("load i64, ptr " + name + "item");
+  let(name + "left", "i64", op("sub i64 " + op("load i64, ptr " + name + "left") + ", 1"));
+  let(name + "item", "i64", op("add i64 " + item + ", " + op("load i64, ptr " + name + "step")));
+  set(in.c, item);
+  dirty_.insert(state_of(fact.key));
+}
+
+void Writer::declare_range(const std::string& name) {
+  line(name + "at = alloca ptr");
+  for (const char* part : {"item", "step", "left", "length"}) line(name + part + " = alloca i64");
+}
+
+// What belongs to nobody is read from, and written to, a place that nobody looks at.
+void Writer::refresh_range(const std::string& name, const std::string& object) {
+  const std::string there = label("y"), join = label("j"), begun = label("w");
+  let(name + "ok", "i1", "false");
+  let(name + "at", "ptr", "%nowhere");
+  branch(op("icmp ne ptr " + object + ", null"), there, join);
+  begin(there);
+  const std::string type = is_type(object, kRangeIteratorType);
+  const std::string count = op(std::string("icmp eq ") + count_type() + " " + op(std::string("load ") + count_type() + ", ptr " + object) + ", 1");
+  branch(op("and i1 " + type + ", " + count), begun, join);
+  begin(begun);
+  let(name + "ok", "i1", "true");
+  let(name + "at", "ptr", object);
+  const std::string first = field(object, static_cast<size_t>(layout_.range_start), "i64");
+  const std::string step = field(object, static_cast<size_t>(layout_.range_step), "i64");
+  const std::string length = field(object, static_cast<size_t>(layout_.range_length), "i64");
+  let(name + "step", "i64", step);
+  let(name + "length", "i64", length);
+  if (layout_.range_index < 0) {
+    let(name + "item", "i64", first);
+    let(name + "left", "i64", length);
+  } else {
+    const std::string index = field(object, static_cast<size_t>(layout_.range_index), "i64");
+    let(name + "item", "i64", op("add i64 " + first + ", " + op("mul i64 " + index + ", " + step)));
+    let(name + "left", "i64", op("sub i64 " + length + ", " + index));
+  }
+  go(join);
+  begin(join);
+}
+
+// Writes a range's state back to its iterator.
+void Writer::rewind(Key key) {
+  if (planted(Fault::native_range)) return;
+  const std::string name = name_of(Fact{key, kRangeFact});
+  const std::string at = op("load ptr, ptr " + name + "at"), left = op("load i64, ptr " + name + "left");
+  const auto put = [&](const std::string& value, int32_t offset) {
+    line("store i64 " + value + ", ptr " + op("getelementptr i8, ptr " + at + ", i64 " + std::to_string(offset)));
+  };
+  if (layout_.range_index < 0) {
+    put(op("load i64, ptr " + name + "item"), layout_.range_start);
+    put(left, layout_.range_length);
+  } else {
+    put(op("sub i64 " + op("load i64, ptr " + name + "length") + ", " + left), layout_.range_index);
+  }
+}
+
+// Before the register's object goes elsewhere, or dies.
+void Writer::let_go(Key key) {
+  if (dirty_.erase(state_of(key)) != 0) {
+    rewind(key);
+    leave_ = -1;  // no exit behind this one may write to what is gone
+  }
+  fresh_.erase(Fact{key, kRangeFact});
+}
+
+// Before the jump to a loop: what is not looked up anew there stays in its variables.
+void Writer::let_go_for(int32_t target) {
+  std::vector<Key> keys;
+  for (const Key& key : dirty_) {
+    const Key range = range_of(key);
+    const bool stays = loop_of(block_) == target && always_.find(Fact{range, kRangeFact}) != always_.end();
+    if (is_state(key) && !stays) keys.push_back(range);
+  }
+  for (const Key& key : keys) let_go(key);
+}
+
+}  // namespace dalsegno::native
