@@ -10,9 +10,17 @@ from typing import Any
 
 import pytest
 
+import dalsegno as ds
 from tests.machine_traces import ADD, EQ, EXIT, LOOP, LT, MOD, MUL, NONE, WRITES, TraceBuilder, machine, tree
 
 RangeIterator = type(iter(range(0)))
+
+
+@pytest.fixture(autouse=True)
+def steps() -> Iterator[None]:
+    """What is tested here is the machine's steps."""
+    with ds.config(native=False):
+        yield
 
 
 def counting_loop(carry_type: type, operator: int = ADD) -> Any:

@@ -76,7 +76,8 @@ ALONE: dict[str, dict[str, str]] = {
 }
 # Found elsewhere.
 IN_THE_STORE = ("wrong_stored_op",)
-BY_SMALL_PROGRAMS = ("native_bounds", "native_exit", "native_range", "native_registers", "native_overflow")  # test_native_faults.py
+# test_native_faults.py
+BY_SMALL_PROGRAMS = ("native_bounds", "native_exit", "native_range", "native_registers", "native_overflow")
 BY_GOOGLETEST = ("foreign_parent",)  # StoreTest.ASideTraceStaysWithItsOwnParent
 
 

@@ -50,7 +50,7 @@ std::string Writer::write(const std::string& symbol) {
 // Leaves at a loop's head, with what was carried there.
 void Writer::write_head_exit(int32_t loop) {
   block_ = loop;
-  begin("h" + std::to_string(loop));
+  begin("head" + std::to_string(loop));
   for (const Key& key : carried_)
     if (key.first == loop) store_to_file(key);
   line("ret i32 " + std::to_string(region_.blocks[loop].number));

@@ -41,7 +41,7 @@ void Writer::jump(const Instr& in) {
       for (const Fact& fact : always_)
         if (fact.key.first == in.target && fact.type == kRangeFact) rewind(fact.key);
     const std::string on = label("ok");
-    branch(settled(), on, "h" + target, true);
+    branch(settled(), on, "head" + target, true);
     begin(on);
     heads_.insert(in.target);
   }

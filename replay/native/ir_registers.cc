@@ -17,19 +17,19 @@ void Writer::write_exits() {
     const bool behind = planted(Fault::native_exit) && refused_.find(number) != refused_.end();
     const std::string at = "x" + std::to_string(number);
     begin(at);
-    go("y" + std::to_string(group));
+    go("stores" + std::to_string(group));
     lead(group, std::to_string(number + (behind ? 1 : 0)), at);
   }
   for (size_t k = leaving_.size(); k-- > 0;) {  // a group is behind the one that it leads to
     const Leaving& group = leaving_[k];
-    const std::string at = "y" + std::to_string(k), number = fresh();
+    const std::string at = "stores" + std::to_string(k), number = fresh();
     begin(at);
     line(number + " = phi i32 " + comes[k]);
     for (const Key& key : group.stores) store_to_file(key);
     if (group.on < 0) {
       line("ret i32 " + number);
     } else {
-      go("y" + std::to_string(group.on));
+      go("stores" + std::to_string(group.on));
       lead(group.on, number, at);
     }
   }
