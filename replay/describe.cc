@@ -140,7 +140,7 @@ py::object describe_native(const Program& program, const std::vector<std::unique
     called.append(one);
   }
   d["state"] = info->state, d["traces"] = info->traces, d["called"] = called, d["text"] = info->text;
-  return std::move(d);
+  return d;
 }
 
 template <class F>

@@ -43,7 +43,8 @@ struct Virtual {
   enum Kind : uint8_t { kTuple, kRow, kRange };
   int32_t reg = -1;
   Kind kind = kTuple;
-  std::vector<Loc> parts;  // a tuple's items; or an array, and one after the other the positions that lead to the row; or range()'s arguments
+  std::vector<Loc>
+      parts;  // a tuple's items; or an array, and one after the other the positions that lead to the row; or range()'s arguments
 };
 
 // One place to leave from, with what is live there. Several plans may belong to one Exit.

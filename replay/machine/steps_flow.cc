@@ -254,9 +254,7 @@ const Step* step_range_end(const Step* s, Reg* r, Machine& m) {
   return leave(m, s->other);
 }
 
-const Step* step_range_step(const Step* s, Reg* r, Machine& m) {
-  return r[s->a].i != 0 ? go_on(s + 1, r, m) : refuse(m, s->exit);
-}
+const Step* step_range_step(const Step* s, Reg* r, Machine& m) { return r[s->a].i != 0 ? go_on(s + 1, r, m) : refuse(m, s->exit); }
 
 const Step* step_range_iterator(const Step* s, Reg* r, Machine& m) {
   const auto part = [&](int32_t k) { return static_cast<long>(r[s->list[k]].i); };

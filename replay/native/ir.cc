@@ -280,7 +280,8 @@ void Writer::write(const Instr& in) {
 // The entry block, with the places of registers and the addresses, which are known last.
 std::string Writer::prologue() const {
   std::string out = head_;
-  out += "  %made = alloca [" + std::to_string(most_made_ + 1) + " x ptr]\n  %parts = alloca [" + std::to_string(most_parts_ + 1) + " x i64]\n";
+  out += "  %made = alloca [" + std::to_string(most_made_ + 1) + " x ptr]\n  %parts = alloca [" + std::to_string(most_parts_ + 1) +
+         " x i64]\n";
   const auto load = [&](const std::string& name, const std::string& from, size_t offset) {
     out += "  " + name + "p = getelementptr i8, ptr " + from + ", i64 " + std::to_string(offset) + "\n";
     out += "  " + name + " = load ptr, ptr " + name + "p\n";

@@ -83,7 +83,7 @@ void Writer::find_changes(const Instr& in) {
   if (in.what == Do::kStep && in.runs_code) coded_.insert(loop_of(block_));
   if (in.what == Do::kItem || in.what == Do::kTakeItem || in.what == Do::kNextItem) given_.insert(key_of(in.dst));
   for (const Move& move : in.moves)
-    if (move.from_object >= 0 && move.to_object >= 0) given_.insert(key_of(in.target, move.to_object));
+    if ((move.from_object >= 0 || move.boxes || move.same >= 0) && move.to_object >= 0) given_.insert(key_of(in.target, move.to_object));
   for (int32_t reg : {in.dst, in.what == Do::kStep ? in.c : -1}) changed_.insert(key_of(reg));
   if (in.what == Do::kRelease)
     for (int32_t reg : in.list) changed_.insert(key_of(reg));

@@ -19,7 +19,7 @@ void Writer::jump(const Instr& in) {
   std::vector<std::string> values, objects;
   int32_t made = 0, parts = 0;
   for (const Move& move : in.moves) {
-    values.push_back(move.unboxes ? op(std::string("load ") + type_of(bits_of(move.rep)) + ", ptr " + element_of("%parts", parts++))
+    values.push_back(move.unboxes   ? op(std::string("load ") + type_of(bits_of(move.rep)) + ", ptr " + element_of("%parts", parts++))
                      : move.to >= 0 ? get(move.from)
                                     : "");
     std::string object = move.same < 0 && move.to_object >= 0 && move.from_object >= 0 ? taken(move) : "";
@@ -61,7 +61,8 @@ void Writer::prepare(const Instr& in) {
       begin(none);
     }
     const std::string bits = bits_as_int(get(move.from), bits_of(move.rep));
-    const std::string box = op("call ptr " + helper(offsetof(Frame, box)) + "(ptr %f, i32 " + std::to_string(static_cast<int>(move.rep)) + ", i64 " + bits + ")");
+    const std::string box = op("call ptr " + helper(offsetof(Frame, box)) + "(ptr %f, i32 " + std::to_string(static_cast<int>(move.rep)) +
+                               ", i64 " + bits + ")");
     line("store ptr " + box + ", ptr " + slot);
     branch(op("icmp ne ptr " + box + ", null"), join, failed, true);
     begin(failed);
@@ -88,7 +89,8 @@ void Writer::prepare(const Instr& in) {
     }
     begin(slow);
     const std::string rep = std::to_string(static_cast<int>(move.rep));
-    const std::string done = op("call i32 " + helper(offsetof(Frame, unbox)) + "(ptr %f, i32 " + rep + ", ptr " + object + ", ptr " + slot + ")");
+    const std::string done =
+        op("call i32 " + helper(offsetof(Frame, unbox)) + "(ptr %f, i32 " + rep + ", ptr " + object + ", ptr " + slot + ")");
     branch(op("icmp ne i32 " + done + ", 0"), join, failed, true);
     begin(failed);
     go_back(made);

@@ -66,7 +66,8 @@ void Writer::refresh_range(const std::string& name, const std::string& object) {
   branch(op("icmp ne ptr " + object + ", null"), there, join);
   begin(there);
   const std::string type = is_type(object, kRangeIteratorType);
-  const std::string count = op(std::string("icmp eq ") + count_type() + " " + op(std::string("load ") + count_type() + ", ptr " + object) + ", 1");
+  const std::string count =
+      op(std::string("icmp eq ") + count_type() + " " + op(std::string("load ") + count_type() + ", ptr " + object) + ", 1");
   branch(op("and i1 " + type + ", " + count), begun, join);
   begin(begun);
   let(name + "ok", "i1", "true");

@@ -140,8 +140,8 @@ struct Frame {
   void* (*box)(Frame*, int32_t rep, int64_t bits) = nullptr;                    // a new reference, or null
   int32_t (*unbox)(Frame*, int32_t rep, void* object, int64_t* out) = nullptr;  // 1; 0: it is no such number
   void (*discard)(Frame*, void* const* made, int32_t n) = nullptr;              // drops boxes nobody has seen
-  const void* const* addresses = nullptr;              // in the order of Address, then the region's own
-  int32_t loaded[kDeepest] = {};                       // by depth: the block whose constants are in the registers, or 0
+  const void* const* addresses = nullptr;                                       // in the order of Address, then the region's own
+  int32_t loaded[kDeepest] = {};  // by depth: the block whose constants are in the registers, or 0
   void* extra = nullptr;
 };
 constexpr int32_t kElsewhere = -1;

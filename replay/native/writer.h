@@ -212,10 +212,10 @@ class Writer {
   std::set<Key> written_, dirty_;  // dirty: the register file may have something else
   std::set<Key> carried_;          // written by jumps to their loops
   std::set<int32_t> places_;
-  std::set<Key> changed_;    // object registers that something writes
-  std::set<Key> stepped_;    // object registers that steps look at
-  std::set<Key> given_;      // those that native code puts objects into
-  std::set<int32_t> coded_;  // loops in which code may run
+  std::set<Key> changed_;                   // object registers that something writes
+  std::set<Key> stepped_;                   // object registers that steps look at
+  std::set<Key> given_;                     // those that native code puts objects into
+  std::set<int32_t> coded_;                 // loops in which code may run
   int32_t most_made_ = 0, most_parts_ = 0;  // by one jump
   std::set<Fact> declared_, fresh_, always_;
   // Side traces: what is known, and what the register file lacks, where they begin.

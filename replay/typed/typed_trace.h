@@ -52,20 +52,20 @@ struct ObjectFacts {
 
 // How an op is done.
 enum class Mode : uint8_t {
-  kPython,   // on objects, as the interpreter does it
-  kTyped,    // on unboxed operands: `typed`
-  kAlias,    // nothing to do: the result is the operand
-  kFixed,    // the result is known: an unboxed number is never None
-  kIndex,    // a subscript by an unboxed int
-  kRange,    // the next item of a range, unboxed, where one is expected, and where none is
-  kElement,  // an element of an array, read or written unboxed; or the next one of an array's iterator. The array is checked each time
-  kItem,     // an item of an exact list or tuple by an unboxed index, or the next one of its iterator: as an object and, where a guard on
-             // its type follows, unboxed too, and that guard holds. Or an item stored into an exact list, appended to it or popped
-  kLength,   // len() of an object of a plain type, unboxed
-  kIterator, // a range's, made from the parts of a range that is virtual
-  kVirtual,  // an index tuple, or a row of an array (a[i]), that nothing but subscripts take, or a range that is iterated over at once: it
-             // exists as its parts, and is built where the run leaves, or code runs that could see it, while a slot holds it
-             // (replay/typed/virtual.h)
+  kPython,    // on objects, as the interpreter does it
+  kTyped,     // on unboxed operands: `typed`
+  kAlias,     // nothing to do: the result is the operand
+  kFixed,     // the result is known: an unboxed number is never None
+  kIndex,     // a subscript by an unboxed int
+  kRange,     // the next item of a range, unboxed, where one is expected, and where none is
+  kElement,   // an element of an array, read or written unboxed; or the next one of an array's iterator. The array is checked each time
+  kItem,      // an item of an exact list or tuple by an unboxed index, or the next one of its iterator: as an object and, where a guard on
+              // its type follows, unboxed too, and that guard holds. Or an item stored into an exact list, appended to it or popped
+  kLength,    // len() of an object of a plain type, unboxed
+  kIterator,  // a range's, made from the parts of a range that is virtual
+  kVirtual,   // an index tuple, or a row of an array (a[i]), that nothing but subscripts take, or a range that is iterated over at once: it
+              // exists as its parts, and is built where the run leaves, or code runs that could see it, while a slot holds it
+              // (replay/typed/virtual.h)
 };
 const char* mode_name(Mode mode);
 

@@ -108,7 +108,8 @@ class Verifier {
   const Trace& t_;
 };
 
-constexpr const char* kModes[] = {"python", "typed", "alias", "fixed", "index", "range", "element", "item", "length", "iterator", "virtual"};
+constexpr const char* kModes[] = {"python",  "typed", "alias",  "fixed",    "index",  "range",
+                                  "element", "item",  "length", "iterator", "virtual"};
 
 std::string value_text(const TypedTrace& typed, ValueId v) {
   const ValueForm& f = typed.values[v];
