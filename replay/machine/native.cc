@@ -202,12 +202,18 @@ int32_t enters(native::Frame* frame, int32_t number) {
   return 1;
 }
 
-// What is done natively costs next to nothing, but calling a step from there costs twice what the machine takes to go on to the next one.
+// Calling a step from native code costs more than the machine takes to go on to the next one, and so does what handles objects: the rest
+// has to be worth it.
 bool pays(const native::Region& region) {
-  int64_t native = 0, called = 0;
+  using native::Do;
+  constexpr Do kNoGain[] = {Do::kBox, Do::kRelease, Do::kEnd, Do::kJump, Do::kGuardWorld, Do::kGuardType, Do::kGuardArray};
+  int64_t gains = 0, called = 0;
   for (const native::Block& block : region.blocks)
-    for (const native::Instr& in : block.instrs) ++(in.what == native::Do::kStep ? called : native);
-  return native > 2 * called;
+    for (const native::Instr& in : block.instrs) {
+      called += in.what == Do::kStep;
+      gains += in.what != Do::kStep && std::find(std::begin(kNoGain), std::end(kNoGain), in.what) == std::end(kNoGain);
+    }
+  return gains > 4 * called;
 }
 
 // Of more programs than `than` has, or null.

@@ -103,7 +103,10 @@ Rep result_of(const Step& s) {
 }
 
 // May the step run code nothing is known of? (An item is put by the step only where that runs none.)
-bool runs_code(const Step& s) { return s.exec != nullptr || (s.link >= 0 && s.does == native::Do::kStep); }
+bool runs_code(const Step& s) {
+  if (s.does == native::Do::kItem) return s.linked;
+  return s.exec != nullptr || (s.link >= 0 && s.does == native::Do::kStep);
+}
 
 // Tells the generator of a loop's program and of the side traces that may be part of its function.
 class Describer {

@@ -292,17 +292,19 @@ std::string Writer::prologue() const {
   return out;
 }
 
+// May a side trace be entered? Else on at `otherwise`.
+void Writer::ask(int32_t side, const std::string& otherwise) {
+  for (const Move& box : region_.blocks[side].boxes)
+    if (const Key key = key_of(side, box.from); slots_.find(key) != slots_.end() && !constant(key)) store_to_file(key);
+  const std::string ok = label("ok");
+  const std::string may = op("call i32 " + helper(offsetof(Frame, enters)) + "(ptr %f, i32 " + std::to_string(side) + ")");
+  branch(op("icmp ne i32 " + may + ", 0"), ok, otherwise);
+  begin(ok);
+}
+
 // A side trace begins.
 void Writer::enter(const Block& block) {
-  if (block.asks) {
-    const std::string ok = label("ok");
-    for (const Move& box : block.boxes)
-      if (const Key key = key_of(box.from); slots_.find(key) != slots_.end() && !constant(key))
-        line(std::string("store ") + type_of(slots_.at(key)) + " " + get(box.from) + ", ptr " + place(box.from));
-    const std::string may = op("call i32 " + helper(offsetof(Frame, enters)) + "(ptr %f, i32 " + std::to_string(block_) + ")");
-    line("br i1 " + op("icmp ne i32 " + may + ", 0") + ", label %" + ok + ", label %x" + std::to_string(block.guard));
-    begin(ok);
-  }
+  if (block.asks && !asked_.contains(block_)) ask(block_, "x" + std::to_string(block.guard));
   for (int32_t reg : block.owns) add_reference(object_in(reg));
   for (int32_t reg : block.drops) drop(reg);
   for (int32_t reg : block.nulls) line("store ptr null, ptr " + place(reg));

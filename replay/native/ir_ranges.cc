@@ -21,8 +21,7 @@ void Writer::range_next(const Instr& in) {
   slowly(in, slow, join);
 }
 
-// There should be no item. The side trace begins behind the one that there is; where it has to be asked whether it may be entered the
-// machine takes the item.
+// There should be no item. The side trace begins behind the one that there is.
 void Writer::range_end(const Instr& in) {
   const std::optional<Fact> fact = fact_of(in);
   if (!fact) return by_step(in);
@@ -30,16 +29,17 @@ void Writer::range_end(const Instr& in) {
   const std::string name = name_of(*fact), mine = label("m"), more = label("w"), slow = label("s"), join = label("j");
   branch(op("load i1, ptr " + name + "ok"), mine, slow, true);
   begin(mine);
-  const bool enters = in.side >= 0 && !region_.blocks[in.side].asks;
-  branch(op("icmp sgt i64 " + op("load i64, ptr " + name + "left") + ", 0"), enters ? more : exit_label(), join);
+  branch(op("icmp sgt i64 " + op("load i64, ptr " + name + "left") + ", 0"), in.side >= 0 ? more : exit_label(), join);
   if (in.side >= 0) {
     const std::set<Key> before = dirty_;
-    if (enters) {
-      begin(more);
-      advance(in, *fact);
-      go("b" + std::to_string(in.side));
+    begin(more);
+    if (region_.blocks[in.side].asks) {
+      asked_.insert(in.side);
+      ask(in.side, exit_label());
     }
+    advance(in, *fact);
     leads_to(in.side);
+    go("b" + std::to_string(in.side));
     dirty_ = before;
   }
   slowly(in, slow, join);

@@ -105,6 +105,7 @@ class Writer {
   void slowly(const Instr& in, const std::string& slow, const std::string& join);
   void unless_scalar(const std::string& plain, const Instr& in, const std::string& a, const std::string& b);
   std::string bits(const std::string& value, Bits as);
+  void ask(int32_t side, const std::string& otherwise);
   void enter(const Block& block);
   std::string settled() { return op("icmp eq i8 " + op("load i8, ptr " + unsettled_) + ", 0"); }
   void guard_world(const Instr& in);
@@ -216,6 +217,7 @@ class Writer {
   std::set<Key> stepped_;                   // object registers that steps look at
   std::set<Key> given_;                     // those that native code puts objects into
   std::set<int32_t> coded_;                 // loops in which code may run
+  std::set<int32_t> asked_;                 // side traces that nothing leads to without having asked
   int32_t most_made_ = 0, most_parts_ = 0;  // by one jump
   std::set<Fact> declared_, fresh_, always_;
   // Side traces: what is known, and what the register file lacks, where they begin.
