@@ -90,7 +90,7 @@ SETTINGS: Mapping[str, Setting] = {
         Setting("max_traces", 64, "traces a function may have", 1, 100_000),
         Setting("kernels", True, "compile array operations; False: they stay NumPy's own calls"),
         Setting("native", True, "compile loops; False: they stay steps of the replay machine"),
-        Setting("hot_loop", 200, "turns of a loop before it is compiled", 1, 1_000_000),
+        Setting("hot_loop", 200, "turns of a loop before it is compiled; 1: also where little is gained", 1, 1_000_000),
         Setting("record", True, "record what has no trace yet; False: replay only what is in the store"),
         Setting("background", True, "compile in a thread of its own; False: at once, on the caller's thread"),
         Setting("step_aside", True, "call the plain function where replay was measured to be slower"),

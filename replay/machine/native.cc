@@ -223,7 +223,7 @@ std::unique_ptr<Native> make_native(ProgramImpl& root, const Native* than = null
   if (root.steps.size() > kMostNativeSteps) return made;
   native::Region region = describe(root, made.get());
   if (than && made->programs.size() <= than->programs.size()) return nullptr;
-  if (!pays(region)) return made;
+  if (settings().hot_loop > 1 && !pays(region)) return made;
   region.forced = forced_number, region.forced_turn = forced_turn;
   ++counters.regions;
   const int32_t end = made->numbers.back() + static_cast<int32_t>(made->programs.back()->steps.size());
