@@ -262,3 +262,61 @@ def test_nested_loops_with_exits_of_their_own() -> None:
         return found
 
     check(primes, (60,), (3,), rounds=6)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "uint16", "int64", "bool"])
+def test_elements_that_an_iterator_gives(dtype: str) -> None:
+    def total(a: Any, start: Any) -> Any:
+        t = start
+        last = None
+        for x in a:
+            t = t + x
+            last = x
+        return t, last
+
+    a = (np.arange(400) % 2 if dtype == "bool" else np.arange(400) % 7).astype(dtype)
+    start = np.float64(0.0) if dtype.startswith("float") else np.int64(0)
+    check(total, (a, start), (a[::-3], start), (a[:0], start), (a[:1], start), (a.astype("complex128"), start))
+
+
+def test_an_array_that_is_reached_by_its_iterator_alone() -> None:
+    def total(n: int) -> Any:
+        t = 0.0
+        for k in range(4):
+            for x in np.arange(k, n, 1.0):
+                t = t + x
+        return t
+
+    check(total, (60,), (0,), (3,))
+
+
+def test_an_iterator_over_an_array_goes_on_where_the_loop_was_left() -> None:
+    def halves(a: Any, limit: float) -> Any:
+        elements = iter(a)
+        t = 0.0
+        for x in elements:
+            t = t + x
+            if x > limit:
+                break
+        rest = []
+        for x in elements:
+            rest.append(x)
+            t = t - x
+        return t, rest, list(elements)
+
+    a = np.arange(90.0)
+    check(halves, (a, 40.0), (a, 100.0), (a, 88.5), (a, -1.0))
+
+
+def test_an_array_is_written_to_while_it_is_iterated_over() -> None:
+    def ahead(a: Any) -> Any:
+        i = 0
+        t = 0.0
+        for x in a:
+            t = t + x
+            i = i + 1
+            if i < len(a):
+                a[i] = x + 0.5
+        return t, a
+
+    check(ahead, (np.arange(60.0),), (np.zeros(3),))

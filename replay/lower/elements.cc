@@ -133,6 +133,8 @@ void Lowering::emit_iter_next(const Op& o, ValueId i) {
     s.c = loc(i).raw;
   } else if (form(i).mode == Mode::kElement) {
     s.fn = next_element_step(t().facts[o.facts].dtype);
+    s.does = native::Do::kNextElement;
+    s.rep = typed::rep_of_dtype(t().facts[o.facts].dtype);
     s.dst = loc(i).raw;
   }
   push(s);

@@ -57,7 +57,7 @@ namespace {
 
 // In the order of native::Address.
 std::vector<const void*> addresses() {
-  std::vector<const void*> known = {&PyArray_Type, &PyRangeIter_Type,     &PyList_Type, &PyTuple_Type, &PyLong_Type,
+  std::vector<const void*> known = {&PyArray_Type, &PyRangeIter_Type, &PySeqIter_Type,     &PyList_Type, &PyTuple_Type, &PyLong_Type,
                                     &PyFloat_Type, &PyDoubleArrType_Type, Py_True,      Py_False};
   return known;
 }
@@ -353,7 +353,7 @@ class Describer {
 int32_t side_plan(native::Do what, const Step& s) {
   using native::Do;
   if (what == Do::kGuardedCompare || what == Do::kGuardTruth) return s.exit;
-  return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kNextItem ? s.other : -1;
+  return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kNextItem || what == Do::kNextElement ? s.other : -1;
 }
 
 bool comes_back(const ProgramImpl& side) {

@@ -117,7 +117,8 @@ void Writer::by_step(const Instr& in) {
   reload(in.c);
   if (in.runs_code) fresh_.clear();
   std::erase_if(fresh_, [&](const Fact& fact) { return fact.key == key_of(in.dst); });
-  if (in.what == Do::kStep) fresh_.erase(Fact{key_of(in.a), kRangeFact});
+  const auto of_iterator = [](const Fact& fact) { return fact.type == kRangeFact || fact.type == kElementsFact; };
+  if (in.what == Do::kStep) std::erase_if(fresh_, [&](const Fact& fact) { return of_iterator(fact) && fact.key == key_of(in.a); });
 }
 
 // Where `plain` does not hold the step's own function does it once more.
@@ -253,6 +254,8 @@ void Writer::write(const Instr& in) {
       return take_item(in);
     case Do::kNextItem:
       return next_item(in);
+    case Do::kNextElement:
+      return next_element(in);
     case Do::kPutItem:
       return put_item(in);
     case Do::kUnbox:

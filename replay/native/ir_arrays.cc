@@ -32,14 +32,34 @@ void Writer::element(const Instr& in) {
     }
     at = op("getelementptr i8, ptr " + at + ", i64 " + op("mul i64 " + index + ", " + stride));
   }
+  if (in.what == Do::kLoad) return set(in.dst, loaded(in.rep, at));
   const Memory memory = memory_of(in.rep);
-  if (in.what == Do::kLoad) {
-    const std::string value = op(std::string("load ") + memory.type + ", ptr " + at);
-    return set(in.dst, *memory.wider ? op(std::string(memory.wider) + " " + memory.type + " " + value + " to i64") : value);
-  }
   std::string value = get(in.c);
   if (*memory.wider) value = op("trunc i64 " + value + " to " + memory.type);
   line(std::string("store ") + memory.type + " " + value + ", ptr " + at);
+}
+
+std::string Writer::loaded(Rep rep, const std::string& at) {
+  const Memory memory = memory_of(rep);
+  const std::string value = op(std::string("load ") + memory.type + ", ptr " + at);
+  return *memory.wider ? op(std::string(memory.wider) + " " + memory.type + " " + value + " to i64") : value;
+}
+
+// As next_item(): at its end the iterator itself has to find that out.
+void Writer::next_element(const Instr& in) {
+  const Fact fact = *fact_of(in);
+  know(fact);
+  const std::string name = name_of(fact), more = label("m"), end = label("e");
+  guard(op("load i1, ptr " + name + "ok"));
+  const std::string place = op("getelementptr i8, ptr " + object_in(in.a) + ", i64 " + std::to_string(layout_.iterator_position));
+  const std::string at = op("load i64, ptr " + place), n = op("load i64, ptr " + name + "n0");
+  guard(op("icmp sge i64 " + at + ", 0"));
+  branch(op("icmp slt i64 " + at + ", " + n), more, in.side < 0 ? exit_label() : end);
+  if (in.side >= 0) ended(in, end);
+  begin(more);
+  const std::string offset = op("mul i64 " + at + ", " + op("load i64, ptr " + name + "s0"));
+  set(in.dst, loaded(in.rep, op("getelementptr i8, ptr " + op("load ptr, ptr " + name + "data") + ", i64 " + offset)));
+  line("store i64 " + op("add i64 " + at + ", 1") + ", ptr " + place);
 }
 
 std::optional<Writer::Fact> Writer::fact_of(const Instr& in) const {
@@ -49,6 +69,8 @@ std::optional<Writer::Fact> Writer::fact_of(const Instr& in) const {
       return Fact{key_of(in.a), -1, in.rep, static_cast<int32_t>(in.list.size())};
     case Do::kGuardArray:
       return Fact{key_of(in.a), -1, in.rep, in.n};
+    case Do::kNextElement:
+      return Fact{key_of(in.a), kElementsFact, in.rep, 1};
     case Do::kGuardType:
       return Fact{key_of(in.a), in.object};
     case Do::kRangeNext:
@@ -64,7 +86,7 @@ std::string Writer::name_of(const Fact& fact) {
   const std::string name = "%k" + std::to_string(fact.key.first) + "_" + std::to_string(fact.key.second) + "_";
   if (fact.type == kRangeFact) return name + "r_";
   if (fact.type >= 0) return name + "t" + std::to_string(fact.type) + "_";
-  return name + "a" + std::to_string(static_cast<int>(fact.rep)) + "_" + std::to_string(fact.rank) + "_";
+  return name + (fact.type == kElementsFact ? "e" : "a") + std::to_string(static_cast<int>(fact.rep)) + "_" + std::to_string(fact.rank) + "_";
 }
 
 // What a jump to another loop takes away or brings is looked up there (look_up).
@@ -96,7 +118,7 @@ void Writer::find_changes(const Instr& in) {
 // Does it hold from where its loop is entered until that is left?
 bool Writer::holds_always(const Fact& fact) const {
   const int32_t loop = fact.key.first;
-  if (fact.type == kRangeFact && stepped_.contains(fact.key)) return false;
+  if ((fact.type == kRangeFact || fact.type == kElementsFact) && stepped_.contains(fact.key)) return false;
   return is_loop(loop) && !coded_.contains(loop) && changed_.find(fact.key) == changed_.end();
 }
 
@@ -120,6 +142,7 @@ void Writer::declare(const Fact& fact) {
 void Writer::refresh(const Fact& fact) {
   const std::string name = name_of(fact), object = op("load ptr, ptr " + place(fact.key.first, fact.key.second));
   if (fact.type == kRangeFact) return refresh_range(name, object);
+  if (fact.type == kElementsFact) return refresh_elements(fact, name, object);
   if (fact.type < 0) return refresh_array(fact, name, object);
   const std::string there = label("y"), join = label("j");
   let(name + "ok", "i1", "false");
@@ -129,6 +152,19 @@ void Writer::refresh(const Fact& fact) {
   let(name + "ok", "i1", same);
   line("br label %" + join);
   begin(join);
+}
+
+void Writer::refresh_elements(const Fact& fact, const std::string& name, const std::string& object) {
+  const std::string there = label("y"), join = label("j"), type = label("y"), slot = "%items";
+  line("store ptr null, ptr " + slot);
+  branch(op("icmp ne ptr " + object + ", null"), there, join);
+  begin(there);
+  branch(is_type(object, kSequenceIteratorType), type, join);
+  begin(type);
+  line("store ptr " + field(object, static_cast<size_t>(layout_.iterator_sequence), "ptr") + ", ptr " + slot);
+  go(join);
+  begin(join);
+  refresh_array(fact, name, op("load ptr, ptr " + slot));
 }
 
 void Writer::refresh_array(const Fact& fact, const std::string& name, const std::string& object) {

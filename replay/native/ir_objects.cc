@@ -210,6 +210,14 @@ void Writer::take_item(const Instr& in) {
   slowly(in, slow, join);
 }
 
+// The iterator is told that it has ended, if that runs no code, and the side trace goes on.
+void Writer::ended(const Instr& in, const std::string& end) {
+  begin(end);
+  const std::string told = op("call i32 " + helper(offsetof(Frame, ends)) + "(ptr %f, i32 " + in_file(in.a) + ")");
+  leads_to(in.side);
+  branch(op("icmp ne i32 " + told + ", 0"), "b" + std::to_string(in.side), exit_label());
+}
+
 // At its end the iterator itself has to find that out.
 void Writer::next_item(const Instr& in) {
   const std::string slow = label("s"), join = label("j"), more = label("m"), end = label("e"), it = object_in(in.a);
@@ -218,12 +226,7 @@ void Writer::next_item(const Instr& in) {
   const std::string place = op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.iterator_position));
   const std::string at = op("load i64, ptr " + place);
   branch(op("icmp ult i64 " + at + ", " + field(sequence, layout_.size, "i64")), more, in.side < 0 ? exit_label() : end);
-  if (in.side >= 0) {
-    begin(end);
-    const std::string told = op("call i32 " + helper(offsetof(Frame, ends)) + "(ptr %f, i32 " + in_file(in.a) + ")");
-    leads_to(in.side);
-    branch(op("icmp ne i32 " + told + ", 0"), "b" + std::to_string(in.side), exit_label());
-  }
+  if (in.side >= 0) ended(in, end);
   begin(more);
   took(in, op("load ptr, ptr " + op("getelementptr ptr, ptr " + items(in, sequence) + ", i64 " + at)), slow);
   line("store i64 " + op("add i64 " + at + ", 1") + ", ptr " + place);

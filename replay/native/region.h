@@ -38,6 +38,7 @@ enum class Do : uint8_t {
   kSetItem,     // the same of a list becomes c
   kTakeItem,    // dst: the item b of what is a list for certain (imm: a tuple), n: with a reference; c: unboxed, as rep, if that is one
   kNextItem,    // the same, of the list's or tuple's iterator in a
+  kNextElement, // dst: the next element of the array, of one dimension, that the iterator in a goes through
   kPutItem,     // item b of what is a list for certain becomes c: an object or, as rep, unboxed
   kUnbox,       // dst: the number in object register a, or what it was, if there is none
   kLength,      // dst: of the list or tuple in a
@@ -149,6 +150,7 @@ enum Came : int32_t { kNext, kLeft };  // of a step: on to the next one; the run
 enum Address : int32_t {
   kArrayType,
   kRangeIteratorType,
+  kSequenceIteratorType,
   kListType,
   kTupleType,
   kIntType,

@@ -55,6 +55,9 @@ std::vector<Use> uses_of(const Instr& in) {
     case Do::kNextItem:
       if (in.rep != Rep::kNone) writes(in.c, bits);
       break;
+    case Do::kNextElement:
+      writes(in.dst, bits);
+      break;
     case Do::kPutItem:
       reads(in.b, Bits::kInt64);
       if (in.rep != Rep::kNone) reads(in.c, bits);

@@ -142,10 +142,10 @@ class Writer {
   // -- ir_arrays.cc: elements, and what is known of objects: looked up once, where nothing changes it
   // The type of the object in a register, or all that elements of the array in it ask for. An array that is not as it should be has no
   // element.
-  static constexpr int32_t kRangeFact = -2;
+  static constexpr int32_t kRangeFact = -2, kElementsFact = -3;
   struct Fact {
     Key key;
-    int32_t type = -1;  // index into the region's addresses, or -1: an array, or kRangeFact: a range's iterator
+    int32_t type = -1;  // index into the region's addresses, or -1: an array, or kRangeFact: a range's iterator, or kElementsFact: the array that an iterator goes through
     Rep rep = Rep::kNone;
     int32_t rank = 0;
     auto operator<=>(const Fact&) const = default;
@@ -168,6 +168,10 @@ class Writer {
   };
   static Memory memory_of(Rep rep);
   void element(const Instr& in);
+  void next_element(const Instr& in);
+  void ended(const Instr& in, const std::string& end);
+  std::string loaded(Rep rep, const std::string& at);
+  void refresh_elements(const Fact& fact, const std::string& name, const std::string& object);
 
   // -- ir_ranges.cc. Among the registers whose values the file lacks (dirty_) the state of a range stands beside its iterator's register.
   static Key state_of(Key key) { return {key.first, ~key.second}; }
