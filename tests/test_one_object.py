@@ -64,3 +64,43 @@ def test_two_names(function: Callable[..., Any], x: Any) -> None:
 def test_nan_is_found_in_a_list_of_itself() -> None:
     check(found_by_identity, (30, float("inf")))
     equivalent(found_by_identity, *[(30, float("inf"))] * 5, engines=["native"])
+
+
+def compensated(values: list[float]) -> tuple[float, float, bool, list[float]]:
+    total = rest = 0.0
+    kept = []
+    for value in values:
+        y = value - rest
+        t = total + y
+        rest = (t - total) - y
+        total = t
+        if value > 0.9:
+            kept.append(t)
+            kept.append(total)
+    return total, rest, t is total, kept
+
+
+def test_a_box_that_was_given_away_is_not_used_again() -> None:
+    values = [k * 0.37 % 1.0 for k in range(200)]
+    check(compensated, (values,))
+    equivalent(compensated, *[(values,)] * 5, engines=["native", "background"])
+
+
+def test_a_box_that_an_exception_leaves_behind() -> None:
+    def go(values: list[float], at: int) -> tuple[float, float]:
+        x = y = 0.0
+        i = 0
+        try:
+            for value in values:
+                x = x * 0.5 + value
+                y = x
+                i += 1
+                if i == at:
+                    raise ValueError(x is y)
+        except ValueError as error:
+            return x + y, float(error.args[0])
+        return x, y
+
+    values = [k * 0.37 % 1.0 for k in range(200)]
+    check(go, (values, 300), (values, 150), (values, 1))
+    equivalent(go, *[(values, 300), (values, 150)] * 4, engines=["native"])

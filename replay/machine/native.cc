@@ -313,6 +313,7 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   frame.extra = &running;
   static_assert(sizeof(native::Register) == sizeof(Reg));
   const int32_t number = native.code->function(reinterpret_cast<native::Register*>(r), &frame);
+  for (void* left : frame.spare) Py_XDECREF(static_cast<PyObject*>(left));
   const Step* s = running.next;
   if (number != native::kElsewhere) s = turn_to(frame, running, number);
   turn_back(running);

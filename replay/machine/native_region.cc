@@ -57,8 +57,8 @@ namespace {
 
 // In the order of native::Address.
 std::vector<const void*> addresses() {
-  std::vector<const void*> known = {&PyArray_Type, &PyRangeIter_Type, &PySeqIter_Type,     &PyList_Type, &PyTuple_Type, &PyLong_Type,
-                                    &PyFloat_Type, &PyDoubleArrType_Type, Py_True,      Py_False};
+  std::vector<const void*> known = {&PyArray_Type, &PyRangeIter_Type, &PySeqIter_Type,       &PyList_Type, &PyTuple_Type,
+                                    &PyLong_Type,  &PyFloat_Type,     &PyDoubleArrType_Type, Py_True,      Py_False};
   return known;
 }
 

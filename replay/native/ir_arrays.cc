@@ -86,7 +86,8 @@ std::string Writer::name_of(const Fact& fact) {
   const std::string name = "%k" + std::to_string(fact.key.first) + "_" + std::to_string(fact.key.second) + "_";
   if (fact.type == kRangeFact) return name + "r_";
   if (fact.type >= 0) return name + "t" + std::to_string(fact.type) + "_";
-  return name + (fact.type == kElementsFact ? "e" : "a") + std::to_string(static_cast<int>(fact.rep)) + "_" + std::to_string(fact.rank) + "_";
+  return name + (fact.type == kElementsFact ? "e" : "a") + std::to_string(static_cast<int>(fact.rep)) + "_" + std::to_string(fact.rank) +
+         "_";
 }
 
 // What a jump to another loop takes away or brings is looked up there (look_up).
@@ -104,6 +105,9 @@ void Writer::find_changes(const Instr& in) {
   if (in.what == Do::kStep) stepped_.insert(key_of(in.a));
   if (in.what == Do::kStep && in.runs_code) coded_.insert(loop_of(block_));
   if (in.what == Do::kItem || in.what == Do::kTakeItem || in.what == Do::kNextItem) given_.insert(key_of(in.dst));
+  for (const Move& move : in.moves)
+    if ((move.boxes || move.same >= 0) && move.to_object >= 0 && spare_of(move.rep) >= 0)
+      boxed_.try_emplace(key_of(in.target, move.to_object), move.rep);
   for (const Move& move : in.moves)
     if ((move.from_object >= 0 || move.boxes || move.same >= 0) && move.to_object >= 0) given_.insert(key_of(in.target, move.to_object));
   for (int32_t reg : {in.dst, in.what == Do::kStep ? in.c : -1}) changed_.insert(key_of(reg));

@@ -75,6 +75,7 @@ void Writer::release(const Instr& in) {
       go(gone);
     }
     begin(last);
+    if (const auto made = boxed_.find(key_of(reg)); shared && made != boxed_.end()) keep_spare(made->second, reg, object, gone);
     const std::string quiet = aside(offsetof(Frame, quiet), in_file(reg));
     branch(op("icmp ne i32 " + quiet + ", 0"), gone, exit_label(), true);
     begin(gone);

@@ -23,28 +23,28 @@ enum class Do : uint8_t {
   kGuardedCompare,  // the same, and n: the truth that the result must have
   kNot,
   kTruth,
-  kConvert,     // to `to`
-  kGuardTruth,  // a; n: the truth it must have
-  kLoad,        // dst: the element of the array in object register a at `list`
-  kStore,       // c is stored there
-  kRangeNext,   // c: the next item of the range iterator in object register a
-  kRangeEnd,    // the same, where none is expected
-  kBox,         // dst: the object of a, unless it is there
-  kCall,        // callee, of `list`
-  kGuardType,   // the type of the object in a is `object`
-  kGuardArray,  // the array in a has n dimensions and the dtype `rep`
-  kGuardWorld,  // no code has run that nobody has looked after; n: and folded names are to be looked at
-  kItem,        // dst: the item b of the list or tuple in a
-  kSetItem,     // the same of a list becomes c
-  kTakeItem,    // dst: the item b of what is a list for certain (imm: a tuple), n: with a reference; c: unboxed, as rep, if that is one
-  kNextItem,    // the same, of the list's or tuple's iterator in a
-  kNextElement, // dst: the next element of the array, of one dimension, that the iterator in a goes through
-  kPutItem,     // item b of what is a list for certain becomes c: an object or, as rep, unboxed
-  kUnbox,       // dst: the number in object register a, or what it was, if there is none
-  kLength,      // dst: of the list or tuple in a
-  kRelease,     // list: object registers whose references are dropped
-  kJump,        // to the loop `target`: `moves`, `drops`
-  kEnd,         // the region ends here: the step is the machine's
+  kConvert,      // to `to`
+  kGuardTruth,   // a; n: the truth it must have
+  kLoad,         // dst: the element of the array in object register a at `list`
+  kStore,        // c is stored there
+  kRangeNext,    // c: the next item of the range iterator in object register a
+  kRangeEnd,     // the same, where none is expected
+  kBox,          // dst: the object of a, unless it is there
+  kCall,         // callee, of `list`
+  kGuardType,    // the type of the object in a is `object`
+  kGuardArray,   // the array in a has n dimensions and the dtype `rep`
+  kGuardWorld,   // no code has run that nobody has looked after; n: and folded names are to be looked at
+  kItem,         // dst: the item b of the list or tuple in a
+  kSetItem,      // the same of a list becomes c
+  kTakeItem,     // dst: the item b of what is a list for certain (imm: a tuple), n: with a reference; c: unboxed, as rep, if that is one
+  kNextItem,     // the same, of the list's or tuple's iterator in a
+  kNextElement,  // dst: the next element of the array, of one dimension, that the iterator in a goes through
+  kPutItem,      // item b of what is a list for certain becomes c: an object or, as rep, unboxed
+  kUnbox,        // dst: the number in object register a, or what it was, if there is none
+  kLength,       // dst: of the list or tuple in a
+  kRelease,      // list: object registers whose references are dropped
+  kJump,         // to the loop `target`: `moves`, `drops`
+  kEnd,          // the region ends here: the step is the machine's
 };
 
 // Does native code take numbers of this kind out of their objects itself?
@@ -142,6 +142,8 @@ struct Frame {
   int32_t (*unbox)(Frame*, int32_t rep, void* object, int64_t* out) = nullptr;  // 1; 0: it is no such number
   void (*discard)(Frame*, void* const* made, int32_t n) = nullptr;              // drops boxes nobody has seen
   const void* const* addresses = nullptr;                                       // in the order of Address, then the region's own
+  // Of each kind of float whose boxes jumps make again and again, one that nobody has: the next box.
+  void* spare[2] = {};
   int32_t loaded[kDeepest] = {};  // by depth: the block whose constants are in the registers, or 0
   void* extra = nullptr;
 };

@@ -114,6 +114,10 @@ class Writer {
   void jump(const Instr& in);
   void prepare(const Instr& in);
   void go_back(int32_t made);
+  static int32_t spare_of(Rep rep);
+  std::string spare(Rep rep);
+  void take_spare(const Move& move, const std::string& slot, const std::string& join);
+  void keep_spare(Rep rep, int32_t reg, const std::string& object, const std::string& gone);
   std::string shared(const Move& move, const std::string& made);
   std::string element_of(const std::string& array, int32_t index);
   std::string bits_as_int(const std::string& value, Bits as);
@@ -145,7 +149,8 @@ class Writer {
   static constexpr int32_t kRangeFact = -2, kElementsFact = -3;
   struct Fact {
     Key key;
-    int32_t type = -1;  // index into the region's addresses, or -1: an array, or kRangeFact: a range's iterator, or kElementsFact: the array that an iterator goes through
+    int32_t type = -1;  // index into the region's addresses, or -1: an array, or kRangeFact: a range's iterator, or kElementsFact: the
+                        // array that an iterator goes through
     Rep rep = Rep::kNone;
     int32_t rank = 0;
     auto operator<=>(const Fact&) const = default;
@@ -221,6 +226,7 @@ class Writer {
   std::set<Key> stepped_;                   // object registers that steps look at
   std::set<Key> given_;                     // those that native code puts objects into
   std::set<int32_t> coded_;                 // loops in which code may run
+  std::map<Key, Rep> boxed_;                // those that jumps put boxes into
   std::set<int32_t> asked_;                 // side traces that nothing leads to without having asked
   int32_t most_made_ = 0, most_parts_ = 0;  // by one jump
   std::set<Fact> declared_, fresh_, always_;
