@@ -168,7 +168,8 @@ class _Fuzz:
             watchdog = threading.Thread(target=_watch, args=(worker, current, hung), daemon=True)
             watchdog.start()
             assert worker.stdout is not None
-            done = self._listen(worker.stdout)
+            with worker.stdout:  # else it is closed, with a warning, when the watchdog lets go of the worker
+                done = self._listen(worker.stdout)
             if enough := not done and self._enough():
                 worker.kill()
             status = worker.wait()

@@ -79,21 +79,21 @@ def call_observed(
     warning_mode: str,
     errstate: str,
 ) -> Outcome:
-    outcome = Outcome()
     stdout = sys.stdout
     with warnings.catch_warnings(), np.errstate(all=errstate):  # type: ignore[arg-type]
         warnings.simplefilter(warning_mode)  # type: ignore[arg-type]
         warnings.showwarning = log.show_warning  # type: ignore[assignment]
         sys.stdout = log
         watchers = sys.gettrace(), sys.getprofile()
+        # (This frame, which the exception's traceback holds, must not hold it: CPython has few instances of
+        # MemoryError, and gives the last one, traceback and all, to whoever comes then.)
         try:
-            outcome.result = function(*args, **kwargs)
+            return Outcome(result=function(*args, **kwargs))
         except Exception as error:
-            outcome.error = error
+            return Outcome(error=error)
         finally:
             _switch_off(*watchers)
             sys.stdout = stdout
-    return outcome
 
 
 def _switch_off(trace: Any, profile: Any) -> None:

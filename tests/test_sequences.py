@@ -155,3 +155,7 @@ def test_recursion_over_lists_is_replayed_without_exits() -> None:
         lines = str(merge_sort.explain()).splitlines()
     joins = [at for at, line in enumerate(lines) if "binary" in line and line.rstrip().endswith("+")]
     assert joins and not any("guard_world" in lines[at + 1] for at in joins)
+
+
+def test_many_calls_that_have_no_memory() -> None:
+    check(repeated, *[((1,), sys.maxsize - k) for k in range(5)], rounds=8)
