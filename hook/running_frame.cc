@@ -75,17 +75,19 @@ void cut_stack(Frame* frame) {
   while (frame->stacktop > bottom) Py_XDECREF(frame->localsplus[--frame->stacktop]);
 }
 
-// A RERAISE that no handler covers: it ends the frame with the exception on the stack, and adds no entry to its traceback.
-bool stand_at_reraise(Frame* frame, int raised_at) {
-  PyCodeObject* code = code_of(frame);
+// A RERAISE that no handler covers: it ends the frame with the exception on the stack, and adds no entry to its traceback. It is told where
+// the frame has come to, which whoever holds the frame sees ever after; one that is not told would be there itself. -1: there is none.
+int find_reraise(PyCodeObject* code) {
   const Units units(code);
-  const int at =
-      find_unit(units, [&](int i) { return units.opcode(i) == RERAISE && units.argument(i) <= 1 && find_handler(code, i).target < 0; });
-  if (at < 0) return false;
-  PyObject* place = units.argument(at) == 1 ? PyLong_FromLong(raised_at) : nullptr;
-  if (units.argument(at) == 1 && place == nullptr) return false;
+  return find_unit(units, [&](int i) { return units.opcode(i) == RERAISE && units.argument(i) == 1 && find_handler(code, i).target < 0; });
+}
+
+bool stand_at_reraise(Frame* frame, int raised_at) {
+  const int at = find_reraise(code_of(frame));
+  PyObject* place = at < 0 ? nullptr : PyLong_FromLong(raised_at);
+  if (place == nullptr) return false;
   cut_stack(frame);
-  if (place != nullptr) frame->localsplus[frame->stacktop++] = place;
+  frame->localsplus[frame->stacktop++] = place;
   frame->localsplus[frame->stacktop++] = take_raised();
   move_to(frame, at);
   return true;
@@ -98,6 +100,7 @@ PyFrameObject* g_late = nullptr;  // 3.11: one that the interpreter was still to
 bool RunningFrame::can_leave() const {
   const Frame* frame = frame_of(view_);
   if (frame->owner != FRAME_OWNED_BY_THREAD || is_generator_like(view_.code)) return false;
+  if (find_handler(view_.code, view_.offset).target >= 0 && find_reraise(view_.code) < 0) return false;
   const PyFrameObject* object = frame->frame_obj;
   return object == nullptr || (Py_REFCNT(object) == 1 && !has_settings(object));
 }

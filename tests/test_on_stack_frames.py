@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import dalsegno as ds
+from dalsegno.fuzz import check_program
 from tests.support import counting, stepped
 
 
@@ -340,3 +341,38 @@ def test_blocks_and_frames(function: Callable[..., Any], n: int) -> None:
     jitted = ds.jit(store=False)(function)
     with stepped(step_aside=False):
         assert [repr(run(jitted)) for _ in range(4)] == [wanted] * 4
+
+
+# A comprehension's loop, in the function's own frame since 3.12, has a handler; the call behind it has none.
+COMPREHENSION = """
+import _thread
+import signal
+LOG = []
+
+class Money:
+    def __init__(self, amount):
+        pass
+
+    def __call__(*more):
+        pass
+
+def noted(number, frame):
+    LOG.append(1)
+    if len(LOG) % 3:
+        raise KeyError
+signal.signal(signal.SIGUSR1, noted)
+
+@jit
+def entry(a, b):
+    Money(a)([q for q in (b,)])
+    _thread.interrupt_main(signal.SIGUSR1)
+"""
+CALLS = """
+def calls():
+    for x in (1, 1, 1, 3.0, 3.0, 2):
+        yield ((x, 1), {})
+"""
+
+
+def test_a_frame_that_has_ended_stands_where_it_failed() -> None:
+    check_program(COMPREHENSION, CALLS, engines=["stepped", "compiled"])
