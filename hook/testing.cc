@@ -42,25 +42,10 @@ PyObject* or_null(PyObject* value) { return value != nullptr ? value : g_null; }
 PyObject* or_none(PyObject* value) { return value != nullptr ? value : Py_None; }
 PyObject* from_test(PyObject* value) { return value == g_null ? nullptr : Py_NewRef(value); }
 
-// Takes the exception that is set.
-PyObject* take_exception() {
-#if DALSEGNO_PY311
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  if (traceback != nullptr) PyException_SetTraceback(value, traceback);
-  Py_XDECREF(type);
-  Py_XDECREF(traceback);
-  return value;
-#else
-  return PyErr_GetRaisedException();
-#endif
-}
-
 // (True, result) or (False, exception), stealing the result.
 PyObject* outcome_of(PyObject* result) {
   if (result != nullptr) return Py_BuildValue("(ON)", Py_True, result);
-  return Py_BuildValue("(ON)", Py_False, take_exception());
+  return Py_BuildValue("(ON)", Py_False, take_raised());
 }
 
 // Images with storage for their values (owned until resume has stolen them).
@@ -236,13 +221,13 @@ class Cutter : public Watcher {
   PyObject* raised_here() const {
     if (raised_ == nullptr) return nullptr;
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised_)), raised_);
-    return take_exception();
+    return take_raised();
   }
   // At once: the original goes on with the same objects.
   PyObject* show(PyObject* result) const {
     Ref pair(outcome_of(result));
     PyObject* text = PyObject_CallObject(show_, pair.get());
-    return text != nullptr ? text : take_exception();
+    return text != nullptr ? text : take_raised();
   }
   static bool called_from_c(const Frame* frame) {
 #if DALSEGNO_PY311

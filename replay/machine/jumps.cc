@@ -191,9 +191,7 @@ static void take_along(JumpPlan& plan) {
 
 // A number that goes to several places gets its object now: whatever is one object stays one.
 static void share_boxes(std::vector<Move>& moves) {
-  const auto lacks = [](const Move& move) {
-    return move.same < 0 && move.from.raw >= 0 && (move.from.obj < 0 || !move.from.is_object) && move.to.obj >= 0;
-  };
+  const auto lacks = [](const Move& move) { return move.same < 0 && move.from.may_lack_object() && move.to.obj >= 0; };
   for (size_t k = 0; k < moves.size(); ++k)
     for (size_t i = k + 1; lacks(moves[k]) && i < moves.size(); ++i) {
       Move& other = moves[i];

@@ -226,10 +226,9 @@ std::unique_ptr<Native> make_native(ProgramImpl& root, const Native* than = null
   if (settings().hot_loop > 1 && !pays(region)) return made;
   region.forced = forced_number, region.forced_turn = forced_turn;
   ++counters.regions;
-  const int32_t end = made->numbers.back() + static_cast<int32_t>(made->programs.back()->steps.size());
-  counters.instructions = std::max(counters.instructions, end);
   made->entry.fn = step_native;
   make_alone(*made);
+  counters.instructions = std::max(counters.instructions, static_cast<int32_t>(made->places.size()));
   made->code = std::make_shared<NativeCode>(std::move(region), native_layout(), root.keeps_code);
   return made;
 }

@@ -172,7 +172,6 @@ class Describer {
     next_ += static_cast<int32_t>(p.steps.size());
     native_.programs.push_back(&p);
     native_.plans.push_back(nullptr);
-    native_.numbers.push_back(block.number);
     for (const Step& s : p.steps) block.instrs.push_back(instr(p, s));
     for (const ConstReg& c : p.consts)
       if (!c.object) block.constants[c.reg] = c.value.i;
@@ -255,7 +254,7 @@ class Describer {
     native::Move to;
     const bool same = move.from.rep == move.to.rep;
     if (move.to.rep == Rep::kNone || (move.to.either() && !same)) {
-      to.boxes = move.from.raw >= 0 && (move.from.obj < 0 || !move.from.is_object);
+      to.boxes = move.from.may_lack_object();
       if (to.boxes) to.from = move.from.raw, to.rep = move.from.rep;
     } else {
       to.unboxes = !same || (move.from.either() && !move.to.either());

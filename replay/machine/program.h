@@ -34,6 +34,8 @@ struct Loc {
   static constexpr int32_t kNever = INT32_MAX;
   // What is carried along and no op looks at: an object of any type, or else the unboxed part.
   bool either() const { return since == kNever; }
+  // Is it a number of which there may be no object yet?
+  bool may_lack_object() const { return raw >= 0 && (obj < 0 || !is_object); }
   bool raw_after(int32_t op) const { return raw >= 0 && since < op; }
 };
 
@@ -161,7 +163,6 @@ struct Native {
   std::shared_ptr<NativeCode> code;    // null: there cannot be any
   std::vector<ProgramImpl*> programs;  // per block of the region
   std::vector<ProgramImpl*> worlds;    // those with folded names
-  std::vector<int32_t> numbers;        // of their first steps
   std::vector<int32_t> offsets;        // of their registers: loops that lead to one another have each their own
   std::vector<ExitPlan*> plans;        // by which they are reached
   std::vector<const void*> addresses;  // what the code refers to
