@@ -102,6 +102,7 @@ def _explain(arguments: list[str]) -> int:
         help="evaluate this in the module first, as in --call 'f(np.ones(3))'; may be given several times",
     )
     parser.add_argument("--ir", action="store_true", help="print the LLVM IR of native loops, too")
+    parser.add_argument("--asm", action="store_true", help="print the assembly of native loops, too")
     options = parser.parse_args(arguments)
     from . import api
     from .explain import explain, native_texts
@@ -115,8 +116,9 @@ def _explain(arguments: list[str]) -> int:
     api.wait()
     explanation = explain(jitted)
     print(explanation)
-    for text in native_texts(explanation) if options.ir else ():
-        print(f"\n{text}")
+    for shown, assembly in ((options.ir, False), (options.asm, True)):
+        for text in native_texts(explanation, assembly) if shown else ():
+            print(f"\n{text}")
     if not explanation.traces and not options.call:
         _print_stored(name)
         print(f"to record it here: dalsegno explain {options.function} --call '{name}(...)'")

@@ -89,6 +89,9 @@ SETTINGS: Mapping[str, Setting] = {
         Setting("max_depth", 20, "calls inside one another that a trace goes into", 0, 1000),
         Setting("max_traces", 64, "traces a function may have", 1, 100_000),
         Setting("kernels", True, "compile array operations; False: they stay NumPy's own calls"),
+        Setting(
+            "inner_loops", 8192, "elements up to which NumPy's inner loops do array operations; 0: none", 0, 1_000_000
+        ),
         Setting("native", True, "compile loops; False: they stay steps of the replay machine"),
         Setting("hot_loop", 200, "turns of a loop before it is compiled; 1: also where little is gained", 1, 1_000_000),
         Setting("record", True, "record what has no trace yet; False: replay only what is in the store"),
@@ -115,6 +118,7 @@ class Config:
     max_depth: int
     max_traces: int
     kernels: bool
+    inner_loops: int
     native: bool
     hot_loop: int
     record: bool

@@ -182,7 +182,8 @@ def exit_of(trace: Mapping[str, Any], op: Mapping[str, Any]) -> str:
 def summary(trace: Mapping[str, Any]) -> Iterator[str]:
     """What follows a trace's ops: segments and their kernels, exits taken, folded globals, how the recording ended."""
     for index, segment in enumerate(trace["segments"]):
-        yield f"segment {segment_name(index)}: {plural(len(segment['ops']), 'op')}, {_kernels(segment)}"
+        writes = " and a write" if segment["writes"] is not None else ""
+        yield f"segment {segment_name(index)}: {plural(len(segment['ops']), 'op')}{writes}, {_kernels(segment)}"
     for exit_ in trace["exits"]:
         if exit_["count"] or exit_["side"] is not None or exit_["closed"]:
             yield exit_text(exit_)
@@ -213,16 +214,19 @@ def _native(native: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {_HOW[called['how']]} {called['text']} of trace {called['trace']}{line}"
 
 
-def native_texts(explanation: Explanation) -> Iterator[str]:
-    """LLVM IR of the loops that are native code, each under a line that says which trace it begins with."""
+def native_texts(explanation: Explanation, assembly: bool = False) -> Iterator[str]:
+    """LLVM IR or assembly of the loops that are native code, each under a line that says which trace it begins with."""
     for trace in explanation.traces:
         if trace["native"] is not None:
-            yield f"; native code of trace {trace['number']}\n{trace['native']['text']}"
+            text = trace["native"]["text"]
+            mark = "#" if assembly else ";"
+            yield f"{mark} native code of trace {trace['number']}\n{core.assembly(text) if assembly else text}"
 
 
 def _kernels(segment: Mapping[str, Any]) -> str:
     kernels = [f"kernel for {layout}: {state}" for layout, state in segment["kernels"]]
-    return "; ".join(kernels) if kernels else "no kernel: NumPy's own calls"
+    small = ["while small, NumPy's inner loops"] if segment["inner_loops"] else []
+    return "; ".join([*small, *kernels] if kernels else [*small, "no kernel: NumPy's own calls"])
 
 
 def exit_text(exit_: Mapping[str, Any]) -> str:

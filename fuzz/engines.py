@@ -76,8 +76,8 @@ class Engine(enum.Enum):
     RECORDING = EngineSpec(settings=(("kernels", False), _STEPS, _REPLAYING), watch=Watch.FORGET_BEFORE_CALL)
     STEPPED = EngineSpec(settings=(("kernels", False), ("background", False), _STEPS, _REPLAYING))
     # Loops are compiled at their first turn, before anything else is done in them.
-    NATIVE = EngineSpec(settings=(("kernels", False), ("background", False), ("hot_loop", 1), _REPLAYING))
-    COMPILED = EngineSpec(settings=_AT_ONCE)
+    NATIVE = EngineSpec(settings=(("background", False), ("hot_loop", 1), _REPLAYING))
+    COMPILED = EngineSpec(settings=(*_AT_ONCE, ("inner_loops", 0)))
     BACKGROUND = EngineSpec(
         settings=(("kernels", True), ("background", True)), watch=Watch.WAIT_AFTER_CALL, peaks=False
     )

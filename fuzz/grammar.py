@@ -26,6 +26,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "<arrvar>.astype(<dtype>, copy=False)"),
         (1, "<arr>.astype(<dtype>, copy=True)"),
         (2, "(<arr> / <mask>)"),
+        (1, "noticed(<arr>, <mask>)"),
         (1, "((<arrvar:1> == <arrvar:1>) / <mask>)"),
         (2, "sum(<arr> * k for k in range(<positive>))"),
         (3, "<arr>.copy()"),
@@ -87,6 +88,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "np.frexp(<arr>)[0]"),
         (1, "np.ldexp(<arr>, <small>)"),
         (1, "(<arr> @ <arr>)"),
+        (2, "(<arrvar:1>[..., 1:] <arith> <arrvar:1>[..., :1])"),
         (1, "np.searchsorted([0.0, 1.0, 2.0], <arr>)"),
     ),
     "mask": (

@@ -275,6 +275,13 @@ _SMALL_FUNCTIONS = {
     "        if np.abs(step).max() < 1e-300:\n"
     "            break\n"
     "    return field\n",
+    "noticed": "def notice(kind, flags):\n"
+    "    frame = sys._getframe(1)\n"
+    "    LOG.append((kind, frame.f_lineno, sorted(frame.f_locals)))\n"
+    "def noticed(x, y):\n"
+    "    with np.errstate(all='call', call=notice):\n"
+    "        z = x * 2\n"
+    "        return z / y\n",
     "raising": "def raising(x):\n    if x > 1:\n        raise ValueError('too much')\n    return x + 1\n",
     "stepped": "def stepped(x, seen=[]):\n    seen.append(x)\n    return len(seen)\n",
     "who": "def who():\n"

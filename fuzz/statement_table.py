@@ -23,6 +23,10 @@ SIMPLE: Weighted[str] = Weighted(
         (2, "<arrvar>[::2] = <num>"),
         (1, "<arrvar>[::-1] = <arrvar>"),
         (2, "<arrvar>[1:] <inplace> <num>"),
+        (3, "<arrvar:1>[<index>:] <inplace> <arrvar:1>[<index>:]"),
+        (3, "<arrvar:1>[..., 1:] <inplace> <arrvar:1>[..., :-1] * <num>"),
+        (2, "<arrvar:1>[:-1] = <arrvar:1>[1:] <arith> <num>"),
+        (1, "v = <arrvar>[<index>:]; w = v; v <inplace> <num>; LOG.append((v is w, v.base is None, v.strides))"),
         (1, "<arrvar>.fill(<num>)"),
         (1, "<arrvar>.sort()"),
         (2, "np.<ufunc2>(<arr>, <num>, out=<arrvar>)"),
@@ -149,6 +153,11 @@ LOOPS: Weighted[tuple[str, tuple[str, ...]]] = Weighted(
         (1, ("$i, $x in zip(<list>[:4], <list>, strict=True)", ("num", "num"))),
         (1, ("$i, $x in enumerate(reversed(<list>[:4]), <int>)", ("int", "num"))),
         (1, ("$i in (q for q in <list>[:4])", ("num",))),
+        (2, ("$i, $x in enumerate(<str>)", ("int", "str"))),
+        (2, ("$i, $x in zip(<str>, <str>)", ("str", "str"))),
+        (1, ("$i, $x in zip(<list>[:4], <str>.encode())", ("num", "int"))),
+        (1, ("$i, $x in zip(*[iter(<list>)] * 2)", ("num", "num"))),
+        (1, ("$i in bytearray(<str>.encode())", ("int",))),
     ]
 )
 
@@ -214,6 +223,8 @@ ELEMENT_LOOPS = (
     ("for $i in range(-$e.size, <small>):", "$x = $e[$i]"),
     ("for $i in np.arange($e.size):", "$x = $e[$i]"),
     ("for $x in $e:", "$i = <index>"),
+    ("for $i, $x in zip(range(9), $e):", ""),
+    ("for $x, $i in zip($e, range(-3, 9)):", ""),
 )
 ELEMENT_BODIES: Weighted[str] = Weighted(
     [
@@ -241,6 +252,19 @@ ELEMENT_BODIES: Weighted[str] = Weighted(
         (1, "LOG.append($e[$i + <small>])"),
         (2, "LOG.append(($x, type($s).__name__))"),
         (1, "LOG.append($s is $x)"),
+        (3, "$e[$i:] <inplace> $x"),
+        (3, "$e[:$i] <inplace> $e[::-1][:$i] * 0.5"),
+        (3, "$s = $s + $e[:$i] @ $e[:$i]"),
+        (2, "$s = np.dot($e[$i:], $e[$i:]) - $s"),
+        (2, "$e[1:] = $e[:-1] - $x"),
+        (1, "$e[$i:] = $e[: len($e) - $i]; LOG.append($e.tolist())"),
+        (1, "v = $e[::2]; v <inplace> $s; LOG.append((v.base is None, v.tolist()))"),
+        (1, "$s = $s + $e.dot($e[::-1])"),
+        (2, "$s = $e[$i:].sum() - $e[$i // 2 :].max(); LOG.append(type($s).__name__)"),
+        (1, "$s = np.min($e[::2]) + np.sum($e * $x)"),
+        (2, "$s = $s + np.mean($e[$i:]) - $e.mean(); LOG.append(type($s).__name__)"),
+        (2, "$s = $s + $e.argmax() - np.argmin($e[: $i + 1]); LOG.append(type($s).__name__)"),
+        (1, "$s = np.linalg.norm($e) - $s; LOG.append($s.dtype.char)"),
     ]
 )
 GRID_BODIES: Weighted[str] = Weighted(
@@ -263,6 +287,22 @@ GRID_BODIES: Weighted[str] = Weighted(
         (1, "q = ($i, $j); $s = $g[q]; $g[q] = <num>; LOG.append(q)"),
         (1, "q = ($i, $j + 0); $g[q] = raising($s); LOG.append(q[0] is $i)"),
         (1, "LOG.append($g[$j, $i])"),
+        (4, "$g[$i, $j:] -= $g[$i, $j] * $g[0, $j:]"),
+        (3, "$g[:, $j] <inplace> $g[:, -1] * $s"),
+        (3, "$s = $s + $g[$i, :$j] @ $g[0, :$j]"),
+        (2, "$g[$i, 1:] = np.minimum($g[$i, 1:], $g[0, :-1] + $s)"),
+        (2, "$g[$i] = $g[$i] <arith> <num>"),
+        (2, "row = $g[$i, ::-1]; row <inplace> <num>; LOG.append((row.base is $g, row.strides))"),
+        (2, "$g[1:, $j] = $g[:-1, $j]; $s = $g[..., 0].sum()"),
+        (3, "$s = $s + ($g @ $g.T)[$i - 1, 0]; LOG.append(($g.T @ $g).strides)"),
+        (2, "v = $g @ $g[$i]; $s = $s - v[$j - 1]; LOG.append((v.dtype.char, v.base))"),
+        (2, "v = np.matmul($g[:, $j], $g * $s); LOG.append(v.tolist())"),
+        (3, "v = $g.<fold>(axis=$j % 2); $s = $s + v[-1]; LOG.append((v.dtype.char, v.flags.owndata))"),
+        (2, "LOG.append((np.<fold>($g[:, $j:], axis=-1).tolist(), $g.T.<fold>(0).tolist()))"),
+        (2, "$s = $g.<fold>() - $g[1:].mean() + $g[:, $j:].<fold>(); LOG.append(type($s).__name__)"),
+        (1, "$s = $s + np.linalg.norm($g) + $g.argmin()"),
+        (1, "$g[None, $i] <inplace> $g[$i - 1, :]; LOG.append(raising(<small>))"),
+        (1, "t = $g[:, $j, None] + $g[None, $i, :]; $g[$j:] = t[:len($g) - $j, :$g.shape[1]]"),
     ]
 )
 
@@ -276,6 +316,8 @@ ITEMS = (
     "([1000] * 6)",
     "(<num>, <num>, <int>)",
     "<list>",
+    "bytearray(b'\\x02\\x00\\xfe\\x07')",
+    "bytes([3, 1, 255, <positive>])",
 )
 ITEM_LOOPS = (
     ("for $i, $x in enumerate($e):", ""),
@@ -283,6 +325,9 @@ ITEM_LOOPS = (
     ("for $i in range(-len($e), <small>):", "$x = $e[$i]"),
     ("for $x in $e:", "$i = <index>"),
     ("for $i in range(6):", "$x = $e[$i % len($e)]"),
+    ("for $i, $x in zip(range(9), $e):", ""),
+    ("for $x, $i in zip($e, bytes(range(9))):", ""),
+    ("for $i in range(5):", "for $x in (-1, $i, <num>): $s = $s + $x"),
 )
 ITEM_BODIES: Weighted[str] = Weighted(
     [

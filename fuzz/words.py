@@ -6,6 +6,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "arith": ("+", "-", "*", "/", "//", "%"),
     "mathfn": ("math.sqrt", "math.exp", "math.log", "math.sin", "math.tanh", "math.floor", "math.isnan", "math.acosh"),
     "converter": ("int", "float", "bool", "abs", "round"),
+    "fold": ("sum", "max", "min", "sum"),
     "addsub": ("+", "-"),
     "cmp": ("<", ">", "<=", ">=", "==", "!="),
     "bitop": ("&", "|", "^"),

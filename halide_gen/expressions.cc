@@ -42,23 +42,27 @@ Expr wrapping_negative(const Expr& a) { return from_bits(a.type(), make_zero(uns
 Expr shift_in_range(const Operands& v) { return bits(v[1]) < cast(unsigned_of(v[1]), v[1].type().bits()); }
 Expr safe_shift(const Operands& v) { return select(shift_in_range(v), v[1], zero(v[1])); }
 
-// Machines' < raises "invalid" on a NaN, and NumPy's comparisons raise nothing; == and != are quiet in both. So where one of the two is a
-// NaN, zeros are compared in their place.
-struct Quiet {
-  Expr ordered, a, b;
-};
-Quiet quiet(const Expr& a, const Expr& b) {
-  const Expr ordered = !is_nan(a) && !is_nan(b);
-  return {ordered, select(ordered, a, zero(a)), select(ordered, b, zero(b))};
+// Machines' < raises "invalid" on a NaN, and NumPy's comparisons raise nothing; == and != are quiet in both. So what is compared in place
+// of a NaN is no NaN, and gives false: a scalar is looked at once, and an element becomes the scalar itself; of two elements both become
+// zero.
+bool is_scalar(const Expr& x) {
+  const auto* variable = x.as<Internal::Variable>();
+  return variable != nullptr && variable->param.defined();
 }
+Expr unless_nan(const Expr& x, const Expr& otherwise) { return select(is_nan(x), otherwise, x); }
 Expr less(const Expr& a, const Expr& b) {
-  const Quiet q = quiet(a, b);
-  return q.a < q.b;
+  if (is_scalar(b)) {
+    const Expr limit = unless_nan(b, a.type().min());
+    return unless_nan(a, limit) < limit;
+  }
+  if (is_scalar(a)) {
+    const Expr limit = unless_nan(a, a.type().max());
+    return limit < unless_nan(b, limit);
+  }
+  const Expr ordered = !is_nan(a) && !is_nan(b);
+  return select(ordered, a, zero(a)) < select(ordered, b, zero(b));
 }
-Expr less_equal(const Expr& a, const Expr& b) {
-  const Quiet q = quiet(a, b);
-  return q.ordered && !(q.b < q.a);
-}
+Expr less_equal(const Expr& a, const Expr& b) { return less(a, b) || a == b; }
 
 Expr sign(const Operands& v) {
   const Expr& a = v[0];

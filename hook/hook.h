@@ -198,6 +198,30 @@ void* link_frame(FrameImage* image);
 bool unlink_frame(void* frame, FrameImage* image);
 // Would unlink_frame() be true?
 bool link_touched(void* frame, const FrameImage& image);
+// The same frame without its variables, for code that tells by it where it was called, as warnings do: image->locals is not looked at. It
+// is given its variables before anybody may look at them, or unlinked without: false, and nothing done, where it has been looked at.
+void* link_bare_frame(FrameImage* image);
+void fill_bare_frame(void* frame, const FrameImage& image);
+bool unlink_bare_frame(void* frame);
+// While one lives, `show` is called once, before any Python code begins. It must not raise.
+class BeforePython {
+ public:
+  using Show = void (*)(void* context);
+  // Not where other threads could begin some, or somebody else has replaced the evaluator (PEP 523).
+  static bool possible(PyThreadState* thread);
+  BeforePython(PyThreadState* thread, Show show, void* context);
+  ~BeforePython();
+  BeforePython(const BeforePython&) = delete;
+  bool came() const { return came_; }
+  static void come();  // Python code begins: hook's own evaluator calls it
+
+ private:
+  PyThreadState* thread_;
+  Show show_;
+  void* context_;
+  BeforePython* outer_;
+  bool came_ = false;
+};
 // Counts so many frames, which have no evaluator of their own, against the thread's recursion limit, as eager would; fewer than 0: gives
 // them back. Never takes the last of it, so that RecursionError comes at eager's depth or later. Returns what was taken.
 inline int& recursion_remaining(PyThreadState* thread) {  // Python calls that this thread may still nest
@@ -268,6 +292,8 @@ const volatile unsigned char* eval_breaker();
 // Does what waits, as the interpreter does there; an asynchronous exception alone is left to the interpreter. False: an exception is set.
 bool handle_pending();
 bool async_exception_waits();
+// Changes where an allocation has begun a collection, whose finalisers may run any code. (Since 3.12 collections wait as other things do.)
+Py_ssize_t collections(PyThreadState* thread);
 
 // ---- the rest --------------------------------------------------------------------------------------------------------------
 
@@ -294,7 +320,7 @@ inline bool advance_range(PyObject* iterator, int64_t* out) {
 }
 // iter(range(start, stop, step)) where all values fit; new reference, or null, with MemoryError or without an exception: ask range().
 // Only where g_range_known says so. (fast_range_iter of Objects/rangeobject.c.)
-PyObject* range_iterator(long start, long stop, long step);
+PyObject* range_iterator(long start, long stop, long step, PyObject* spare = nullptr);
 // Advances an exact range_iterator whose values fit int64. 1: *out is the next value; 0: exhausted; -1: not such an iterator.
 inline int range_next(PyObject* iterator, int64_t* out) {
   return Py_IS_TYPE(iterator, &PyRangeIter_Type) && g_range_known ? advance_range(iterator, out) : -1;
@@ -306,6 +332,21 @@ struct SequenceIterator {
   PyObject* sequence;
 };
 extern bool g_sequence_iterators;
+// The types of the iterators that are laid out so, by what they go through; null where this interpreter has it otherwise.
+struct SequenceIteratorTypes {
+  PyTypeObject *list, *tuple, *bytes, *bytearray, *ascii, *text;
+};
+extern SequenceIteratorTypes g_iterators_over;
+// The beginnings of enumerate (number: of the next item) and zip (number: of its iterators, which the tuple `inner` holds). Only where
+// g_holding_iterators says so.
+struct HoldingIterator {
+  PyObject ob_base;
+  Py_ssize_t number;
+  PyObject* inner;
+  PyObject* result;
+  int strict;  // zip's
+};
+extern bool g_holding_iterators;
 // True if asking this iterator for its next item runs no code of the user's: iterators of the interpreter's own containers and ranges, and
 // enumerate, zip and reversed over such. A few ns.
 bool quiet_iterator(PyObject* iterator);

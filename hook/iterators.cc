@@ -66,13 +66,14 @@ bool holds(const char* text, PyTypeObject* type, PyTypeObject* inner) {
   return same;
 }
 
-// Does the iterator of this type that it has lie as SequenceIterator?
-bool goes_through(const char* text, PyTypeObject* type, PyTypeObject* sequence) {
+// The type of the iterator that it has, if that lies as SequenceIterator.
+PyTypeObject* goes_through(const char* text, PyTypeObject* sequence) {
   PyObject* made = evaluate(text);
   PyObject* iterator = made != nullptr ? PyObject_GetIter(made) : nullptr;
   auto* it = reinterpret_cast<SequenceIterator*>(iterator);
-  bool same = it != nullptr && Py_IS_TYPE(iterator, type) && Py_IS_TYPE(made, sequence) &&
-              type->tp_basicsize >= static_cast<Py_ssize_t>(sizeof(SequenceIterator)) && it->position == 0 && it->sequence == made;
+  PyTypeObject* type = it != nullptr ? Py_TYPE(iterator) : nullptr;
+  bool same = it != nullptr && Py_IS_TYPE(made, sequence) && type->tp_basicsize >= static_cast<Py_ssize_t>(sizeof(SequenceIterator)) &&
+              it->position == 0 && it->sequence == made;
   if (same) Py_XDECREF(PyIter_Next(iterator));
   same = same && it->position == 1;
   if (same) it->position = 3;
@@ -81,12 +82,34 @@ bool goes_through(const char* text, PyTypeObject* type, PyTypeObject* sequence) 
   Py_XDECREF(end);
   Py_XDECREF(iterator);
   Py_XDECREF(made);
+  return same ? type : nullptr;
+}
+
+// Does zip have its last argument where HoldingIterator has it?
+bool zip_is_strict(const char* text, int strict) {
+  PyObject* made = evaluate(text);
+  const bool same = made != nullptr && Py_IS_TYPE(made, &PyZip_Type) &&
+                    PyZip_Type.tp_basicsize >= static_cast<Py_ssize_t>(sizeof(HoldingIterator)) &&
+                    reinterpret_cast<HoldingIterator*>(made)->strict == strict && reinterpret_cast<HoldingIterator*>(made)->number == 2;
+  Py_XDECREF(made);
+  return same;
+}
+
+// Does enumerate count where HoldingIterator has it?
+bool enumerate_counts() {
+  PyObject* made = evaluate("enumerate((7, 8), 5)");
+  auto* it = reinterpret_cast<HoldingIterator*>(made);
+  bool same = made != nullptr && Py_IS_TYPE(made, &PyEnum_Type) && it->number == 5;
+  if (same) Py_XDECREF(PyIter_Next(made));
+  same = same && it->number == 6;
+  Py_XDECREF(made);
   return same;
 }
 
 }  // namespace
 
-bool g_sequence_iterators = false;
+bool g_sequence_iterators = false, g_holding_iterators = false;
+SequenceIteratorTypes g_iterators_over{};
 
 bool init_iterators() {
   PyObject* iterables = evaluate(kIterables);
@@ -99,10 +122,14 @@ bool init_iterators() {
   Py_DECREF(iterables);
   if (PyErr_Occurred()) return false;
   g_enumerate = holds("enumerate(())", &PyEnum_Type, &PyTupleIter_Type);
-  g_sequence_iterators =
-      goes_through("[7, 8, 9]", &PyListIter_Type, &PyList_Type) && goes_through("(7, 8, 9)", &PyTupleIter_Type, &PyTuple_Type);
+  g_iterators_over = {goes_through("[7, 8, 9]", &PyList_Type), goes_through("(7, 8, 9)", &PyTuple_Type),
+                      goes_through("b'abc'", &PyBytes_Type),   goes_through("bytearray(b'abc')", &PyByteArray_Type),
+                      goes_through("'abc'", &PyUnicode_Type),  goes_through("'\\u20acbc'", &PyUnicode_Type)};
+  g_sequence_iterators = g_iterators_over.list == &PyListIter_Type && g_iterators_over.tuple == &PyTupleIter_Type;
   g_reversed = holds("reversed(((),))", &PyReversed_Type, &PyTuple_Type);
   g_zip = holds("zip((), ())", &PyZip_Type, &PyTuple_Type);
+  g_holding_iterators =
+      g_enumerate && g_zip && enumerate_counts() && zip_is_strict("zip((), ())", 0) && zip_is_strict("zip((), (), strict=True)", 1);
   PyObject* made = evaluate("(1, 2)");
   PyObject* iterator = made != nullptr ? PySeqIter_New(made) : nullptr;
   g_sequence = iterator != nullptr && PySeqIter_Type.tp_basicsize >= static_cast<Py_ssize_t>(sizeof(Holder)) &&

@@ -1,4 +1,5 @@
 // Linked frames (rule 1): frames recorded through stand in the thread's chain while a step runs that might look at them.
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -41,7 +42,7 @@ void free_frame(Frame* frame, int slots) {
 
 // The function is borrowed from the image while the frame is linked; code and values are references of its own, as a step may assign
 // to __code__ or to f_locals.
-void fill_linked(Frame* frame, FrameImage* image) {
+void fill_header(Frame* frame, FrameImage* image) {
   PyFunctionObject* function = image->function;
   PyCodeObject* code = code_of(*image);
   Py_INCREF(code);
@@ -58,14 +59,21 @@ void fill_linked(Frame* frame, FrameImage* image) {
 #else
   frame->return_offset = 0;
 #endif
-  const int count = code->co_nlocalsplus;
-  for (int i = 0; i < count; ++i) frame->localsplus[i] = Py_XNewRef(image->locals[i]);
-  frame->stacktop = count;
+  frame->stacktop = code->co_nlocalsplus;
   if (image->executing >= 0) {
     set_executing_at(frame, image->executing);
   } else {
     set_executing(frame, image->offset);
   }
+}
+
+void fill_variables(Frame* frame, const FrameImage& image) {
+  for (int i = 0; i < frame->stacktop; ++i) frame->localsplus[i] = Py_XNewRef(image.locals[i]);
+}
+
+void fill_linked(Frame* frame, FrameImage* image) {
+  fill_header(frame, image);
+  fill_variables(frame, *image);
   if (image->frame_object != nullptr) {
     PyFrameObject* object = image->frame_object;
     image->frame_object = nullptr;
@@ -115,14 +123,47 @@ bool link_touched(void* linked, const FrameImage& image) {
   return frame->frame_obj != nullptr && (Py_REFCNT(frame->frame_obj) > 1 || written_to(frame, image));
 }
 
-void* link_frame(FrameImage* image) {
-  Frame* frame = new_frame(code_of(*image)->co_nlocalsplus);
+namespace {
+
+Frame* frame_for(const FrameImage& image) {
+  Frame* frame = new_frame(code_of(image)->co_nlocalsplus);
   if (frame == nullptr) throw std::bad_alloc();
+  return frame;
+}
+
+void enter_chain(Frame* frame) {
   Frame*& current = current_frame(PyThreadState_Get());
-  fill_linked(frame, image);
   frame->previous = current;
   current = frame;
+}
+
+}  // namespace
+
+void* link_frame(FrameImage* image) {
+  Frame* frame = frame_for(*image);
+  fill_linked(frame, image);
+  enter_chain(frame);
   return frame;
+}
+
+void* link_bare_frame(FrameImage* image) {
+  Frame* frame = frame_for(*image);
+  fill_header(frame, image);
+  std::fill_n(frame->localsplus, frame->stacktop, nullptr);
+  enter_chain(frame);
+  return frame;
+}
+
+void fill_bare_frame(void* linked, const FrameImage& image) { fill_variables(static_cast<Frame*>(linked), image); }
+
+bool unlink_bare_frame(void* linked) {
+  auto* frame = static_cast<Frame*>(linked);
+  if (frame->frame_obj != nullptr || frame->f_locals != nullptr) return false;
+  current_frame(PyThreadState_Get()) = frame->previous;
+  const int count = frame->stacktop;
+  Py_DECREF(code_of(frame));
+  free_frame(frame, count);
+  return true;
 }
 
 bool unlink_frame(void* linked, FrameImage* image) {

@@ -17,3 +17,14 @@ const volatile unsigned char* dalsegno_eval_breaker(PyThreadState* thread) {
   return (const volatile unsigned char*)&thread->eval_breaker;
 #endif
 }
+
+Py_ssize_t dalsegno_collections(PyThreadState* thread) {
+#if PY_VERSION_HEX < 0x030c0000
+  Py_ssize_t sum = 0;
+  for (int i = 0; i < NUM_GENERATIONS; ++i) sum += thread->interp->gc.generation_stats[i].collections;
+  return sum;
+#else
+  (void)thread;
+  return 0;
+#endif
+}

@@ -59,7 +59,7 @@ bool check_range_layout() {
 
 }  // namespace
 
-PyObject* range_iterator(long start, long stop, long step) {
+PyObject* range_iterator(long start, long stop, long step, PyObject* spare) {
   if (step == 0) return nullptr;
   const auto first = static_cast<unsigned long>(start), last = static_cast<unsigned long>(stop), by = static_cast<unsigned long>(step);
   unsigned long length = 0;
@@ -67,7 +67,7 @@ PyObject* range_iterator(long start, long stop, long step) {
   if (step < 0 && start > stop) length = 1 + (first - 1 - last) / (0UL - by);
   if (length > static_cast<unsigned long>(LONG_MAX)) return nullptr;
   if (length > 0 && (step > 0 ? stop > LONG_MAX - (step - 1) : stop < LONG_MIN + (-1 - step))) return nullptr;
-  auto* made = PyObject_New(RangeIterator, &PyRangeIter_Type);
+  auto* made = spare ? reinterpret_cast<RangeIterator*>(spare) : PyObject_New(RangeIterator, &PyRangeIter_Type);
   if (made == nullptr) return nullptr;
 #if PY_VERSION_HEX < 0x030c0000
   made->index = 0;

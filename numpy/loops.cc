@@ -4,9 +4,9 @@
 
 namespace dalsegno::numpy {
 
-InnerLoop inner_loop(ArrayFn fn, DType loop, DType result) {
+static InnerLoop loop_of(const char* name, DType loop, DType result) {
   InnerLoop found;
-  PyObject* function = PyObject_GetAttrString(module(), array_fn_name(fn));
+  PyObject* function = PyObject_GetAttrString(module(), name);
   if (!function) return PyErr_Clear(), found;
   if (PyObject_TypeCheck(function, &PyUFunc_Type)) {
     const auto* ufunc = reinterpret_cast<PyUFuncObject*>(function);
@@ -21,5 +21,8 @@ InnerLoop inner_loop(ArrayFn fn, DType loop, DType result) {
   Py_DECREF(function);  // NumPy's module keeps it
   return found;
 }
+
+InnerLoop inner_loop(ArrayFn fn, DType loop, DType result) { return loop_of(array_fn_name(fn), loop, result); }
+InnerLoop matmul_loop(DType dtype) { return loop_of("matmul", dtype, dtype); }
 
 }  // namespace dalsegno::numpy

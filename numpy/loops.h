@@ -12,5 +12,7 @@ struct InnerLoop {
 };
 // The loop of ufunc `fn` whose operands are all `loop` and whose one result is `result`. Sets no exception.
 InnerLoop inner_loop(ArrayFn fn, DType loop, DType result);
+// matmul's, a generalised one: extents (outer, m, n, p), strides of the three operands, then of their core axes.
+InnerLoop matmul_loop(DType dtype);
 
 }  // namespace dalsegno::numpy

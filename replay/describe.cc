@@ -114,7 +114,10 @@ py::list describe_segments(const Program& program, std::map<int, int>* segment_o
     }
     if (groups[i].runner)
       for (const auto& [layout, state] : groups[i].runner->kernels()) kernels.append(py::make_tuple(layout, state));
+    if (groups[i].writes >= 0) (*segment_of)[groups[i].writes] = static_cast<int>(i);
     d["ops"] = ops;
+    d["writes"] = groups[i].writes >= 0 ? py::object(py::int_(groups[i].writes)) : py::none();
+    d["inner_loops"] = groups[i].loops;
     d["kernels"] = kernels;
     segments.append(d);
   }

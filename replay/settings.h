@@ -10,9 +10,10 @@ struct Settings {
   int max_traces = 64;     // per function
   bool step_aside = true;  // call the plain function where replay was measured to be slower
   bool record = true;
-  bool native = true;   // loops run as native code
-  int hot_loop = 200;   // turns of a loop before it is compiled
-  bool kernels = true;  // false: array ops stay steps, no segments are made
+  bool native = true;      // loops run as native code
+  int hot_loop = 200;      // turns of a loop before it is compiled
+  bool kernels = true;     // false: array ops stay steps, no segments are made
+  int inner_loops = 8192;  // elements, of all ops of a group together, up to which NumPy's inner loops do it; 0: none
 };
 Settings& settings();
 

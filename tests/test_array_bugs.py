@@ -155,7 +155,10 @@ def test_nan_in_the_data_keeps_the_kernel(source: str, dtype: str) -> None:
     function = eval(f"lambda x, y: {source}", {"np": np})
     special = np.array([0.0, -0.0, 1, -1, np.nan, -np.nan, np.inf, -np.inf, 0.5, 1e-310], dtype)
     x, y = (a.ravel().copy() for a in np.meshgrid(special, special))
-    with ds.config(background=False, step_aside=False), np.errstate(all="raise", under="ignore", over="ignore"):
+    with (
+        ds.config(background=False, step_aside=False, inner_loops=0),
+        np.errstate(all="raise", under="ignore", over="ignore"),
+    ):
         jitted = ds.jit(store=False)(function)
         for n in (100, 100, 100, 99, 7, 1):  # whole vectors, tails, less than a vector
             with counting(jitted) as grown:
@@ -190,7 +193,7 @@ def test_abs_of_an_array_is_compiled() -> None:
         return abs(x * 2 - 1) + abs(x)
 
     check(function, (x,), (x.astype("i4"),), (x > 0,))
-    with ds.config(background=False, step_aside=False):
+    with ds.config(background=False, step_aside=False, inner_loops=0):
         jitted = ds.jit(store=False)(function)
         for _ in range(3):
             jitted(x)

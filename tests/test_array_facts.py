@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +12,12 @@ import numpy as np
 from tests.support import check, counting
 
 X = np.linspace(-3, 3, 50)
+
+
+@pytest.fixture(autouse=True)
+def _kernels_for_small_arrays() -> Iterator[None]:
+    with ds.config(inner_loops=0):
+        yield
 
 
 def chain(y: Any) -> Any:

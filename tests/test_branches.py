@@ -69,13 +69,14 @@ print(json.dumps([all(same), f.stats]))
 def test_both_outcomes_in_turn_after_a_restart(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(_PROGRAM)
-    same, stats = run_python(script, store=tmp_path / "store.sqlite")
+    kernels = {"DALSEGNO_INNER_LOOPS": "0"}
+    same, stats = run_python(script, store=tmp_path / "store.sqlite", **kernels)
     assert same
     assert stats["side_traces"] == 1
     assert stats["recordings"] - stats["side_traces"] == 1
     assert stats["kernels_compiled"] > 0
     for _ in range(2):
-        same, stats = run_python(script, store=tmp_path / "store.sqlite")
+        same, stats = run_python(script, store=tmp_path / "store.sqlite", **kernels)
         assert same
         wanted = {
             "recordings": 0,
@@ -269,3 +270,22 @@ def test_branches_on_elements_in_a_loop():
     rng = np.random.default_rng(5)
     calls = [(rng.standard_normal((n, 3)), flag) for n in (1, 4, 30) for flag in (True, False)]
     check(select, *calls)
+
+
+def escapes(limits):
+    turns = 0
+    for limit in limits:
+        x, k = 0.0, 0
+        while k < 50 and x * x < limit:
+            x, k = x + 1.0, k + 1
+        turns += k
+    return turns
+
+
+def test_a_loop_that_ends_a_turn_later_each_time_has_one_trace():
+    limits = [float(n * n) for n in range(1, 30)]
+    jitted = ds.jit(store=False)(escapes)
+    with stepped(step_aside=False):
+        for _ in range(3):
+            assert jitted(limits) == escapes(limits)
+    assert jitted.stats["side_traces"] <= 5  # a trace a turn would be more

@@ -149,7 +149,8 @@ def seen(tmp_path_factory) -> dict[str, list[Any]]:
     head = "import numpy as np\nimport dalsegno as ds\nX = np.array([1.0, -2.0, 0.5])\n"
     tail = 'ds.wait()\ntold = {"results": repr(r), "stats": dict(f.stats)}\n'
     paths = _modules(folder / "modules", {kind: f"{head}{source}\n{tail}" for kind, source in _SEEN.items()})
-    everything = [_told_by_eager(paths), *(_told(paths, store=folder / "store.sqlite") for _ in range(3))]
+    kernels: dict[str, Any] = {"store": folder / "store.sqlite", "DALSEGNO_INNER_LOOPS": "0"}
+    everything = [_told_by_eager(paths), *(_told(paths, **kernels) for _ in range(3))]
     return {kind: [told[kind] for told in everything] for kind in _SEEN}
 
 
@@ -178,8 +179,9 @@ def test_the_first_call_of_a_second_process_is_a_replay(tmp_path):
     script.write_text(
         f"{_HEAD}\nf = ds.jit(lambda x: np.sqrt(x) * 2 + x)\nfor _ in range(int(sys.argv[1])):\n    f(np.ones(4))\nreport(f)\n"
     )
-    run_python(script, "2", store=tmp_path / "store.sqlite")
-    stats = run_python(script, "1", store=tmp_path / "store.sqlite", DALSEGNO_BACKGROUND="0")["stats"][0]
+    large = {"DALSEGNO_INNER_LOOPS": "0"}
+    run_python(script, "2", store=tmp_path / "store.sqlite", **large)
+    stats = run_python(script, "1", store=tmp_path / "store.sqlite", DALSEGNO_BACKGROUND="0", **large)["stats"][0]
     wanted = {
         "calls": 1,
         "replays": 1,

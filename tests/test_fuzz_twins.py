@@ -25,7 +25,7 @@ def test_nan_costs_no_launch(dtype: str) -> None:
     @settings(max_examples=30, database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(sources())
     def agree(source: str) -> None:
-        with ds.config(background=False, step_aside=False):
+        with ds.config(background=False, step_aside=False, inner_loops=0):
             plain = launches(source, dtype, False, backend)
             assert launches(source, dtype, True, backend) == plain >= CALLS - 1, source
 

@@ -18,7 +18,7 @@ IDLE = 6
 @pytest.fixture(autouse=True)
 def few_idle() -> Iterator[None]:
     before = segments.keep_idle_kernels(IDLE)
-    with ds.config(background=False, step_aside=False):
+    with ds.config(background=False, step_aside=False, inner_loops=0):
         yield
     segments.keep_idle_kernels(before)
 

@@ -10,6 +10,8 @@ import pytest
 
 import dalsegno as ds
 import numpy as np
+from bench.programs.table import selected
+from tests import force_exits
 from tests.machine_traces import machine
 from tests.support import stepped
 
@@ -85,6 +87,20 @@ def shortest(d: Any) -> Any:
     return d, s
 
 
+def walks(words: str, data: bytes, xs: list[float]) -> Any:
+    n = 0
+    total = 0.0
+    for i, (b, x) in enumerate(zip(data, xs)):  # noqa: B905
+        total += b * x + i
+    for c, d in zip(words, words[1:]):  # noqa: B905
+        if c == d:
+            n += 1
+    for i, c in enumerate(words):
+        if c != words[-1 - i]:
+            n += i * data[i % 3]
+    return n, total, c, i
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = {
     "branches": (branches, lambda: (40, 1.25)),
     "elements": (elements, lambda: (np.arange(12.0), np.arange(24.0).reshape(12, 2))),
@@ -92,6 +108,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = 
     "objects": (objects, lambda: ([0.5 * k for k in range(20)],)),
     "keeps": (keeps, lambda: (20,)),
     "checksum": (checksum, lambda: (bytes(range(0, 250, 25)),)),
+    "walks": (walks, lambda: ("abbacadd", bytes(range(0, 250, 25)), [0.5 * k for k in range(12)])),
     "shortest": (shortest, lambda: (np.abs(np.arange(9.0) * 7 % 5 - 1).reshape(3, 3),)),
 }
 
@@ -107,23 +124,31 @@ def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
     return repr((function(*args), args))
 
 
-LONG = {"checksum", "shortest"}  # half a minute each: for one version
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.once) if n in LONG else n for n in PROGRAMS])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_every_instruction_is_left(name: str, forced: Callable[[int, int], None]) -> None:
     function, make = PROGRAMS[name]
     wanted = outcome(function, make())
-    number = 0
-    most = 1
+    forced(0, force_exits.NEVER)
+    jitted = ds.jit(store=False)(function)
     with stepped(step_aside=False, hot_loop=1):
-        while number < most:
-            for turn in (0, 3):
+        assert [outcome(jitted, make()) for _ in range(5)] == [wanted] * 5
+        regions, instructions, _ = machine.native()
+        assert regions > 0
+        assert instructions > 5
+        left = set()
+        for number in range(instructions):
+            for turn in (0, 1, 3):
                 forced(number, turn)
-                jitted = ds.jit(store=False)(function)
-                assert [outcome(jitted, make()) for _ in range(5)] == [wanted] * 5, (number, turn)
-                regions, instructions = machine.native()
-                assert regions > 0
-                most = max(most, instructions)
-            number += 1
-    assert most > 5
+                assert [outcome(jitted, make()) for _ in range(2)] == [wanted] * 2, (number, turn)
+                if machine.native()[2]:
+                    left.add(number)
+    assert len(left) > instructions / 2
+
+
+@pytest.mark.once
+def test_programs_of_the_bench_are_left_at_every_instruction(forced: Callable[[int, int], None]) -> None:
+    with stepped(step_aside=False, hot_loop=1):
+        for program in selected("Collatz|time warping|back subst|Mandelbrot, reals|planets|Kruskal|Caesar"):
+            instructions, left, wrong = force_exits.left_everywhere(program, [0, 3])
+            assert not wrong, program.name
+            assert left > instructions / 2, program.name

@@ -54,4 +54,9 @@ def test_the_command_line_prints_the_code(tmp_path: Path, capsys: Any) -> None:
         assert main(["explain", f"{tmp_path}/m.py:f", *call]) == 0
         assert "define i32 @" not in capsys.readouterr().out
         assert main(["explain", f"{tmp_path}/m.py:f", "--ir", *call]) == 0
-    assert "define i32 @" in capsys.readouterr().out
+        assert "define i32 @" in capsys.readouterr().out
+        assert main(["explain", f"{tmp_path}/m.py:f", "--asm", *call]) == 0
+    text = capsys.readouterr().out
+    assert "define i32 @" not in text
+    assert "dalsegno_region:" in text
+    assert "\tret" in text

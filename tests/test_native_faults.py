@@ -45,6 +45,13 @@ def counts(n: int) -> Any:
     return i, t
 
 
+def numbers(n: int) -> Any:
+    total = 0
+    for i, x in enumerate([1] * 40 + [2**70] + [3] * (n - 40)):
+        total += i * x
+    return total
+
+
 @pytest.mark.parametrize(
     ("fault", "function", "warm", "argument"),
     [
@@ -53,6 +60,7 @@ def counts(n: int) -> Any:
         ("native_exit", grows, 30, 50),
         ("native_range", grows, 30, 50),
         ("native_registers", counts, 40, 50),
+        ("native_count", numbers, 40, 50),
     ],
 )
 def test_a_planted_fault_shows(

@@ -127,3 +127,25 @@ def test_threads_that_come_to_a_loop_while_it_is_compiled() -> None:
             for thread in threads:
                 thread.join()
         assert results == [wanted] * 8
+
+
+def primes(n: int) -> int:
+    f = [True] * (n + 1)
+    count = 0
+    for i in range(2, n + 1):
+        if f[i]:
+            count += 1
+            for j in range(i * i, n + 1, i):
+                f[j] = False
+    return count
+
+
+def test_a_loop_recorded_as_it_runs_may_carry_numbers_unboxed() -> None:
+    jitted = ds.jit(store=False)(primes)
+    with stepped(step_aside=False):
+        assert jitted(300) == primes(300)
+    loops = [text for text in str(ds.explain(jitted)).split("\ntrace ") if "starts at a loop's header" in text]
+    assert len(loops) >= 2
+    for loop in loops:
+        numbers = [line for line in loop.splitlines() if " = param " in line and "builtins.int" in line]
+        assert len(numbers) == 4, loop  # n, count, i, j

@@ -104,3 +104,31 @@ def test_a_box_that_an_exception_leaves_behind() -> None:
     values = [k * 0.37 % 1.0 for k in range(200)]
     check(go, (values, 300), (values, 150), (values, 1))
     equivalent(go, *[(values, 300), (values, 150)] * 4, engines=["native"])
+
+
+def in_rounds(rounds: int, turns: int, start: Any, kept: list[Any]) -> tuple[Any, bool, list[Any]]:
+    """What an inner loop only carries is looked at, and shown, where it goes on otherwise than at first."""
+    x = y = start
+    total = 0
+    for k in range(rounds):
+        step = start * k + start  # the first turn of the inner loop leaves it
+        other = step
+        for i in range(turns):
+            total += 1
+            if i >= k:
+                break
+            x = step + i
+            if i % 3 == 1:
+                kept.append(step)
+                kept.append(other is step)
+            y = step
+            if total > 60 and i == 2:
+                return x, y is step, kept
+    return x, y is other, kept
+
+
+@pytest.mark.parametrize("start", [2, 3.5, 2**40, 2**62, True])
+def test_a_side_trace_takes_unboxed_what_its_loop_only_carries(start: Any) -> None:
+    calls = [(rounds, turns, start, []) for rounds, turns in ((3, 4), (9, 5), (12, 12), (40, 6), (2, 2))]
+    check(in_rounds, *calls)
+    equivalent(in_rounds, *calls * 4, engines=["native", "background"])

@@ -41,6 +41,7 @@ ALONE: dict[str, dict[str, str]] = {
         "dropped_guard": "branching(",
         "dropped_function_guard": "CHOICES[<bool>](",
         "dropped_world_guard": "globals()[",
+        "empty_frames": "noticed(",
         "ignored_breaker": "interrupt_main",
         "ignored_observers": "watch_",
         "ignored_overflow": "922337203685477580",
@@ -73,11 +74,22 @@ ALONE: dict[str, dict[str, str]] = {
         "unelided": "LARGE",
         "wrong_kernel_rule": "- <",
     },
+    "native": {
+        "ignored_overlap": "$e[$i:] = $e[:",
+        "wrong_view_stride": "v = $e[::2]",
+    },
 }
 # Found elsewhere.
 IN_THE_STORE = ("wrong_stored_op",)
 # test_native_faults.py
-BY_SMALL_PROGRAMS = ("native_bounds", "native_exit", "native_range", "native_registers", "native_overflow")
+BY_SMALL_PROGRAMS = (
+    "native_bounds",
+    "native_exit",
+    "native_range",
+    "native_registers",
+    "native_overflow",
+    "native_count",
+)
 BY_GOOGLETEST = ("foreign_parent",)  # StoreTest.ASideTraceStaysWithItsOwnParent
 
 
@@ -149,7 +161,9 @@ def test_without_a_fault_nothing_is_found() -> None:
 
 
 def test_every_fault_is_looked_for() -> None:
-    searched = {fault for *_, faults in SEARCHES.values() for fault in faults} | {*ALONE["stepped"], *ALONE["compiled"]}
+    searched = {fault for *_, faults in SEARCHES.values() for fault in faults} | {
+        fault for found in ALONE.values() for fault in found
+    }
     assert searched | {*IN_THE_STORE, *BY_SMALL_PROGRAMS, *BY_GOOGLETEST} == set(machine.faults())
     with pytest.raises(ValueError, match="no such fault"):
         machine.set_fault("no_such_fault")

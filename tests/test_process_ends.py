@@ -73,7 +73,7 @@ def test_no_thread_can_be_started(tmp_path: Path):
         import dalsegno as ds
         def work(x, w): return np.sqrt(x * w + 1.0) - x
         def small(n): return [k * 2 for k in range(n)], n + 1
-        x = np.linspace(0.0, 1.0, 300)
+        x = np.linspace(0.0, 1.0, 30000)
         wanted = work(x, 2.0).tobytes()
         fs = [ds.jit(work), ds.jit(small)]
         with open("/proc/self/statm") as file:

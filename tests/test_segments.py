@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +12,12 @@ import numpy as np
 from tests.support import check, counting
 
 A, B = np.linspace(0.5, 3, 50), np.linspace(1, 2, 50)
+
+
+@pytest.fixture(autouse=True)
+def _kernels_for_small_arrays() -> Iterator[None]:
+    with ds.config(inner_loops=0):
+        yield
 
 
 def scalar_function_between(a: Any, b: Any, n: float) -> Any:

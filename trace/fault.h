@@ -34,6 +34,8 @@
   X(unwrapped_index, "negative indices of elements count from the front")                      \
   X(wrong_scalar_type, "np.int32 is boxed as np.int64")                                        \
   X(wrong_row, "a row that is built late is the first one")                                    \
+  X(wrong_view_stride, "slices with a step take neighbours")                                   \
+  X(ignored_overlap, "arrays are written while they are read")                                 \
   X(unnamed_values, "names of keyword arguments are not compared")                             \
   X(kept_arguments, "arguments are not taken over from the caller")                            \
   /* ---- native code */                                                                       \
@@ -42,6 +44,7 @@
   X(native_registers, "native code leaves without writing one of the loop's variables")        \
   X(native_range, "native code leaves without telling a range's iterator how far it has come") \
   X(native_overflow, "ints wrap in native code")                                               \
+  X(native_count, "native code does not tell an enumerate how far it has come")                \
   /* ---- leaving, and what others see meanwhile */                                            \
   X(wrong_snapshot_slot, "two locals change places where a trace is left")                     \
   X(lost_snapshot_value, "a local is lost where a trace is left")                              \
@@ -50,6 +53,7 @@
   X(wrong_raise_line, "an exception is raised behind its instruction")                         \
   X(repeated_raise, "an instruction that raised is done again")                                \
   X(unlinked_frames, "unknown code sees no frames of the trace")                               \
+  X(empty_frames, "what shows a warning sees a frame without variables")                       \
   X(wrong_shown_line, "unknown code sees the outermost frame where it began")                  \
   X(ignored_breaker, "signals and other threads wait until the run is over")                   \
   X(ignored_observers, "a run goes on when the thread is traced")                              \

@@ -86,7 +86,7 @@ constexpr OpRule kRules[] = {
     {K::tuple_item, kNothing, 0, kMax},
     {K::get_len, kSnapshot},
     {K::get_iter, kSnapshot},
-    {K::iter_next, kSnapshot | kExitSnapshot, 0, 1},
+    {K::iter_next, kSnapshot | kExitSnapshot, 0, kMax},
     {K::import_name, kName | kObject | kSnapshot},
     {K::import_from, kNameSnapshot},
     {K::make_function, kObject, 0, 15, 1, 5},

@@ -3,6 +3,7 @@
 
 #include "trace/op_rules.h"
 #include "trace/trace.h"
+#include "trace/walk.h"
 
 namespace dalsegno {
 namespace {
@@ -60,8 +61,10 @@ std::string imm_text(const Trace& t, const Op& op) {
       return word(kIs, op.imm);
     case OpKind::convert:
       return word(kConvert, op.imm);
-    case OpKind::iter_next:
-      return word(kNext, op.imm);
+    case OpKind::iter_next: {
+      const std::string walk = walk_text(walk_of(op.imm));
+      return word(kNext, op.imm & 1) + (walk.empty() ? "" : ", of " + walk);
+    }
     case OpKind::guard_function:
       return "globals " + object_text(t, op.imm);
     case OpKind::jump:

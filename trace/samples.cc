@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "trace/op_rules.h"
+#include "trace/walk.h"
 
 namespace dalsegno::testing {
 namespace {
@@ -121,6 +122,8 @@ class Generator {
     return fixed >= 0 ? fixed : pick(rule.min_inputs, std::min(rule.max_inputs, rule.min_inputs + 4));
   }
   int32_t imm(const OpRule& rule) {
+    if (rule.kind == OpKind::iter_next)
+      return with_walk(pick(0, 1), chance(50) ? Walk{} : Walk{Holder::kZip, {Walked::kList, Walked::kAscii}, {}});
     if (rule.imm_low == INT32_MIN) return chance(50) ? 0 : pick(INT32_MIN, INT32_MAX);
     return pick(rule.imm_low, std::min(rule.imm_high, rule.imm_low + 20));
   }
@@ -149,7 +152,7 @@ class Generator {
       b_.last().snapshot = last_ = b_.snapshot(before);
     }
     if (rule.needs & kExitSnapshot) exit(index);
-    if (op_has_result(kind) && !(kind == OpKind::iter_next && i == 0)) values_.push_back(index);
+    if (op_has_result(kind) && !(kind == OpKind::iter_next && !expects_item(i))) values_.push_back(index);
   }
 
   void immediates(const OpRule& rule) {
@@ -169,7 +172,7 @@ class Generator {
 
   void exit(int32_t index) {
     Snapshot s = snapshot();
-    if (b_.last().imm == 0) s.frames.back().stack.push_back(index);
+    if (!expects_item(b_.last().imm)) s.frames.back().stack.push_back(index);
     b_.last().exit_snapshot = b_.snapshot(s);
   }
 

@@ -34,4 +34,12 @@ int op_inputs(OpKind kind) { return row(kind).inputs; }
 bool op_has_result(OpKind kind) { return row(kind).result; }
 uint32_t op_effects(OpKind kind) { return row(kind).effects; }
 
+ArrayFn array_fn_of(BinaryOp op) {
+  static constexpr ArrayFn fns[] = {ArrayFn::add,        ArrayFn::bitwise_and, ArrayFn::floor_divide, ArrayFn::left_shift,
+                                    ArrayFn::none,       ArrayFn::multiply,    ArrayFn::remainder,    ArrayFn::bitwise_or,
+                                    ArrayFn::none,       ArrayFn::right_shift, ArrayFn::subtract,     ArrayFn::divide,
+                                    ArrayFn::bitwise_xor};
+  return fns[static_cast<int>(op)];
+}
+
 }  // namespace dalsegno

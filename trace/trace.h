@@ -37,12 +37,17 @@ enum class BinaryOp : int32_t {
 };
 enum class UnaryOp : int32_t { negative, positive, invert };
 
+// The NumPy function that the operator on arrays is, or none. (A power depends on its exponent.)
+ArrayFn array_fn_of(BinaryOp op);
+
 // What is known of an array value.
 struct ArrayFacts {
   DType dtype = DType::kBool;
-  int32_t rank = 0;
+  int32_t rank = 0;  // -1, where facts may be missing: they are
   bool operator==(const ArrayFacts&) const = default;
 };
+
+inline constexpr ArrayFacts kNoFacts{DType::kBool, -1};
 
 struct Op {
   OpKind kind = OpKind::constant;

@@ -7,6 +7,7 @@
 #include "trace/lifetimes.h"
 #include "trace/op_rules.h"
 #include "trace/trace.h"
+#include "trace/walk.h"
 
 namespace dalsegno {
 namespace {
@@ -73,7 +74,7 @@ class Verifier {
 
   // A value may be named after the op that defines it, never one that expects exhaustion (that one holds a value only on its exit).
   bool is_value(ValueId v) const { return in_range(v, t_.ops.size()) && op_has_result(t_.ops[v].kind); }
-  bool only_at_exit(ValueId v) const { return t_.ops[v].kind == OpKind::iter_next && t_.ops[v].imm == 0; }
+  bool only_at_exit(ValueId v) const { return t_.ops[v].kind == OpKind::iter_next && !expects_item(t_.ops[v].imm); }
 
   // What must hold of a snapshot wherever it is used; and the last value it names, and the value only an exit can have.
   struct SnapshotUse {
@@ -224,6 +225,8 @@ class Verifier {
         return std::has_single_bit(static_cast<uint32_t>(op.imm)) || fail_op(i, "unknown attribute");
       case OpKind::tuple_item:
         return item_exists(t_.ops[t_.inputs_of(op)[0]], op.imm) || fail_op(i, "no such item");
+      case OpKind::iter_next:
+        return is_walk(walk_of(op.imm)) || fail_op(i, "goes through what?");
       default:
         return true;
     }
@@ -254,7 +257,7 @@ class Verifier {
     }
     if (op.exit_snapshot >= 0) {
       const SnapshotUse& use = uses_[op.exit_snapshot];
-      const bool own = use.at_exit == i && op.imm == 0;  // the item that came though exhaustion was expected
+      const bool own = use.at_exit == i && !expects_item(op.imm);  // the item that came though exhaustion was expected
       if (use.last >= i + (own ? 1 : 0) || (use.at_exit != -1 && !own))
         return fail_op(i, "its exit_snapshot names a value that is not defined before it");
     }

@@ -170,3 +170,11 @@ def flood_fill(rows: list[str]) -> int:
                     land.remove(place)
                     stack.append(place)
     return islands
+
+
+def widest_paths(width: F64) -> F64:
+    """The widest way between all pairs, by outer minima."""
+    width = width.copy()
+    for k in range(len(width)):
+        width = np.maximum(width, np.minimum.outer(width[:, k], width[k]))
+    return width

@@ -161,3 +161,14 @@ def dither(picture: F64) -> F64:
             a[y + 1, x] += error * 5 / 16
             a[y + 1, x + 1] += error / 16
     return a
+
+
+def julia(points: Array, c: complex, turns: int) -> Array:
+    """How long points stay near the origin, all of them at once; those that have left are masked."""
+    z = points.copy()
+    counts = np.zeros(z.shape, dtype=np.int64)
+    for _ in range(turns):
+        near = np.abs(z) < 2.0
+        counts[near] += 1
+        z[near] = z[near] * z[near] + c
+    return counts

@@ -129,3 +129,12 @@ def rotary(x: F64) -> F64:
     result[:, ::2] = x[:, ::2] * cos - x[:, 1::2] * sin
     result[:, 1::2] = x[:, ::2] * sin + x[:, 1::2] * cos
     return result
+
+
+def per_position(x: F64, weights: F64) -> F64:
+    """A layer over the last axis, one position after the other."""
+    out = np.empty((*x.shape[:2], weights.shape[1]))
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j, :] = x[i, j, :] @ weights
+    return out

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .data import F64
+from .data import F64, Array
 
 
 def n_body(positions: F64, masses: F64, steps: int) -> F64:
@@ -210,3 +210,14 @@ def ising(spins: F64, sweeps: int) -> F64:
         flip = (board == sweep % 2) & ((energy <= 0.0) | (random.random(spins.shape) < np.exp(-0.44 * energy)))
         spins[flip] *= -1.0
     return spins
+
+
+def spins(coupling: Array, state: Array, steps: int) -> Array:
+    """Small complex matrices that act on one another, pair by pair."""
+    for _ in range(steps):
+        after = np.zeros_like(state)
+        for i in range(len(state)):
+            for j in range(len(state)):
+                after[i] += coupling[i, j] @ state[j] * 0.1
+        state = state + after
+    return state

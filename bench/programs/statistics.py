@@ -194,3 +194,14 @@ def rank_scores(scores: Array) -> Array:
         ranks[order] = np.arange(len(z))
         result[:, column] = ranks / len(z)
     return result
+
+
+def rings(picture: F64, distance: F64, n: int) -> F64:
+    """Mean brightness by distance from the centre: a mask for each ring."""
+    edges = np.linspace(0.0, float(distance.max()), n + 1)
+    means = np.zeros(n)
+    for k in range(n):
+        inside = (distance >= edges[k]) & (distance < edges[k + 1])
+        if inside.any():
+            means[k] = picture[inside].mean()
+    return means

@@ -149,6 +149,8 @@ PROGRAMS: tuple[Program, ...] = (
         ("alpha blending", images.alpha_blend, lambda n: (d.floats(n, n, 3), d.floats(n, n, 3, seed=2), d.floats(n, n)), 24, 250),
         ("bilinear scaling", images.bilinear, lambda n: (d.floats(n, n), n * 3 // 2, n * 2), 16, 150),
         ("dithering, elements", images.dither, lambda n: (d.floats(n, n),), 8, 50),
+        ("Julia set, masks", images.julia,
+         lambda n: (np.linspace(-1.5, 1.5, n) + 1j * np.linspace(-1.5, 1.5, n)[:, None], -0.8 + 0.156j, 20), 12, 150),
     ]),
     *_group("grids", [
         ("heat, 1-d", grids.heat_1d, lambda n: (d.floats(n), 20), 100, 10_000),
@@ -183,6 +185,8 @@ PROGRAMS: tuple[Program, ...] = (
         ("Gaussian mixture", statistics.gaussian_mixture, lambda n: (d.normal(n), 10), 60, 5_000),
         ("running statistics", statistics.running_statistics, lambda n: (d.normal(n).tolist(),), 200, 20_000),
         ("ranks by column", statistics.rank_scores, lambda n: (d.normal(n, 4),), 40, 5_000),
+        ("rings of an image", statistics.rings,
+         lambda n: (d.floats(n, n), np.hypot(*np.mgrid[-1 : 1 : n * 1j, -1 : 1 : n * 1j]), 20), 24, 200),
     ]),
     *_group("networks", [
         ("softmax", networks.softmax, lambda n: (d.normal(n, 64),), 8, 500),
@@ -200,6 +204,7 @@ PROGRAMS: tuple[Program, ...] = (
         ("training with Adam", networks.train, lambda n: (d.normal(n, 4), d.normal(n, 1), 20), 16, 256),
         ("cross entropy", networks.cross_entropy, lambda n: (d.normal(n, 10), d.numbers(n, 10)), 16, 2_000),
         ("rotary embedding", networks.rotary, lambda n: (d.normal(n, 64),), 8, 500),
+        ("layer, position by position", networks.per_position, lambda n: (d.normal(4, n, 32), d.normal(32, 24)), 6, 250),
     ]),
     *_group("simulation", [
         ("n-body, arrays", simulation.n_body, lambda n: (d.normal(n, 3), d.floats(n), 10), 10, 80),
@@ -212,6 +217,8 @@ PROGRAMS: tuple[Program, ...] = (
         ("queue of events", simulation.queue, lambda n: (n,), 30, 800),
         ("bank", simulation.bank, lambda n: (n,), 60, 2_000),
         ("Ising", simulation.ising, lambda n: (np.where(d.floats(n, n) < 0.5, -1.0, 1.0), 4), 12, 120),
+        ("complex spins", simulation.spins,
+         lambda n: (d.normal(n, n, 2, 2) + 1j * d.normal(n, n, 2, 2, seed=2), d.normal(n, 2, 2) + 0j, 3), 4, 16),
     ]),
     *_group("text", [
         ("word count", texts.word_count, lambda n: (d.prose(n),), 100, 5_000),
@@ -241,6 +248,7 @@ PROGRAMS: tuple[Program, ...] = (
         ("group and join", graphs.group_and_join,
          lambda n: (list(zip(d.numbers(n, 50), d.numbers(n, 90, 2), strict=True)), {i: i * 0.5 for i in range(0, 90, 2)}), 100, 5_000),
         ("islands", graphs.flood_fill, lambda n: ([d.letters(n, "#.", s) for s in range(n)],), 10, 50),
+        ("widest paths, outer minima", graphs.widest_paths, lambda n: (d.floats(n, n),), 10, 120),
     ]),
     *_group("recursion and generators", [
         ("Fibonacci", recursion.fib, lambda n: (n,), 9, 18),

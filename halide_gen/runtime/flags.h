@@ -42,4 +42,11 @@ inline int x87_raised() { return 0; }
 inline void x87_clear() {}
 #endif
 
+// Around code of NumPy's that may raise flags in either way.
+inline void clear_all_raised() {
+  set_control_word(control_word());
+  x87_clear();
+}
+inline int all_raised() { return raised() | x87_raised(); }
+
 }  // namespace dalsegno::rt

@@ -9,6 +9,7 @@
 #include "replay/forks.h"
 #include "replay/jit.h"
 #include "replay/kernels/config.h"
+#include "replay/kernels/native_code.h"
 #include "replay/kernels/table.h"
 #include "replay/persist/store.h"
 #include "replay/settings.h"
@@ -43,6 +44,12 @@ void wait() {
   wait_for_store();
 }
 
+std::string assembly(const std::string& ir) {
+  std::string error, text = native_assembly(ir, &error);
+  if (text.empty()) throw std::runtime_error(error);
+  return text;
+}
+
 // A path's bytes, as os.fsencode gives them.
 std::string path_of(const py::object& value) {
   PyObject* bytes = nullptr;
@@ -69,6 +76,7 @@ const Row kSettings[] = {
     {"max_depth", [](const py::object& v) { settings().max_depth = v.cast<int>() + 1; }},
     {"max_traces", [](const py::object& v) { settings().max_traces = v.cast<int>(); }},
     {"kernels", [](const py::object& v) { settings().kernels = g_kernels.kernels = v.cast<bool>(); }},
+    {"inner_loops", [](const py::object& v) { settings().inner_loops = v.cast<int>(); }},
     {"native", [](const py::object& v) { settings().native = v.cast<bool>(); }},
     {"hot_loop", [](const py::object& v) { settings().hot_loop = v.cast<int>(); }},
     {"record", [](const py::object& v) { settings().record = v.cast<bool>(); }},
@@ -149,6 +157,7 @@ PYBIND11_MODULE(_core, m) {
         py::arg("store") = true);
   m.def("stats", [] { return take(describe_counters(process_counters())); });
   m.def("wait", &wait);
+  m.def("assembly", &assembly);
   py::module_::import("atexit").attr("register")(py::cpp_function(&wait_for_store));
   around_python_forks({[] {}, [] {}, forget_recordings});
   set_kernel_cache(&store_kernel_cache());

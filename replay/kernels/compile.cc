@@ -1,7 +1,5 @@
 #include "replay/kernels/compile.h"
 
-#include <dlfcn.h>
-
 #include <mutex>
 #include <optional>
 
@@ -17,7 +15,7 @@ namespace {
 using halide_gen::CompilerApi;
 
 std::atomic<uint64_t> compiled_count{0}, loaded_count{0};
-std::atomic<int> asked_for{0};  // of the compile thread, and not finished
+std::atomic<int> asked_for{0};  // of the compile threads, and not finished
 std::atomic<LaunchFunction> launch_function{nullptr};
 
 KernelCache* cache = nullptr;  // guarded by work_mutex()
@@ -52,12 +50,8 @@ std::string take_error() {
 
 // Maps the file of dalsegno._halide and the libraries under it, which takes longest, without the GIL.
 void map_compiler() {
-  std::string file;
-  {
-    WithGil gil;
-    file = module_file("dalsegno", "_halide");
-  }
-  if (!file.empty()) dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::string file = sibling_file("_halide");
+  if (!file.empty()) open_giving_way(file);
 }
 
 const CompilerApi* compiler(std::string* error) {
@@ -72,11 +66,21 @@ const CompilerApi* compiler(std::string* error) {
   return api.load();
 }
 
+// What takes the GIL, once.
+bool open_all(std::string* error) {
+  if (!launch_function.load()) launch_function = load_launcher(error);
+  return launch_function.load() && open_loader(error);
+}
+
 bool compile_text(const std::string& key, const Kernel& k, std::string* object, std::string* error) {
   const CompilerApi* api = compiler(error);
-  if (!api) return false;
+  if (!api || !open_all(error)) return false;
+  give_way();
+  {
+    std::lock_guard<std::mutex> lock(halide_mutex());
+    if (!api->compile(k.text, object, error)) return false;
+  }
   std::lock_guard<std::mutex> lock(work_mutex());
-  if (!api->compile(k.text, object, error)) return false;
   if (cache && k.keep) cache->put(key, *object, k.text);
   return true;
 }
@@ -173,6 +177,11 @@ void compile_kernel(Kernel* k) {
 }
 
 std::mutex& work_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+
+std::mutex& halide_mutex() {
   static auto* mutex = new std::mutex;
   return *mutex;
 }

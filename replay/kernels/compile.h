@@ -1,5 +1,6 @@
 // Turns kernels' texts into loaded code: from the cache, or by Halide (dalsegno._halide, imported when first needed), then through
-// loader.h. One thread of our own, started at need, stopped before the interpreter is finalised, made anew after a fork.
+// loader.h. Two threads of our own, one for each kind of job, started at need, stopped before the interpreter is finalised, made anew after
+// a fork.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,21 +15,30 @@ namespace dalsegno::replay {
 
 struct Kernel;
 
-// What the compile thread does, without the GIL.
+// What a compile thread does, without the GIL.
 struct CompileJob {
   virtual ~CompileJob() = default;
   virtual void compile() = 0;
+  // A loop is running while it waits for this: what was asked for last is done first, and nobody else's program comes before it. Other jobs
+  // are done one after the other, and give way.
+  virtual bool urgent() const { return false; }
 };
 
 // The kernel's state becomes kReady or kFailed. With the GIL; it is released while Halide works.
 void compile_now(Kernel* kernel);
-// On the compile thread.
+// On one of the compile threads.
 void compile_later(std::shared_ptr<CompileJob> job);
 
-// Starts the thread again, if a fork has ended it while kernels were waiting.
+// Starts the threads again, if a fork has ended them while kernels were waiting.
 void nudge_compiler();
 // What both do, without the GIL.
 void compile_kernel(Kernel* kernel);
+
+// Called before the long work of a job that is not urgent: from here on its thread gives way to the program's own. BLAS' threads wait for
+// one another, so that one of them without a core holds up all. Not while it may still have to take the GIL, which others would wait for.
+void give_way();
+// dlopen(), on a thread that gives way: mapping a compiler takes as long as compiling does, and GIL and mutexes are taken behind it.
+void* open_giving_way(const std::string& file);
 
 // The cache, for any kind of machine code. Without the GIL or with it.
 bool cached(const std::string& key, std::string* object);
@@ -37,8 +47,11 @@ void keep_in_cache(const std::string& key, const std::string& object, const std:
 void unload_later(void* library);
 void unload_unused();  // with work_mutex()
 
-// Held while Halide or the cache works, never while waiting for the GIL. A fork waits for it, so that the child finds both at rest.
+// Held while the cache, LLVM or the loader works, never while waiting for the GIL. A fork waits for it, so that the child finds them at
+// rest.
 std::mutex& work_mutex();
+// The same while Halide works: it takes long, and loops do not wait for it. Never taken with the other held.
+std::mutex& halide_mutex();
 
 // Runs work() with the GIL released.
 template <typename Work>
@@ -49,7 +62,7 @@ void without_gil(Work work) {
   PyEval_RestoreThread(state);
 }
 
-// How many kernels more (or fewer) the compile thread has been asked for.
+// How many kernels more (or fewer) the compile threads have been asked for.
 void count_asked_for(int change);
 bool compiles_in_background();
 

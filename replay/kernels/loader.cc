@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <memory>
@@ -9,7 +10,6 @@
 
 #include "hook/error_aside.h"
 #include "replay/kernels/compile.h"
-#include "replay/native/llvm.h"
 #include "replay/py_ref.h"
 
 namespace dalsegno::replay {
@@ -79,15 +79,22 @@ PyObject* llvmlite_lock() {
   return lock;
 }
 
-// LLVM's table of targets is filled without a lock, so llvmlite must not be doing the same (in Numba's hands, say).
-void register_target(const Llvm& llvm) {
-  const PyRef lock(llvmlite_lock());
-  const PyRef entered(lock ? PyObject_CallMethod(lock.get(), "__enter__", nullptr) : nullptr);
-  llvm.initialize_native_target();
-  llvm.initialize_native_asm_printer();
-  const PyRef left(lock ? PyObject_CallMethod(lock.get(), "__exit__", "OOO", Py_None, Py_None, Py_None) : nullptr);
-  PyErr_Clear();
-}
+// LLVM's table of targets is filled without a lock, so llvmlite must not be doing the same (in Numba's hands, say), nor another thread of
+// ours. With the GIL, which only entering and leaving may let go of.
+class LlvmliteLocked {
+ public:
+  LlvmliteLocked() : lock_(llvmlite_lock()), entered_(lock_ ? PyObject_CallMethod(lock_.get(), "__enter__", nullptr) : nullptr) {
+    PyErr_Clear();
+  }
+  ~LlvmliteLocked() {
+    const PyRef left(lock_ ? PyObject_CallMethod(lock_.get(), "__exit__", "OOO", Py_None, Py_None, Py_None) : nullptr);
+    PyErr_Clear();
+  }
+  LlvmliteLocked(const LlvmliteLocked&) = delete;
+
+ private:
+  const PyRef lock_, entered_;
+};
 
 // The GIL for a while; an exception of the caller's is kept.
 class Gil {
@@ -106,7 +113,7 @@ class Gil {
 
 std::string library_file() {
   const Gil gil;
-  const std::string package = module_file("llvmlite", "");
+  const std::string package = package_file("llvmlite");
   return package.empty() ? "" : (std::filesystem::path(package).parent_path() / "binding" / "libllvmlite.so").string();
 }
 
@@ -116,8 +123,8 @@ std::atomic<Session*> g_session{nullptr};  // set with the GIL held; never close
 void* open_library(std::string* error) {
   const std::string file = library_file();
   if (file.empty()) return *error = "llvmlite is not installed", nullptr;
-  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) *error = dlerror();
+  void* library = open_giving_way(file);
+  if (!library) *error = "libllvmlite.so cannot be opened";
   return library;
 }
 
@@ -128,11 +135,13 @@ bool open_loader(std::string* error) {
   void* library = open_library(error);
   if (!library) return false;
   const Gil gil;
+  const LlvmliteLocked locked;
   if (g_session.load()) return true;
   auto fresh = std::make_unique<Session>();
   fresh->library = library;
   if (!find_all(library, &fresh->llvm)) return *error = "this llvmlite lacks functions of version 0.50", false;
-  register_target(fresh->llvm);
+  fresh->llvm.initialize_native_target();
+  fresh->llvm.initialize_native_asm_printer();
   const char* message = nullptr;
   fresh->jit = fresh->llvm.create(nullptr, true, false, &message);
   if (!fresh->jit) return *error = take(fresh->llvm, message), false;
@@ -155,8 +164,8 @@ bool load_object(const std::string& image, const std::vector<std::string>& symbo
   return true;
 }
 
-bool compile_ir(const std::string& text, std::string* object, std::string* error) {
-  return native::compile(g_session.load()->library, text, object, error);
+bool compile_ir(const std::string& text, native::Output kind, std::string* out, std::string* error) {
+  return native::compile(g_session.load()->library, text, kind, out, error);
 }
 
 void unload_object(void* library) {
@@ -165,12 +174,22 @@ void unload_object(void* library) {
   if (library && s->llvm.dispose(library, &message)) take(s->llvm, message);
 }
 
+static std::filesystem::path own_file() {
+  Dl_info self;
+  return dladdr(reinterpret_cast<void*>(&load_object), &self) ? self.dli_fname : "";
+}
+
+std::string sibling_file(const char* module) {
+  const std::filesystem::path own = own_file();
+  const std::string name = own.filename().string();  // _core.cpython-311-x86_64-linux-gnu.so
+  return own.empty() ? "" : (own.parent_path() / (module + name.substr(std::min(name.find('.'), name.size())))).string();
+}
+
 LaunchFunction load_launcher(std::string* error) {
   static std::atomic<LaunchFunction> loaded{nullptr};
   if (LaunchFunction known = loaded.load()) return known;
-  Dl_info self;
-  if (!dladdr(reinterpret_cast<void*>(&load_object), &self)) return *error = "the extension module's own file is unknown", nullptr;
-  const std::string file = (std::filesystem::path(self.dli_fname).parent_path() / "lib" / "libdalsegno_rt.so").string();
+  if (own_file().empty()) return *error = "the extension module's own file is unknown", nullptr;
+  const std::string file = (own_file().parent_path() / "lib" / "libdalsegno_rt.so").string();
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   LaunchFunction found = nullptr;
   if (!library || !find(library, "dalsegno_launch", &found)) return *error = dlerror(), nullptr;
@@ -178,11 +197,10 @@ LaunchFunction load_launcher(std::string* error) {
   return found;
 }
 
-std::string module_file(const char* package, const char* module) {
+std::string package_file(const char* package) {
   const hook::ErrorAside keep;
-  const std::string name = *module ? std::string(package) + "." + module : package;
   const PyRef util(PyImport_ImportModule("importlib.util"));
-  const PyRef spec(util ? PyObject_CallMethod(util.get(), "find_spec", "s", name.c_str()) : nullptr);
+  const PyRef spec(util ? PyObject_CallMethod(util.get(), "find_spec", "s", package) : nullptr);
   const PyRef origin(spec && spec.get() != Py_None ? PyObject_GetAttrString(spec.get(), "origin") : nullptr);
   PyObject* bytes = nullptr;
   std::string file;

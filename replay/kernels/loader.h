@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "replay/kernels/table.h"
+#include "replay/native/llvm.h"
 
 namespace dalsegno::replay {
 
@@ -17,8 +18,8 @@ bool open_loader(std::string* error);
 // `symbols`; `library` keeps the code in memory until unload_object(). False, with the reason in `error`. Any thread, one at a time.
 bool load_object(const std::string& image, const std::vector<std::string>& symbols, std::vector<void*>* addresses, void** library,
                  std::string* error);
-// After open_loader(). LLVM IR as object code (replay/native/llvm.h). Threads as above.
-bool compile_ir(const std::string& text, std::string* object, std::string* error);
+// After open_loader(). LLVM IR as object code or assembly (replay/native/llvm.h). Threads as above.
+bool compile_ir(const std::string& text, native::Output kind, std::string* out, std::string* error);
 // Nothing may run in the code, or keep an address of it, any more. Threads as above.
 void unload_object(void* library);
 
@@ -26,7 +27,9 @@ void unload_object(void* library);
 // Null, with the reason in `error`. Any thread, with or without the GIL.
 LaunchFunction load_launcher(std::string* error);
 
-// The file of a Python package's part, such as ("dalsegno", "_halide"), found without importing it; "" if there is none. With the GIL.
-std::string module_file(const char* package, const char* module);
+// The file of a Python package, found without importing it; "" if there is none. With the GIL.
+std::string package_file(const char* package);
+// The file of another extension module of this package, which lies beside this one. Needs no GIL.
+std::string sibling_file(const char* module);
 
 }  // namespace dalsegno::replay

@@ -22,18 +22,21 @@ void count(bool loaded, double milliseconds) {
   times.longest = std::max(times.longest, milliseconds);
 }
 
+// What the cache has, or what LLVM makes of it.
 bool make_object(const NativeCode& code, std::string* object, bool* loaded, std::string* error) {
   const std::string text = native::to_ir(code.region, code.layout, NativeCode::kSymbol);
   if (text.empty() || text.size() > NativeCode::kMostText) return *error = "the region is too large, or has a register of two kinds", false;
   const std::string key = "native\n" + text + kernel_environment();
-  if ((*loaded = code.keep && cached(key, object))) return true;
+  if ((*loaded = code.keep && cached(key, object)) || code.only_kept) return *loaded;
+  if (!open_loader(error)) return false;
   std::lock_guard<std::mutex> lock(work_mutex());
-  if (!compile_ir(text, object, error)) return false;
+  if (!compile_ir(text, native::Output::kObject, object, error)) return false;
   if (code.keep) keep_in_cache(key, *object, text);
   return true;
 }
 
 bool load(NativeCode* code, const std::string& object, std::string* error) {
+  if (!open_loader(error)) return false;
   std::vector<void*> addresses;
   std::lock_guard<std::mutex> lock(work_mutex());
   unload_unused();
@@ -49,11 +52,22 @@ void NativeCode::compile() {
   std::string object;
   bool ok = false, loaded = false;
   try {
-    ok = open_loader(&failure) && make_object(*this, &object, &loaded, &failure) && load(this, object, &failure);
+    ok = make_object(*this, &object, &loaded, &failure) && load(this, object, &failure);
   } catch (const std::exception&) {  // no memory: the steps stay
   }
+  if (only_kept && !loaded) return state.store(kMissing, std::memory_order_release);
   count(loaded, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   state.store(ok ? kReady : kFailed, std::memory_order_release);
+}
+
+std::string native_assembly(const std::string& text, std::string* error) {
+  std::string assembly;
+  without_gil([&] {
+    if (!open_loader(error)) return;
+    const std::lock_guard<std::mutex> lock(work_mutex());
+    compile_ir(text, native::Output::kAssembly, &assembly, error);
+  });
+  return assembly;
 }
 
 NativeTimes native_times() {

@@ -1,4 +1,4 @@
-// A region's native code (replay/native): written as text and compiled, or taken from the cache, on the compile thread, and swapped in when
+// A region's native code (replay/native): written as text and compiled, or taken from the cache, on a compile thread, and swapped in when
 // ready.
 #pragma once
 #include <memory>
@@ -10,25 +10,31 @@
 namespace dalsegno::replay {
 
 struct NativeCode final : CompileJob {
-  enum State : int { kWaiting, kReady, kFailed };
-  // layout: stays as it is.
-  NativeCode(native::Region region, const native::Layout& layout, bool keep) : region(std::move(region)), layout(layout), keep(keep) {}
+  enum State : int { kWaiting, kReady, kFailed, kMissing };
+  // layout: stays as it is. only_kept: kMissing if it is not in the cache.
+  NativeCode(native::Region region, const native::Layout& layout, bool keep, bool only_kept)
+      : region(std::move(region)), layout(layout), keep(keep), only_kept(only_kept) {}
   ~NativeCode() override;  // the code is unloaded before the next is loaded: nobody runs in it any more
   void compile() override;
+  bool urgent() const override { return true; }
 
   static constexpr const char* kSymbol = "dalsegno_region";
   static constexpr size_t kMostText = size_t{1} << 18;
   const native::Region region;
   const native::Layout& layout;
   const bool keep;  // may be taken from and put into the cache
+  const bool only_kept;
   std::atomic<int> state{kWaiting};
   native::Function function = nullptr;  // once it is ready
   std::string failure;
   void* library = nullptr;
 };
 
-// Asks for its compilation: on the compile thread or, where there is none, at once. With the GIL.
+// Asks for its compilation: on a compile thread or, where there is none, at once. With the GIL.
 void compile_native(const std::shared_ptr<NativeCode>& code);
+
+// For people: what LLVM makes of a region's text, or "" with the reason. With the GIL.
+std::string native_assembly(const std::string& text, std::string* error);
 
 // Of the process.
 struct NativeTimes {

@@ -1,10 +1,14 @@
-// The thread that compiles kernels: started at need, stopped before the interpreter is finalised and around forks.
+// The threads that compile: started at need, stopped before the interpreter is finalised and around forks.
+#include <dlfcn.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "halide_gen/runtime/signals_blocked.h"
 #include "replay/forks.h"
@@ -13,11 +17,23 @@
 namespace dalsegno::replay {
 namespace {
 
+thread_local bool to_give_way = false;  // it is the compile thread of what is not urgent, and has not
+
+// (On Linux niceness belongs to threads.)
+void lower_priority() {
+  constexpr int kNiceness = 10;
+#if defined(__linux__)
+  if (getpriority(PRIO_PROCESS, 0) < kNiceness) setpriority(PRIO_PROCESS, 0, kNiceness);
+#endif
+}
+
 class CompileThread {
  public:
+  explicit CompileThread(bool urgent) : urgent_(urgent) {}
+
   void add(std::shared_ptr<CompileJob> k) {
     std::lock_guard<std::mutex> lock(mutex_);
-    queue_.push_back(std::move(k));
+    urgent_ ? queue_.push_front(std::move(k)) : queue_.push_back(std::move(k));
     count_asked_for(1);
     start();
   }
@@ -66,14 +82,8 @@ class CompileThread {
   }
 
   // Around forks that Python does not know of, too.
-  void before_fork() {
-    work_mutex().lock();
-    mutex_.lock();
-  }
-  void after_fork_parent() {
-    mutex_.unlock();
-    work_mutex().unlock();
-  }
+  void before_fork() { mutex_.lock(); }
+  void after_fork_parent() { mutex_.unlock(); }
   // The thread is gone, if there was one; what it was doing is done again.
   void after_fork_child() {
     new (&wake_) std::condition_variable();
@@ -83,7 +93,6 @@ class CompileThread {
     if (current_) queue_.push_front(current_);
     current_ = nullptr;
     mutex_.unlock();
-    work_mutex().unlock();
   }
 
  private:
@@ -115,6 +124,7 @@ class CompileThread {
   }
 
   void serve() {
+    to_give_way = !urgent_;
     std::unique_lock<std::mutex> lock(mutex_);
     while (paused_ == 0) {
       if (queue_.empty() || stopped_) {
@@ -130,6 +140,7 @@ class CompileThread {
   std::thread thread_;
   std::deque<std::shared_ptr<CompileJob>> queue_;
   std::shared_ptr<CompileJob> current_;
+  const bool urgent_;
   bool running_ = false, stopped_ = false;
   int paused_ = 0;
 };
@@ -149,27 +160,50 @@ void call(const char* module_name, const char* name, PyObject* arguments, PyObje
   PyErr_Clear();
 }
 
-// Never destroyed: its thread may outlive static destructors. Made with the GIL.
-CompileThread& compile_thread();
+// Never destroyed: their threads may outlive static destructors. Made with the GIL.
+using CompileThreads = std::array<CompileThread, 2>;  // the second one's jobs are urgent
+CompileThreads& compile_threads();
+
+template <class Do>
+void for_each_thread(Do&& act) {
+  for (CompileThread& thread : compile_threads()) act(thread);
+}
+
+void before_fork() {
+  halide_mutex().lock();
+  work_mutex().lock();
+  for_each_thread([](CompileThread& t) { t.before_fork(); });
+}
+void unlock_work() {
+  work_mutex().unlock();
+  halide_mutex().unlock();
+}
+void after_fork_parent() {
+  for_each_thread([](CompileThread& t) { t.after_fork_parent(); });
+  unlock_work();
+}
+void after_fork_child() {
+  for_each_thread([](CompileThread& t) { t.after_fork_child(); });
+  unlock_work();
+}
 
 void register_hooks() {
   call("atexit", "register", Py_BuildValue("(N)", PyCFunction_New(&stop_method, nullptr)), nullptr);
-  around_python_forks({[] { compile_thread().pause(); }, [] { compile_thread().resume(); }, [] { compile_thread().resume(); }});
+  const auto pause = [] { for_each_thread([](CompileThread& t) { t.pause(); }); };
+  const auto resume = [] { for_each_thread([](CompileThread& t) { t.resume(); }); };
+  around_python_forks({pause, resume, resume});
 }
 
-CompileThread& compile_thread() {
-  static CompileThread* made = [] {
-    static auto* t = new CompileThread;
-    pthread_atfork([] { t->before_fork(); }, [] { t->after_fork_parent(); }, [] { t->after_fork_child(); });
-    register_hooks();
-    return t;
-  }();
-  return *made;
+CompileThreads& compile_threads() {
+  static auto* threads = new CompileThreads{CompileThread(false), CompileThread(true)};
+  static const bool registered = (pthread_atfork(before_fork, after_fork_parent, after_fork_child), register_hooks(), true);
+  static_cast<void>(registered);
+  return *threads;
 }
 
 PyObject* stop_at_exit(PyObject*, PyObject*) {
-  CompileThread& thread = compile_thread();  // made with the GIL
-  without_gil([&] { thread.stop(); });
+  compile_threads();  // made with the GIL
+  without_gil([] { for_each_thread([](CompileThread& t) { t.stop(); }); });
   Py_RETURN_NONE;
 }
 
@@ -177,14 +211,34 @@ PyObject* stop_at_exit(PyObject*, PyObject*) {
 
 void compile_later(std::shared_ptr<CompileJob> job) {
   kernel_environment();  // asks NumPy, with the GIL, once
-  compile_thread().add(std::move(job));
+  CompileThread& thread = compile_threads()[job->urgent()];
+  thread.add(std::move(job));
 }
 
-void nudge_compiler() { compile_thread().nudge(); }
+void give_way() {
+  if (std::exchange(to_give_way, false)) lower_priority();
+}
+
+void* open_giving_way(const std::string& file) {
+  void* library = nullptr;
+  const auto open = [&] { library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL); };
+  if (!to_give_way) return open(), library;
+  try {
+    const SignalsBlocked blocked;
+    std::thread([&] { lower_priority(), open(); }).join();
+  } catch (const std::exception&) {  // there can be no thread
+    open();
+  }
+  return library;
+}
+
+void nudge_compiler() {
+  for_each_thread([](CompileThread& t) { t.nudge(); });
+}
 
 void wait_for_compilers() {
-  CompileThread& thread = compile_thread();
-  without_gil([&] { thread.wait(); });
+  compile_threads();  // made with the GIL
+  without_gil([] { for_each_thread([](CompileThread& t) { t.wait(); }); });
 }
 
 }  // namespace dalsegno::replay

@@ -12,6 +12,18 @@ void Lowering::emit_call(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
   if (form(i).mode == Mode::kVirtual) return emit_range(o, i);
+  if (form(i).mode == Mode::kProduct) return emit_product(o, i);
+  if (form(i).mode == Mode::kReduction) return emit_reduction(o, i);
+  if (form(i).mode == Mode::kText) {
+    const int32_t text = boxed(in(o)[1], o, i);
+    Step s = base(o, i);
+    s.fn = step_ord;
+    s.does = native::Do::kOrd;
+    s.a = text;
+    s.dst = loc(i).raw;
+    push(s);
+    return defined(i);
+  }
   if (form(i).mode == Mode::kLength) {
     const int32_t object = boxed(in(o)[1], o, i);
     Step s = base(o, i);

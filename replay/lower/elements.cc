@@ -57,7 +57,7 @@ void Lowering::emit_item(const Op& o, ValueId i) {
   s.b = item.index == kNull ? -1 : loc(item.index).raw;
   s.c = part;
   s.imm = tuple;
-  s.rep = has_result ? rep : stored;
+  s.rep = item.stored != kNull ? stored : rep;
   s.dst = has_result ? loc(i).obj : -1;
   if (o.kind == OpKind::iter_next) s.other = plan(i, 1);
   auto one_of = [&](ItemSteps steps) { return tuple ? steps.tuple : steps.list; };
@@ -69,15 +69,49 @@ void Lowering::emit_item(const Op& o, ValueId i) {
   if (o.kind == OpKind::get_item) s.does = native::Do::kTakeItem, s.n = !values_[i].borrowed;
   if (o.kind == OpKind::iter_next) s.does = native::Do::kNextItem;
   if (o.kind == OpKind::set_item) s.does = native::Do::kPutItem;
+  if (item.stored != kNull && o.kind != OpKind::set_item) s.does = native::Do::kAppend;
   settles_ = o.kind == OpKind::set_item && world_proven_ ? static_cast<int32_t>(p_->steps.size()) : -1;
   push(s);
   if (has_result) defined(i);
 }
 
+// Two texts compared, or a character of one.
+void Lowering::emit_text(const Op& o, ValueId i) {
+  const bool compares = o.kind == OpKind::compare;
+  const int32_t a = boxed(in(o)[0], o, i), b = compares ? boxed(in(o)[1], o, i) : loc(in(o)[1]).raw;
+  Step s = base(o, i);
+  s.fn = compares ? step_same_text : step_letter;
+  s.does = compares ? native::Do::kSameText : native::Do::kLetter;
+  s.a = a;
+  s.b = b;
+  s.dst = compares ? loc(i).raw : loc(i).obj;
+  push(s);
+  defined(i);
+  if (!compares) proven(i, reinterpret_cast<PyObject*>(&PyUnicode_Type), i);
+}
+
+void Lowering::emit_byte(const Op& o, ValueId i) {
+  const bool stores = o.kind == OpKind::set_item;
+  const int32_t container = boxed(in(o)[0], o, i);
+  Step s = base(o, i);
+  s.fn = stores ? step_put_byte : step_byte;
+  s.does = stores ? native::Do::kPutByte : native::Do::kByte;
+  s.a = container;
+  s.b = loc(in(o)[1]).raw;
+  s.c = stores ? loc(in(o)[2]).raw : -1;
+  s.imm = !form(i).of_tuple;  // a bytearray
+  if (!stores) s.dst = loc(i).raw;
+  push(s);
+  if (!stores) defined(i);
+}
+
 void Lowering::emit_get_item(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kText) return emit_text(o, i);
+  if (form(i).mode == Mode::kByte) return emit_byte(o, i);
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode == Mode::kVirtual) return emit_row(o, i);
+  if (form(i).mode == Mode::kView) return emit_view(o, i);
   if (form(i).mode != Mode::kIndex) {
     emit_python(o, i);
     p_->steps.back().fn = step_get_item;
@@ -100,6 +134,7 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
 }
 
 void Lowering::emit_set_item(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kByte) return emit_byte(o, i);
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode != Mode::kIndex) return emit_python(o, i);
@@ -119,17 +154,52 @@ void Lowering::emit_set_item(const Op& o, ValueId i) {
   push(s);
 }
 
+// What comes at once: the items that a tuple is taken apart into behind it, which is not built.
+void Lowering::emit_next(const Op& o, ValueId i) {
+  const Walk walk = walk_of(o.imm);
+  const std::vector<ValueId> items = typed::walked_by(t(), i);
+  NextPlan& plan_of_items = p_->nexts.emplace_back();
+  plan_of_items.holder = walk.holder;
+  for (const ValueId v : items) {
+    NextItem& item = plan_of_items.items[plan_of_items.n];
+    item.over = walk.over[plan_of_items.n++];
+    const Loc& l = loc(v);
+    item.rep = values_[v].rep;
+    item.raw = item.rep == Rep::kNone || l.raw >= 0 ? l.raw : new_reg();
+    item.obj = values_[v].born_raw ? -1 : l.obj;
+  }
+  Step s = base(o, i);
+  s.other = plan(i, 1);
+  s.a = boxed(in(o)[0], o, i);
+  s.fn = step_next;
+  s.does = native::Do::kNext;
+  s.next = &plan_of_items;
+  push(s);
+  for (size_t k = 0; k < items.size(); ++k) {
+    defined(items[k]);
+    const bool text = walk.over[k] == Walked::kAscii || walk.over[k] == Walked::kText;
+    if (text) proven(items[k], reinterpret_cast<PyObject*>(&PyUnicode_Type), i);
+  }
+  if (walk.holder == Holder::kNone) return;
+  Virtual& tuple = p_->virtuals.emplace_back();
+  tuple.reg = loc(i).obj;
+  for (const ValueId v : items) tuple.parts.push_back(loc(v));
+  is_not_built(i, &tuple);
+  proven(i, reinterpret_cast<PyObject*>(&PyTuple_Type), i);
+}
+
 void Lowering::emit_iter_next(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kNext) return emit_next(o, i);
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
   int32_t iterator = boxed(in(o)[0], o, i);
   Step s = base(o, i);
   s.other = plan(i, 1);
   s.a = iterator;
   s.dst = loc(i).obj;
-  s.fn = o.imm == 0 ? step_iter_end : step_iter_next;
+  s.fn = !expects_item(o.imm) ? step_iter_end : step_iter_next;
   if (form(i).mode == Mode::kRange) {
-    s.fn = o.imm == 0 ? step_range_end : step_range_next;
-    s.does = o.imm == 0 ? native::Do::kRangeEnd : native::Do::kRangeNext;
+    s.fn = !expects_item(o.imm) ? step_range_end : step_range_next;
+    s.does = !expects_item(o.imm) ? native::Do::kRangeEnd : native::Do::kRangeNext;
     s.c = loc(i).raw;
   } else if (form(i).mode == Mode::kElement) {
     s.fn = next_element_step(t().facts[o.facts].dtype);
@@ -138,7 +208,7 @@ void Lowering::emit_iter_next(const Op& o, ValueId i) {
     s.dst = loc(i).raw;
   }
   push(s);
-  if (o.imm == 1) defined(i);
+  if (expects_item(o.imm)) defined(i);
 }
 
 }  // namespace dalsegno::replay

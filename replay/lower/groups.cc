@@ -21,8 +21,8 @@ bool Lowering::astype_operand(const Op& o, std::vector<ValueId>* operands) const
     if (!is_constant(in(o)[3]) || PyTuple_GET_SIZE(names) != 1) return false;
     if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "copy") != 0) return false;
     PyObject* copy = object(op(in(o)[3]).object);
-    const int32_t facts = values_[array].facts;
-    const bool same = facts < 0 || t().facts[facts].dtype == t().facts[o.facts].dtype;
+    const ArrayFacts& facts = values_[array].facts;
+    const bool same = facts.rank < 0 || facts.dtype == t().facts[o.facts].dtype;
     if (copy != Py_True && (copy != Py_False || same)) return false;
   }
   operands->assign(1, array);
@@ -46,10 +46,9 @@ bool Lowering::array_operands(const Op& o, std::vector<ValueId>* operands) const
 
 bool Lowering::input_of(ValueId v, SegmentInput* input) const {
   const Value& value = values_[v];
-  if (value.facts >= 0) {
-    const ArrayFacts& facts = t().facts[value.facts];
-    *input = {InputKind::kArray, facts.dtype, facts.rank};
-    return facts.rank >= 1;
+  if (value.facts.rank >= 0) {
+    *input = {InputKind::kArray, value.facts.dtype, value.facts.rank};
+    return value.facts.rank >= 1;
   }
   input->rank = 0;
   const Rep rep = value.born_raw ? value.rep : value.type ? rep_of(reinterpret_cast<PyTypeObject*>(value.type)) : Rep::kNone;
@@ -73,10 +72,10 @@ bool Lowering::supported(const Op& o, const std::vector<ValueId>& operands) cons
 // An array op that has run as a step: the facts of its result follow from those of its operands, as they do for the recorder. An operator
 // in place gives back the array it has changed.
 void Lowering::learn_array(const Op& o, ValueId i) {
-  int32_t facts = o.fn != ArrayFn::none ? o.facts : -1;
+  ArrayFacts facts = o.fn != ArrayFn::none ? t().facts[o.facts] : kNoFacts;
   SegmentInput ignored;
   if (o.kind == OpKind::inplace && input_of(in(o)[1], &ignored)) facts = values_[in(o)[0]].facts;
-  if (facts < 0) return;
+  if (facts.rank < 0) return;
   values_[i].facts = facts;
   learned_.push_back(i);
 }
@@ -90,28 +89,45 @@ bool Lowering::fits(const std::vector<ValueId>& operands) const {
   return waiting_.size() - dead_waiting_ < kMaxSegmentOutputs;
 }
 
-bool Lowering::waits(const Op& o, ValueId i) {
+bool Lowering::may_wait(const Op& o, std::vector<ValueId>* operands) const {
   if (o.fn == ArrayFn::none || (o.effects & kWritesMemory) || o.facts < 0 || o.snapshot < 0 || t().facts[o.facts].rank < 1) return false;
-  std::vector<ValueId> operands;
-  if (!settings().kernels || !array_operands(o, &operands) || !supported(o, operands)) return false;
+  return settings().kernels && array_operands(o, operands) && supported(o, *operands);
+}
+
+void Lowering::wait(const Op& o, ValueId i, const std::vector<ValueId>& operands) {
   if (!fits(operands)) flush(i);
   for (ValueId v : operands)
     if (!values_[v].pending) outside_.insert(v);
+  put_off_step(o, i);
+  values_[i].pending = true;
+  values_[i].facts = t().facts[o.facts];
+  learned_.push_back(i);
+  waiting_.push_back(i);
+  version_++;
+}
+
+// The op as NumPy does it, should it come to that. Operands get their objects then.
+void Lowering::put_off_step(const Op& o, ValueId i) {
+  std::vector<Lacking>& lacks = p_->array_lacks.emplace_back();
+  for (int32_t k = 0; k < o.n_inputs; ++k) {
+    const ValueId v = in(o)[k];
+    if (const Virtual* what = virtual_of(v)) {
+      lacks.push_back({what, {}});
+    } else if (lacks_object(v)) {
+      lacks.push_back({nullptr, loc(v)});
+    }
+  }
+  const size_t before = p_->steps.size();
   Step s = python_step(o, i);
+  p_->steps.resize(before);  // (boxes are made late)
   s.link = o.snapshot;
   p_->array_step.resize(t().ops.size(), -1);
   p_->array_step[i] = static_cast<int32_t>(p_->array_steps.size());
   p_->array_steps.push_back(s);
-  values_[i].pending = true;
-  values_[i].facts = o.facts;
-  learned_.push_back(i);
-  waiting_.push_back(i);
-  version_++;
-  return true;
 }
 
 bool Lowering::must_flush(const Op& o, ValueId i) const {
-  if (waiting_.empty()) return false;
+  if (waiting_.empty() && sink_ == kNull) return false;
   switch (o.kind) {
     case OpKind::param:
     case OpKind::constant:
@@ -119,6 +135,9 @@ bool Lowering::must_flush(const Op& o, ValueId i) const {
     case OpKind::leave_frame:
     case OpKind::release:
       return false;
+    case OpKind::guard_world:
+      if (sink_ != kNull) return false;
+      break;
     case OpKind::return_:
     case OpKind::jump:
     case OpKind::leave:
@@ -126,8 +145,9 @@ bool Lowering::must_flush(const Op& o, ValueId i) const {
     default:
       break;
   }
+  if (sink_ != kNull) return true;
   for (int32_t k = 0; k < o.n_inputs; ++k)
-    if (values_[in(o)[k]].pending) return o.kind != OpKind::guard_array || !(t().facts[values_[in(o)[k]].facts] == t().facts[o.facts]);
+    if (values_[in(o)[k]].pending) return o.kind != OpKind::guard_array || !(values_[in(o)[k]].facts == t().facts[o.facts]);
   if (op_inputs(o.kind) >= 0 && !op_has_result(o.kind) && is_pure(o.effects)) return false;  // guards
   if (is_pure(form(i).effects)) return false;
   return !planted(Fault::missed_alias);
@@ -151,7 +171,7 @@ SegmentSpec Lowering::spec_of(const std::vector<ValueId>& ops, Group* group) {
         input_of(v, &input);
         spec.inputs.push_back(input);
         group->inputs.push_back(loc(v).obj);
-        group->facts.push_back(input.kind == InputKind::kArray ? ArrayFacts{input.dtype, input.rank} : ArrayFacts{DType::kBool, -1});
+        group->facts.push_back(input.kind == InputKind::kArray && !is_virtual(v) ? ArrayFacts{input.dtype, input.rank} : kNoFacts);
       }
       made.operands.push_back(it->second);
     }
@@ -168,7 +188,7 @@ void Lowering::find_dead(Group* group, const std::vector<ValueId>& released) con
   group->dead_after.resize(group->ops.size());
   for (ValueId v : released) {
     const int32_t reg = loc(v).obj;
-    if (!loc(v).owned || reg < 0) continue;
+    if (!loc(v).owned || reg < 0 || outlives_group(v)) continue;
     if (std::find(group->outputs.begin(), group->outputs.end(), reg) != group->outputs.end()) continue;
     const auto behind = std::lower_bound(group->ops.begin(), group->ops.end(), values_[v].released);
     if (behind != group->ops.begin()) group->dead_after[behind - group->ops.begin() - 1].push_back(reg);
@@ -184,7 +204,7 @@ bool Lowering::is_unread(ValueId v, ValueId because) const {
 void Lowering::find_outputs(Group* group, SegmentSpec* spec, ValueId because) {
   for (size_t k = 0; k < group->ops.size(); ++k) {
     const ValueId v = group->ops[k];
-    const bool needed = k + 1 == group->ops.size() && group->outputs.empty();
+    const bool needed = is_written(v) || (k + 1 == group->ops.size() && group->outputs.empty());
     const bool unread = is_unread(v, because);
     if (!needed && values_[v].released != kNull) continue;
     defined(v);  // (in run_one_by_one, what is unread too)
@@ -198,14 +218,16 @@ void Lowering::find_outputs(Group* group, SegmentSpec* spec, ValueId because) {
 void Lowering::flush(ValueId because) {
   Group group;
   group.ops.assign(waiting_.begin(), waiting_.end());
+  group.sink = sink_;
   waiting_.clear();
   outside_.clear();
   SegmentSpec spec = spec_of(group.ops, &group);
   version_++;
+  const ValueId first = group.ops.empty() ? sink_ : group.ops[0];
   Step s;
   s.fn = step_segment;
-  s.link = op(group.ops[0]).snapshot;
-  s.exit = plan(group.ops[0], 0);
+  s.link = op(first).snapshot;
+  s.exit = plan(first, 0);
   s.imm = static_cast<int32_t>(p_->groups.size());
   push(s);
   for (ValueId v : group.ops) values_[v].pending = false;
@@ -215,12 +237,16 @@ void Lowering::flush(ValueId because) {
   dead_waiting_ = 0;
   find_dead(&group, released);
   find_parts(&group, spec, released, because);
-  if (auto runner = SegmentRunner::make(spec)) {
+  group.loops = plan_loops(group, spec);
+  if (auto runner = group.ops.empty() ? nullptr : SegmentRunner::make(spec)) {
     group.runner = static_cast<int32_t>(p_->runners.size());
     p_->runners.push_back(std::move(runner));
   }
   if (!leads_elsewhere(op(because).kind)) group.after = plan(because, 0);
   p_->groups.push_back(std::move(group));
+  end_sink();
+  lend_virtuals();  // where NumPy did it
+  for (ValueId v : released) forget_virtual(v);
   release(released, because);
 }
 

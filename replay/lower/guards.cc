@@ -32,7 +32,7 @@ void Lowering::emit_guard_type(const Op& o, ValueId i) {
   PyObject* type = object(o.object);
   if (value.type == type) return;
   const Rep named = typed::rep_of_type(typed_.known.objects[o.object].names);
-  if ((value.born_raw || form(v).mode == Mode::kItem) && named == value.rep && named != Rep::kNone) {
+  if ((value.born_raw || form(v).mode == Mode::kItem || form(v).mode == Mode::kPart) && named == value.rep && named != Rep::kNone) {
     proven(v, type, i);
     return;
   }
@@ -64,10 +64,10 @@ void Lowering::proven(ValueId v, PyObject* type, ValueId since) {
 void Lowering::emit_guard_array(const Op& o, ValueId i) {
   if (form(in(o)[0]).mode == Mode::kVirtual) return;  // its elements look at the array
   Value& value = values_[in(o)[0]];
-  if (value.facts >= 0 && t().facts[value.facts] == t().facts[o.facts]) return;
+  if (value.facts == t().facts[o.facts]) return;
   emit_guard(o, i);
   p_->steps.back().imm = o.facts;
-  value.facts = o.facts;
+  value.facts = t().facts[o.facts];
   learned_.push_back(in(o)[0]);
 }
 

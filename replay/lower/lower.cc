@@ -93,6 +93,7 @@ void Lowering::place() {
   for (ValueId v = 0; v < static_cast<ValueId>(t().ops.size()); ++v) {
     Value& value = values_[v];
     if (!op_has_result(op(v).kind)) continue;
+    if (form(v).mode == Mode::kPart && op(v).kind == OpKind::unpack) continue;  // it is not there
     if (op(v).kind == OpKind::param) {
       place_param(v);
     } else if (is_constant(v)) {
@@ -162,6 +163,8 @@ void Lowering::place_param(ValueId v) {
     if (std::exchange(from.borrowed, false)) from.owned = true;
     if (from.either() && !is_used(v)) {
       // it stays so
+    } else if (from.either() && value.since >= 0 && from.rep == value.rep) {
+      from.since = value.since;  // the guard takes it as it has come
     } else if (!from.raw_after(parent_->op)) {
       from.raw = value.wants_raw ? new_reg() : -1;
       from.rep = value.rep;

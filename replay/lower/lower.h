@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "replay/machine/loop_plan.h"
 #include "replay/machine/program.h"
 #include "replay/typed/typed_trace.h"
 
@@ -31,8 +32,10 @@ class Lowering {
   struct Value : typed::ValueForm {
     bool pending = false;          // an array op that waits
     ValueId released = kNull;      // the op that releases it while array ops wait
+    ValueId view_by = kNull;       // views: the op that took it
+    bool lent = false;             // virtual, but its object may have been built for NumPy
     PyObject* type = nullptr;      // exact type proven so far (while emitting)
-    int32_t facts = -1;            // array facts proven so far (while emitting)
+    ArrayFacts facts = kNoFacts;   // proven so far (while emitting)
     RegOfRep converted = kNoRegs;  // registers of the value in other representations
     ValueId bound = kNull;         // side trace's parameter: the parent's value
   };
@@ -75,12 +78,15 @@ class Lowering {
   void emit_set_item(const Op& op, ValueId i);
   void emit_element(const Op& op, ValueId i);
   void emit_item(const Op& op, ValueId i);
-  void emit_tuple(const Op& op, ValueId i);
+  void emit_text(const Op& op, ValueId i);
+  void emit_byte(const Op& op, ValueId i);
+  void emit_index(const Op& op, ValueId i);
   void emit_range(const Op& op, ValueId i);
   void emit_get_iter(const Op& op, ValueId i);
   void emit_call(const Op& op, ValueId i);
   int32_t constant_reg(int64_t value);
   void emit_iter_next(const Op& op, ValueId i);
+  void emit_next(const Op& op, ValueId i);
   void emit_guard(const Op& op, ValueId i);
   void emit_guard_type(const Op& op, ValueId i);
   void emit_guard_quiet(const Op& op, ValueId i);
@@ -95,6 +101,7 @@ class Lowering {
   void emit_jump(const Op& op, ValueId i);
   void emit_leave(const Op& op, ValueId i);
   Step python_step(const Op& op, ValueId i);
+  StepFn array_step(const Op& op, ValueId i) const;
   Step& push(Step step);
   Step base(const Op& op, ValueId i);                        // with exit plan, link and immediates
   int32_t raw(ValueId v, Rep rep, const Op& op, ValueId i);  // raw register, converted if need be
@@ -113,22 +120,33 @@ class Lowering {
   void release(const std::vector<ValueId>& values, ValueId as);
   // -- virtuals.cc
   void emit_row(const Op& op, ValueId i);
+  void emit_view(const Op& op, ValueId i);
+  void emit_product(const Op& op, ValueId i);
+  void emit_reduction(const Op& op, ValueId i);
+  void set_index(const Op& op, ValueId i, Virtual* view);
+  void set_block(Virtual* view);
+  const Virtual* virtual_of(ValueId v) const;
+  const Virtual* view_of(ValueId v) const;
+  bool takes_views(const Op& op, ValueId i) const;
   void put_off(const Op& op, ValueId i, Virtual::Kind kind, int32_t first);
   void is_not_built(ValueId v, const Virtual* what);
   bool leaves_virtuals(const Op& op, ValueId i) const;
   bool is_part(ValueId v, const Op& release) const;
   bool is_virtual(ValueId v) const;
   bool dies_quietly(ValueId v) const;
-  bool dies_quietly(const Op& release, ValueId v) const;
   void build_virtuals(ValueId because);
   bool dies_unbuilt(ValueId v);
+  void lend_virtuals();
   void forget_virtual(ValueId v);
 
   const std::vector<int32_t>& list(std::vector<int32_t> regs);
   void done(const Op& op, uint32_t effects);  // what is known after it has been emitted
 
   // -- groups.cc
-  bool waits(const Op& op, ValueId i);  // an array op that may wait: it is put with the others
+  bool may_wait(const Op& op, std::vector<ValueId>* operands) const;  // an array op that may be put with the others
+  void wait(const Op& op, ValueId i, const std::vector<ValueId>& operands);
+  void put_off_step(const Op& op, ValueId i);
+  bool lacks_object(ValueId v) const { return loc(v).obj >= 0 && loc(v).may_lack_object() && !is_constant(v); }
   bool must_flush(const Op& op, ValueId i) const;
   void flush(ValueId because);
   bool array_operands(const Op& op, std::vector<ValueId>* operands) const;
@@ -141,6 +159,18 @@ class Lowering {
   void find_dead(Group* group, const std::vector<ValueId>& released) const;
   void find_outputs(Group* group, SegmentSpec* spec, ValueId because);
   bool is_unread(ValueId v, ValueId because) const;
+  // -- sinks.cc: writes into arrays that end a group
+  bool may_sink(const Op& op, ValueId i) const;
+  void sink(const Op& op, ValueId i);
+  void end_sink();
+  bool is_stored_in_place(const Op& op, ValueId i) const;
+  template <class Operand>
+  bool plan_sink(ValueId i, const Operand& operand, LoopPlan* plan);
+  ValueId stored_by(ValueId sink) const { return in(op(sink))[op(sink).kind == OpKind::set_item ? 2 : 1]; }
+  bool outlives_group(ValueId v) const { return sink_ != kNull && values_[v].released > sink_; }  // of those that die while it waits
+  bool is_written(ValueId v) const { return sink_ != kNull && v == stored_by(sink_); }
+  std::shared_ptr<const LoopPlan> plan_loops(const Group& group, const SegmentSpec& spec);
+  bool loop_input(ValueId v, DType dtype, LoopInput* input) const;
   // -- parts.cc
   void find_parts(Group* group, const SegmentSpec& spec, const std::vector<ValueId>& released, ValueId because);
   Group make_part(const Group& group, size_t first, size_t end, bool kernel, ValueId because);
@@ -155,6 +185,7 @@ class Lowering {
   std::vector<Value> values_;
   typed::TypedTrace typed_;
   std::vector<ValueId> waiting_;                              // array ops that wait
+  ValueId sink_ = kNull;                                      // the write that ends them, to be done before anything else
   std::unordered_set<ValueId> outside_;                       // what they use of others
   std::vector<ValueId> learned_;                              // values with facts that unknown code may change
   std::vector<ValueId> deferred_;                             // released while array ops wait

@@ -53,6 +53,8 @@ Step Lowering::base(const Op& o, ValueId i) {
   s.imm = o.imm;
   s.pure = is_pure(o.effects);
   s.linked = shows_frames(o.effects);
+  s.warns = s.linked && (o.effects & kRunsCode) == 0;
+  if (s.linked && !s.warns) s.plain = plain_of(o.kind);
   s.link = s.linked || (o.effects & kDropsReferences) ? o.snapshot : -1;
   s.object = object(o.object);
   s.object2 = object(o.object2);
@@ -69,7 +71,7 @@ void Lowering::defined(ValueId v) {
 
 int32_t Lowering::boxed(ValueId v, const Op&, ValueId i) {
   const Loc& l = loc(v);
-  if (!values_[v].born_raw && !(l.raw >= 0 && typed::may_lack_object(typed_, v))) return l.obj;
+  if (!values_[v].born_raw && !l.may_lack_object()) return l.obj;
   Step s;
   s.fn = box_step(l.rep);
   s.does = native::Do::kBox;
@@ -108,7 +110,7 @@ int32_t Lowering::raw(ValueId v, Rep rep, const Op&, ValueId i) {
 // After code nothing is known of: arrays may have another shape, objects another class.
 void Lowering::forget_facts() {
   for (ValueId v : learned_) {
-    values_[v].facts = -1;
+    values_[v].facts = kNoFacts;
     if (may_change_class(values_[v].type)) values_[v].type = nullptr;
   }
   learned_.clear();
@@ -152,6 +154,22 @@ static bool takes_list(OpKind kind) { return op_inputs(kind) < 0; }
 
 static bool unpacks(OpKind kind) { return kind == OpKind::unpack || kind == OpKind::unpack_ex; }
 
+// Of what small arrays are given to at once; null: of nothing such.
+StepFn Lowering::array_step(const Op& o, ValueId i) const {
+  const auto known = [&](ValueId v) { return values_[v].facts.rank > 0; };
+  if (!op_has_result(o.kind) || values_[i].born_raw) return nullptr;
+  if (o.kind == OpKind::binary)
+    return static_cast<BinaryOp>(o.imm) == BinaryOp::matmul && known(in(o)[0]) && known(in(o)[1]) ? step_matmul : nullptr;
+  if (o.kind != OpKind::call || o.n_inputs != 3 || !is_constant(in(o)[0]) || !known(in(o)[1])) return nullptr;
+  const typed::Callee callee = typed_.known.objects[op(in(o)[0]).object].callee;
+  if (callee == typed::Callee::kMatmul) return o.object < 0 && known(in(o)[2]) ? step_matmul_call : nullptr;
+  if (o.object >= 0) {
+    PyObject* names = object(o.object);
+    if (PyTuple_GET_SIZE(names) != 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "axis") != 0) return nullptr;
+  }
+  return along_axis_step(callee);
+}
+
 Step Lowering::python_step(const Op& o, ValueId i) {
   std::vector<int32_t> regs;
   for (int32_t k = 0; k < o.n_inputs; ++k) regs.push_back(boxed(in(o)[k], o, i));
@@ -163,6 +181,7 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   if (o.kind == OpKind::tuple_item && unpacks(op(in(o)[0]).kind)) s.fn = step_tuple_item;
   if (s.linked && o.kind == OpKind::get_attr) s.fn = step_get_attr;
   if (s.linked && o.kind == OpKind::set_attr) s.fn = step_set_attr;
+  if (o.kind == OpKind::cell_get) s.does = native::Do::kCell;
   if (takes_list(o.kind)) {
     s.n = o.n_inputs;
     s.list = list(std::move(regs)).data();
@@ -173,6 +192,7 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   }
   if (op_has_result(o.kind)) s.dst = values_[i].born_raw ? loc(i).raw : loc(i).obj;
   elide(o, i, &s);
+  if (const StepFn direct = array_step(o, i)) s.fn = direct;
   return s;
 }
 
@@ -186,6 +206,7 @@ void Lowering::elide(const Op& o, ValueId i, Step* s) const {
 }
 
 void Lowering::emit_python(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kPart) return;  // it has come with the others
   if (o.kind == OpKind::cell_set && planted(Fault::lost_cell_write)) return;
   push(python_step(o, i));
   if (op_has_result(o.kind)) defined(i);
@@ -203,6 +224,8 @@ bool Lowering::appends_to_string(const Op& o, ValueId i) const {
 
 void Lowering::emit_operator(const Op& o, ValueId i) {
   const typed::OpForm& how = form(i);
+  if (how.mode == Mode::kText) return emit_text(o, i);
+  if (how.mode == Mode::kProduct) return emit_product(o, i);
   if (how.mode != Mode::kTyped) {
     bool append = o.kind != OpKind::compare && o.kind != OpKind::unary && appends_to_string(o, i);
     emit_python(o, i);
@@ -317,6 +340,7 @@ void Lowering::release(const std::vector<ValueId>& values, ValueId as) {
   const bool quick = numbers || (o.kind == OpKind::release && !(o.effects & kDropsReferences));
   Step s;
   if (!quick && !leads_elsewhere(o.kind)) s = base(o, as), s.link = o.snapshot;
+  if (!quick) lend_virtuals();
   s.fn = quick && regs.size() == 1 ? step_release_one : quick ? step_release : step_release_shown;
   s.does = native::Do::kRelease;
   s.a = regs[0];
@@ -329,11 +353,10 @@ void Lowering::release(const std::vector<ValueId>& values, ValueId as) {
 void Lowering::emit_release(const Op& o, ValueId i) {
   if (planted(Fault::lost_release)) return;
   std::vector<ValueId> values(in(o), in(o) + o.n_inputs);
-  if (waiting_.empty()) {
+  if (waiting_.empty() && sink_ == kNull) {
     std::erase_if(values, [&](ValueId v) { return dies_unbuilt(v); });
     return release(values, i);
   }
-  for (ValueId v : values) forget_virtual(v);
   deferred_.insert(deferred_.end(), values.begin(), values.end());
   for (ValueId v : values) {
     values_[v].released = i;
@@ -408,7 +431,8 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::get_iter, &Lowering::emit_get_iter},
       {OpKind::iter_next, &Lowering::emit_iter_next},
       {OpKind::list_append, &Lowering::emit_item},
-      {OpKind::build_tuple, &Lowering::emit_tuple},
+      {OpKind::build_tuple, &Lowering::emit_index},
+      {OpKind::build_slice, &Lowering::emit_index},
       {OpKind::call, &Lowering::emit_call},
       {OpKind::jitted_func, &Lowering::emit_jitted_func},
       {OpKind::call_tree, &Lowering::emit_call_tree},
@@ -429,9 +453,18 @@ void Lowering::emit_all() {
       ProgramImpl::deepest = std::max(ProgramImpl::deepest, ++depth_);
       continue;
     }
-    if (!virtuals_.empty() && !leaves_virtuals(o, i)) build_virtuals(i);
-    if (waits(o, i)) continue;
+    if (sink_ != kNull && must_flush(o, i)) flush(i);
+    if (std::vector<ValueId> operands; may_wait(o, &operands)) {
+      wait(o, i, operands);
+      continue;
+    }
+    if (may_sink(o, i)) {
+      sink(o, i);
+      continue;
+    }
     if (must_flush(o, i)) flush(i);
+    if (is_stored_in_place(o, i)) continue;
+    if (!virtuals_.empty() && !leaves_virtuals(o, i)) build_virtuals(i);
     (this->*emit_of(o.kind))(o, i);
     done(o, form(i).effects);
   }

@@ -95,7 +95,7 @@ class Cutter {
 // Bytes of an element, where the value is or may be an array of this rank.
 int64_t Lowering::item_bytes(ValueId v, int rank) const {
   const Value& value = values_[v];
-  if (value.facts >= 0) return t().facts[value.facts].rank == rank ? dtype_size(t().facts[value.facts].dtype) : 0;
+  if (value.facts.rank >= 0) return value.facts.rank == rank ? dtype_size(value.facts.dtype) : 0;
   return value.type || value.rep != Rep::kNone ? 0 : dtype_size(DType::kFloat64);
 }
 
@@ -106,7 +106,7 @@ Group Lowering::make_part(const Group& group, size_t first, size_t end, bool ker
   const ValueId next = end < group.ops.size() ? group.ops[end] : because;
   for (size_t k = 0; k < part.ops.size(); ++k) {
     const ValueId v = part.ops[k];
-    const bool needed = k + 1 == part.ops.size() && part.outputs.empty();
+    const bool needed = is_written(v) || (k + 1 == part.ops.size() && part.outputs.empty());
     const bool dead = values_[v].released != kNull && values_[v].released < next;
     if ((dead || (next == because && is_unread(v, because))) && !needed) continue;
     spec.ops[k].output = true;
@@ -129,12 +129,13 @@ void Lowering::find_parts(Group* group, const SegmentSpec& spec, const std::vect
   std::vector<Life> lives;
   std::unordered_map<ValueId, int> number;
   for (size_t k = 0; k < ops.size(); ++k) {
-    const ValueId v = ops[k], dies = values_[v].released;
+    const ValueId v = ops[k], dies = is_written(v) ? kNull : values_[v].released;
     number[v] = static_cast<int>(lives.size());
     lives.push_back({item_bytes(v, rank), static_cast<int>(k),
                      dies == kNull ? is_unread(v, because) ? static_cast<int>(ops.size()) : kStays : position(dies)});
   }
   for (ValueId v : released) {
+    if (outlives_group(v)) continue;
     if (!loc(v).owned || loc(v).obj < 0 || !number.try_emplace(v, static_cast<int>(lives.size())).second) continue;
     lives.push_back({item_bytes(v, rank), -1, position(values_[v].released)});
   }

@@ -15,7 +15,10 @@ typed::Type type_named(const PyObject* object) {
                                                                      {&PyListIter_Type, typed::Type::kListIterator},
                                                                      {&PyTupleIter_Type, typed::Type::kTupleIterator},
                                                                      {&PyList_Type, typed::Type::kList},
-                                                                     {&PyTuple_Type, typed::Type::kTuple}};
+                                                                     {&PyTuple_Type, typed::Type::kTuple},
+                                                                     {&PyUnicode_Type, typed::Type::kText},
+                                                                     {&PyBytes_Type, typed::Type::kBytes},
+                                                                     {&PyByteArray_Type, typed::Type::kBytearray}};
   for (auto [known, name] : kContainers)
     if (const bool laid_out = hook::g_sequence_iterators || (known != &PyListIter_Type && known != &PyTupleIter_Type);
         laid_out && known == type)
@@ -43,6 +46,31 @@ bool is_method(PyObject* object, const PyTypeObject* type, const char* name) {
          PyUnicode_CompareWithASCIIString(PyDescr_NAME(object), name) == 0;
 }
 
+// A Python function of NumPy's own that hands its array on to one in C.
+bool is_of_numpy(PyObject* function, const char* name) {
+  if (!PyFunction_Check(function)) return false;
+  PyObject* module = PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__");
+  const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  return module && PyUnicode_Check(module) &&
+         (PyUnicode_CompareWithASCIIString(module, "numpy._core.fromnumeric") == 0 ||
+          PyUnicode_CompareWithASCIIString(module, "numpy.linalg._linalg") == 0) &&
+         PyUnicode_CompareWithASCIIString(code->co_name, name) == 0;
+}
+
+// NumPy's function of this name as its C code has it, whatever the module's name is bound to now.
+bool is_numpy_function(PyObject* object, const char* name) {
+  if (PyObject_TypeCheck(object, &PyUFunc_Type)) {
+    const auto* ufunc = reinterpret_cast<PyUFuncObject*>(object);
+    return ufunc->ntypes > 0 && ufunc->name != nullptr && std::strcmp(ufunc->name, name) == 0;
+  }
+  if (std::strcmp(Py_TYPE(object)->tp_name, "numpy._ArrayFunctionDispatcher") != 0) return false;
+  PyObject* implementation = PyObject_GetAttrString(object, "_implementation");
+  const bool same = implementation && (is_function(implementation, "_multiarray_umath", name) || is_of_numpy(implementation, name));
+  Py_XDECREF(implementation);
+  PyErr_Clear();
+  return same;
+}
+
 typed::Callee callee_of(PyObject* object) {
   for (int i = 1; i < static_cast<int>(typed::Callee::kCount); ++i) {
     const auto callee = static_cast<typed::Callee>(i);
@@ -51,6 +79,7 @@ typed::Callee callee_of(PyObject* object) {
     if (is_function(object, module, name)) return callee;
     if (std::strcmp(module, "type") == 0 && is_type(object, name)) return callee;
     if (std::strcmp(module, "ndarray") == 0 && is_method(object, &PyArray_Type, name)) return callee;
+    if (std::strcmp(module, "numpy") == 0 && is_numpy_function(object, name)) return callee;
     if (std::strcmp(module, "list") == 0 && is_method(object, &PyList_Type, name)) return callee;
   }
   return typed::Callee::kNone;
@@ -72,6 +101,8 @@ typed::ObjectFacts facts_of(PyObject* object) {
   typed::ObjectFacts facts;
   facts.callee = callee_of(object);
   facts.positions = positions_of(object);
+  facts.none = object == Py_None;
+  facts.ellipsis = object == Py_Ellipsis;
   facts.names = type_named(object);
   facts.type = type_named(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   facts.number = PyLong_Check(object) || PyFloat_Check(object) || facts.type != typed::Type::kOther;

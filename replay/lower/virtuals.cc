@@ -5,9 +5,9 @@
 
 namespace dalsegno::replay {
 
-void Lowering::emit_tuple(const Op& o, ValueId i) {
+void Lowering::emit_index(const Op& o, ValueId i) {
   if (form(i).mode != Mode::kVirtual) return emit_python(o, i);
-  put_off(o, i, Virtual::kTuple, 0);
+  put_off(o, i, o.kind == OpKind::build_tuple ? Virtual::kTuple : Virtual::kSlice, 0);
 }
 
 // range() itself raises where the step is 0.
@@ -33,6 +33,8 @@ void Lowering::put_off(const Op& o, ValueId i, Virtual::Kind kind, int32_t first
     Loc part = loc(in(o)[k]);
     if (values_[in(o)[k]].passing) part.obj = -1;
     what.parts.push_back(part);
+    const Virtual* inner = virtual_of(in(o)[k]);
+    what.inner.push_back(inner && inner->kind == Virtual::kSlice ? inner : nullptr);
   }
   is_not_built(i, &what);
 }
@@ -45,6 +47,7 @@ void Lowering::emit_get_iter(const Op& o, ValueId i) {
   for (int32_t k = 1; k < range.n_inputs; ++k) parts.push_back(loc(in(range)[k]).raw);
   Step s = base(o, i);
   s.fn = step_range_iterator;
+  s.does = native::Do::kRangeIterator;
   s.link = -1;
   s.dst = loc(i).obj;
   s.n = static_cast<int32_t>(parts.size());
@@ -110,15 +113,13 @@ bool Lowering::dies_quietly(ValueId v) const {
          type == reinterpret_cast<PyObject*>(&PyRangeIter_Type);
 }
 
-bool Lowering::dies_quietly(const Op& release, ValueId v) const {
-  return !(release.effects & kDropsReferences) || !loc(v).owned || dies_quietly(v);
-}
-
 // May op i be done while something is not built? What shows no frames, takes no object that is not built, and changes none of the parts.
 bool Lowering::leaves_virtuals(const Op& o, ValueId i) const {
+  if (takes_views(o, i)) return false;
   switch (o.kind) {
     case OpKind::constant:
     case OpKind::build_tuple:
+    case OpKind::build_slice:
     case OpKind::guard_type:
     case OpKind::guard_array:
     case OpKind::guard_true:
@@ -127,7 +128,7 @@ bool Lowering::leaves_virtuals(const Op& o, ValueId i) const {
     case OpKind::guard_world:
       return world_proven_;
     case OpKind::release:
-      return std::all_of(in(o), in(o) + o.n_inputs, [&](ValueId v) { return is_virtual(v) || (!is_part(v, o) && dies_quietly(o, v)); });
+      return std::all_of(in(o), in(o) + o.n_inputs, [&](ValueId v) { return is_virtual(v) || !is_part(v, o); });
     default:
       break;
   }
@@ -136,9 +137,15 @@ bool Lowering::leaves_virtuals(const Op& o, ValueId i) const {
     case Mode::kAlias:
     case Mode::kElement:
     case Mode::kLength:
+    case Mode::kText:
+    case Mode::kPart:
     case Mode::kIterator:
     case Mode::kVirtual:
+    case Mode::kProduct:
+    case Mode::kReduction:
       return true;
+    case Mode::kView:
+      return o.kind == OpKind::get_item;
     default:
       return false;
   }
@@ -160,8 +167,14 @@ void Lowering::build_virtuals(ValueId because) {
 bool Lowering::dies_unbuilt(ValueId v) {
   if (!is_virtual(v)) return false;
   forget_virtual(v);
+  if (values_[v].lent) return false;
   p_->live_log.ends(loc(v).obj);
   return true;
+}
+
+// The step before may have built all there are.
+void Lowering::lend_virtuals() {
+  for (const auto& [v, what] : virtuals_) values_[v].lent = true;
 }
 
 void Lowering::forget_virtual(ValueId v) {

@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "replay/machine/program.h"
+#include "replay/machine/run.h"
 
 namespace dalsegno::replay {
 

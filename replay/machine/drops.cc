@@ -3,7 +3,7 @@
 #include <array>
 
 #include "numpy/dtypes.h"
-#include "replay/machine/program.h"
+#include "replay/machine/run.h"
 
 namespace dalsegno::replay {
 namespace {

@@ -1,6 +1,6 @@
 // What the files that do python ops share. Internal to the replay machine.
 #pragma once
-#include "replay/machine/program.h"
+#include "replay/machine/run.h"
 
 namespace dalsegno::replay {
 

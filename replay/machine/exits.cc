@@ -34,7 +34,7 @@
 #include <new>
 #include <utility>
 
-#include "replay/machine/program.h"
+#include "replay/machine/run.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
@@ -116,21 +116,47 @@ static bool build_range(const Virtual& what, Reg* r) {
   return r[what.reg].o != nullptr;
 }
 
+static PyObject* new_slice(const Virtual& what, Reg* r) {
+  PyObject* parts[3] = {};
+  bool have = true;
+  for (size_t i = 0; i < what.parts.size(); ++i) have &= (parts[i] = object_of_part(what.parts[i], r)) != nullptr;
+  PyObject* made = have ? PySlice_New(parts[0], parts[1], parts[2]) : nullptr;
+  for (PyObject* part : parts) Py_XDECREF(part);
+  return made;
+}
+
+static PyObject* new_tuple(const Virtual& what, Reg* r) {
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(what.parts.size()));
+  for (size_t i = 0; tuple && i < what.parts.size(); ++i) {
+    const bool there = what.parts[i].obj >= 0 && r[what.parts[i].obj].o;
+    const Virtual* slice = there || i >= what.inner.size() ? nullptr : what.inner[i];
+    PyObject* o = slice ? new_slice(*slice, r) : object_of_part(what.parts[i], r);
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), o);
+    if (!o) Py_CLEAR(tuple);
+  }
+  return tuple;
+}
+
 bool build(const Virtual& what, Reg* r) {
   if (r[what.reg].o) return true;
-  if (what.kind == Virtual::kRow) return build_row(what, r);
-  if (what.kind == Virtual::kRange) return build_range(what, r);
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(what.parts.size()));
-  if (!tuple) return false;
-  for (size_t i = 0; i < what.parts.size(); ++i) {
-    PyObject* o = object_of_part(what.parts[i], r);
-    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), o);
-    if (o) continue;
-    Py_DECREF(tuple);
-    return false;
+  switch (what.kind) {
+    case Virtual::kRow:
+      return build_row(what, r);
+    case Virtual::kRange:
+      return build_range(what, r);
+    case Virtual::kSlice:
+      return (r[what.reg].o = new_slice(what, r)) != nullptr;
+    case Virtual::kView:
+      return (r[what.reg].o = new_view(what, r)) != nullptr;
+    case Virtual::kTuple:
+      break;
   }
-  r[what.reg].o = tuple;
-  return true;
+  return (r[what.reg].o = new_tuple(what, r)) != nullptr;
+}
+
+void build_all(const ExitPlan& plan, Reg* r) {
+  for (const Virtual* what : plan.virtuals)
+    if (!build(*what, r)) throw std::bad_alloc();
 }
 
 // What is live at the exit but not handed over to the side trace.
@@ -154,6 +180,7 @@ void prepare_side(ProgramImpl& p, ExitPlan& plan, const Program* side) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] == kNull || to.locs[params[i]].either()) continue;
     const Loc& loc = p.locs[values[i]];
+    if (loc.either() && loc.raw == to.locs[params[i]].raw) continue;
     if (loc.obj >= 0 && loc.raw >= 0 && !loc.raw_after(plan.op)) plan.box.push_back(loc);
   }
   plan.prepared = side;
@@ -272,11 +299,6 @@ const Step* to_interpreter(Machine& m, ExitPlan& plan, Why why, PyObject* raised
   // Values that no frame holds die here; while they do, an exception of ours must not be seen.
   drop(m.program->live_of(plan), m.r);
   return nullptr;
-}
-
-void build_all(const ExitPlan& plan, Reg* r) {
-  for (const Virtual* what : plan.virtuals)
-    if (!build(*what, r)) throw std::bad_alloc();
 }
 
 const Step* to_side(Machine& m, ExitPlan& plan, ProgramImpl& side) {

@@ -3,7 +3,8 @@
 #include <new>
 
 #include "numpy/dtypes.h"
-#include "replay/machine/program.h"
+#include "replay/machine/run.h"
+#include "replay/settings.h"
 
 namespace dalsegno::replay {
 
@@ -12,14 +13,28 @@ void drop_quietly(const std::vector<int32_t>& regs, Reg* r) {
     if (r[reg].o && drops_quietly(r[reg].o)) Py_CLEAR(r[reg].o);
 }
 
+namespace {
+
+// What an array op works on, as objects.
+void make_operands(const ProgramImpl& p, int32_t op, Reg* r) {
+  for (const Lacking& lack : p.array_lacks[static_cast<size_t>(p.array_step[op])]) {
+    if (lack.what ? build(*lack.what, r) : r[lack.number.obj].o || (r[lack.number.obj].o = box(lack.number.rep, r[lack.number.raw])))
+      continue;
+    throw std::bad_alloc();
+  }
+}
+
+}  // namespace
+
 bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vector<int32_t>& live, const Step** next,
                     const std::vector<std::vector<int32_t>>* dead_after, int64_t* most) {
   ProgramImpl& p = *m.program;
   for (size_t i = 0; i < ops.size(); ++i) {
     const Step& s = p.array_steps[p.array_step[ops[i]]];
+    make_operands(p, ops[i], m.r);
     bool ok;
     {
-      LinkedScope frames(m, s.link);
+      WarningScope frames(m, s.link);  // (no array op runs more)
       ok = s.exec(s, m.r);
     }
     if (ok) {
@@ -72,20 +87,36 @@ const Step* go_on_behind(const Step* s, Machine& m, const Group& group) {
   return s + 1;
 }
 
+// The write that ends the group, by NumPy.
+const Step* written(const Step* s, Machine& m, const Group& group) {
+  if (group.sink >= 0) {
+    std::vector<int32_t> live = m.program->live_of(m.program->plans[s->exit]);
+    live.insert(live.end(), group.outputs.begin(), group.outputs.end());
+    if (const Step * next; !run_one_by_one(m, {group.sink}, live, &next, nullptr)) return next;
+  }
+  return go_on_behind(s, m, group);
+}
+
+// What slots hold and is not built would not be there for code that looks at frames.
+void make_all(ProgramImpl& p, const Step& s, const Group& group, Reg* r) {
+  build_all(p.plans[s.exit], r);
+  for (int32_t op : group.ops) make_operands(p, op, r);
+}
+
 const Step* one_by_one(const Step* s, Machine& m, Group& group, bool measured) {
   ProgramImpl& p = *m.program;
   const int64_t before = measured ? array_bytes(p, m.r) : 0;
   const Step* next;
   if (!run_one_by_one(m, group.ops, p.live_of(p.plans[s->exit]), &next, &group.dead_after, measured ? &p.most_bytes : nullptr)) return next;
   if (measured) note_measure(group, m.r, before);
-  return go_on_behind(s, m, group);
+  return written(s, m, group);
 }
 
 const Step* in_parts(const Step* s, Machine& m, const Group& group) {
   const Step* next;
   bool noticed = false;
   if (!run_in_parts(m, group, m.program->live_of(m.program->plans[s->exit]), &next, &noticed)) return next;
-  return noticed ? go_on_behind(s, m, group) : s + 1;
+  return noticed || group.sink >= 0 ? written(s, m, group) : s + 1;
 }
 
 }  // namespace
@@ -97,17 +128,19 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   if (const Step * next; *m.breaker != 0 && !settle(s, m, &next)) [[unlikely]]
     return next;
   if (m.dirty && !facts_hold(group, r)) return leave(m, s->exit);
+  if (m.kept_frames.empty() && run_loops(group, r, settings().inner_loops)) return go_on(s + 1, r, m);
+  make_all(p, *s, group, r);
   if (group.unread && !m.kept_frames.empty()) return one_by_one(s, m, group, false);  // a frame was kept: it is looked at later
   const Way way = way_of(p, group, r);
   if (way == Way::kInParts) return in_parts(s, m, group);
   if (way == Way::kAtOnce && group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
-    return s + 1;
+    return group.sink >= 0 ? written(s, m, group) : s + 1;
   return one_by_one(s, m, group, way == Way::kMeasured);
 }
 
 std::vector<SegmentInfo> ProgramImpl::segment_ops() const {
   std::vector<SegmentInfo> segments;
-  for (const Group& g : groups) segments.push_back({g.ops, g.runner >= 0 ? runners[g.runner].get() : nullptr});
+  for (const Group& g : groups) segments.push_back({g.ops, g.sink, g.loops != nullptr, g.runner >= 0 ? runners[g.runner].get() : nullptr});
   return segments;
 }
 

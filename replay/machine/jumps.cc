@@ -3,8 +3,8 @@
 #include <new>
 #include <utility>
 
-#include "replay/machine/program.h"
 #include "replay/machine/rep_types.h"
+#include "replay/machine/run.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {

@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "replay/machine/program.h"
+#include "replay/machine/run.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
@@ -79,35 +79,41 @@ void attach_kept_frame(Machine& m, const ProgramImpl& p, size_t number, size_t i
 
 namespace {
 
-// Fills and links frame i of a snapshot of `p`, whose registers are `r`.
-void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing& framing, int32_t snapshot, size_t i, int32_t at) {
+// What a value is, for as long as it is linked.
+PyObject* object(Link& to, const ProgramImpl& p, const Reg* r, ValueId v) {
+  if (v == kNull) return nullptr;
+  const Loc& loc = p.locs[v];
+  if (loc.obj >= 0 && r[loc.obj].o) return r[loc.obj].o;
+  PyObject* o = box(loc.rep, r[loc.raw]);
+  if (!o) throw std::bad_alloc();
+  to.boxes.push_back(o);
+  return o;
+}
+
+void find_variables(Link& to, const ProgramImpl& p, const Reg* r, const SnapshotFrame& frame) {
+  for (size_t k = 0; k < frame.locals.size(); ++k) to.slots[k] = object(to, p, r, frame.locals[k]);
+}
+
+// Fills and links frame i of a snapshot of `p`, whose registers are `r`; a bare one has no variables.
+void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing& framing, int32_t snapshot, size_t i, int32_t at,
+          bool bare = false) {
   const size_t number = first + i;
   std::vector<Link>& links = m.room->links;
   if (links.size() <= number) links.resize(number + 1);
   Link& to = links[number];
   const SnapshotFrame& frame = framing.snapshot.frames[i];
-  auto object = [&](ValueId v) -> PyObject* {
-    if (v == kNull) return nullptr;
-    const Loc& loc = p.locs[v];
-    if (loc.obj >= 0 && r[loc.obj].o) return r[loc.obj].o;
-    PyObject* o = box(loc.rep, r[loc.raw]);
-    if (!o) throw std::bad_alloc();
-    to.boxes.push_back(o);
-    return o;
-  };
   to.image = {};
   try {
-    const size_t n = frame.locals.size();
-    if (to.slots.size() < n) to.slots.resize(n);
-    for (size_t k = 0; k < n; ++k) to.slots[k] = object(frame.locals[k]);
-    to.image.function = reinterpret_cast<PyFunctionObject*>(object(frame.function));
+    if (to.slots.size() < frame.locals.size()) to.slots.resize(frame.locals.size());
+    to.image.locals = to.slots.data();
+    if (!bare) find_variables(to, p, r, frame);
+    to.image.function = reinterpret_cast<PyFunctionObject*>(object(to, p, r, frame.function));
     to.image.offset = at >= 0 ? at : frame.offset;
     to.image.executing = at >= 0 ? -1 : framing.executing[i];
     if (i == 0 && planted(Fault::wrong_shown_line)) to.image.offset = p.data().snapshot(0).frames[0].offset, to.image.executing = -1;
-    to.image.locals = to.slots.data();
     to.image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
     if (!m.kept_frames.empty()) attach_kept_frame(m, p, number, i, snapshot, &to.image, &to.from_object);
-    to.frame = hook::link_frame(&to.image);
+    to.frame = bare ? hook::link_bare_frame(&to.image) : hook::link_frame(&to.image);
   } catch (const std::bad_alloc&) {
     Py_CLEAR(to.image.f_locals);
     Py_CLEAR(to.image.frame_object);
@@ -177,7 +183,10 @@ void link_callers(Machine& m) {
 
 // ---- all frames ----------------------------------------------------------------------------------------------------------------
 
-LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at) : m_(m), linked_(snapshot >= 0 && !planted(Fault::unlinked_frames)) {
+LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at) : LinkedScope(m, snapshot, at, Looks::kAnywhere) {}
+
+LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at, Looks looks)
+    : m_(m), linked_(snapshot >= 0 && !planted(Fault::unlinked_frames)) {
   if (!linked_) return;
   link_callers(m);
   ProgramImpl& p = *m.program;
@@ -186,11 +195,42 @@ LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at) : m_(m), link
   const size_t innermost = framing.snapshot.frames.size() - 1;
   link_outer(m, p, m.r, m.first_frame, framing, snapshot, innermost);
   unlink(m, m.first_frame + innermost);
-  link(m, p, m.r, m.first_frame, framing, snapshot, innermost, at);
+  const bool bare = looks == Looks::kFromPython && m.kept_frames.empty() && hook::BeforePython::possible(m.thread);
+  link(m, p, m.r, m.first_frame, framing, snapshot, innermost, at, bare);
   count_frames(m);
+  if (bare) unseen_.emplace(m.thread, fill, this);
+}
+
+// Where there is no memory variables look unbound.
+void LinkedScope::fill(void* scope) {
+  Machine& m = static_cast<LinkedScope*>(scope)->m_;
+  Link& link = m.room->links[m.n_links - 1];
+  try {
+    if (planted(Fault::empty_frames)) throw std::bad_alloc();
+    Framing room;
+    find_variables(link, *link.program, m.r, link.program->framing(link.snapshot, room).snapshot.frames.back());
+    hook::fill_bare_frame(link.frame, link.image);
+  } catch (const std::bad_alloc&) {
+    std::fill(link.slots.begin(), link.slots.end(), nullptr);
+  }
+}
+
+// Takes a frame out again that nobody has looked at. False: somebody has.
+bool LinkedScope::unlink_unseen() {
+  const bool came = unseen_->came();
+  unseen_.reset();
+  if (came) return false;
+  Link& last = m_.room->links[m_.n_links - 1];
+  if (!hook::unlink_bare_frame(last.frame)) return fill(this), false;
+  --m_.n_links;
+  if (!last.boxes.empty()) drop_boxes(last);
+  count_frames(m_);
+  return true;
 }
 
 LinkedScope::~LinkedScope() {
+  if (unseen_ && unlink_unseen()) [[likely]]
+    return;
   hook::stop_if_ended();
   m_.dirty = m_.unsettled = true;
   ++m_.code_run;

@@ -2,7 +2,7 @@
 #include <new>
 
 #include "hook/error_aside.h"
-#include "replay/machine/program.h"
+#include "replay/machine/run.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {

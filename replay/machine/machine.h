@@ -80,6 +80,8 @@ struct MachineCounters {
 // Array ops of a trace that are done together, and what does them (null: always one by one).
 struct SegmentInfo {
   std::vector<int32_t> ops;
+  int32_t writes = -1;  // the op that ends them by writing into an array
+  bool loops = false;   // NumPy's inner loops do it all where it is small
   const SegmentRunner* runner = nullptr;
 };
 
@@ -112,6 +114,7 @@ class Program {
   virtual int traverse(visitproc visit, void* arg) const = 0;
 
   std::shared_ptr<KeptAs> kept_as;  // replay/persist/kept_as.h; null: it is not in the store
+  bool from_store = false;          // an earlier process has recorded it, and may have compiled it
 };
 
 struct Arguments {
@@ -138,6 +141,7 @@ MachineCounters machine_counters();
 void force_native_exit(int32_t number, int64_t turn);
 struct NativeCounters {
   int32_t regions = 0, instructions = 0;  // asked for since; of the largest one
+  int32_t forced = 0;                     // times that native code was left where it was forced to
 };
 NativeCounters native_counters();
 

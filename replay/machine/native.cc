@@ -80,6 +80,8 @@ int32_t do_step(native::Frame* frame, int32_t number) {
   Running& running = running_of(frame);
   const Step* s = turn_to(*frame, running, number);
   const Step* alone = &running.native->alone[static_cast<size_t>(number) * kAlone];
+  const bool quiet = makes_quiet_iterator(*s);
+  const Py_ssize_t before = quiet ? hook::collections(running.m->thread) : 0;
   try {
     running.next = alone->fn(alone, running.m->r, *running.m);
   } catch (const std::bad_alloc&) {  // native code is not to be unwound
@@ -87,6 +89,10 @@ int32_t do_step(native::Frame* frame, int32_t number) {
     return native::kLeft;
   }
   if (running.next > alone && running.next < alone + kAlone) running.next = running.next->behind;
+  if (quiet && hook::collections(running.m->thread) != before) {  // finalisers may have run: the machine goes on
+    running.m->unsettled = true;
+    return native::kLeft;
+  }
   // (A step may pass over a guard of the world behind it, which is done all the same.)
   return running.next > s && running.next < s + kAlone ? native::kNext : native::kLeft;
 }
@@ -149,17 +155,12 @@ int32_t put(native::Frame* frame, int32_t number) {
 // The iterator lets go of what it went through.
 int32_t ends(native::Frame* frame, int32_t reg) {
   PyObject* o = running_of(frame).r[reg].o;
-  const auto* it = reinterpret_cast<const hook::SequenceIterator*>(o);
-  if (it->sequence && Py_REFCNT(it->sequence) == 1) return 0;
+  if (!ends_quietly(o)) return 0;
   Py_XDECREF(Py_TYPE(o)->tp_iternext(o));
   return 1;
 }
 
-int32_t fits(native::Frame* frame, int32_t number) {
-  Running& running = running_of(frame);
-  const Step* s = turn_to(*frame, running, number);
-  return keeps_promises(running.m->program->jumps[s->imm], running.m->r);
-}
+int32_t is_quiet(void* iterator) { return hook::quiet_iterator(static_cast<PyObject*>(iterator)); }
 
 void* make_box(native::Frame*, int32_t rep, int64_t bits) {
   PyObject* made = box(static_cast<Rep>(rep), Reg{.i = bits});
@@ -167,11 +168,39 @@ void* make_box(native::Frame*, int32_t rep, int64_t bits) {
   return made;
 }
 
-int32_t take_number(native::Frame*, int32_t rep, void* object, int64_t* out) {
+int32_t take_number(native::Frame*, int32_t rep, int64_t object, int64_t, int64_t* out) {
   Reg number{};
-  const bool fits = unbox(static_cast<Rep>(rep), static_cast<PyObject*>(object), &number);
+  const bool fits = unbox(static_cast<Rep>(rep), reinterpret_cast<PyObject*>(object), &number);
   *out = number.i;
   return fits;
+}
+
+int32_t same(native::Frame*, void* a, void* b) { return same_text(static_cast<PyObject*>(a), static_cast<PyObject*>(b)); }
+
+void* letter(native::Frame*, void* text, int64_t at) {
+  PyObject* made = letter_at(static_cast<PyObject*>(text), at);
+  if (!made) PyErr_Clear();
+  return made;
+}
+
+int32_t make_in_register(native::Frame* frame, int32_t reg, int64_t rep, int64_t bits) {
+  PyObject* made = box(static_cast<Rep>(rep), Reg{.i = bits});
+  if (!made) return PyErr_Clear(), 0;
+  running_of(frame).r[reg].o = made;
+  return 1;
+}
+
+int32_t next_of_range(native::Frame* frame, int32_t reg, int64_t, int64_t, int64_t* out) {
+  return hook::advance_range(running_of(frame).r[reg].o, out);
+}
+
+int32_t make_range(native::Frame* frame, int32_t reg, int64_t start, int64_t stop, int64_t step) {
+  void*& spare = frame->spare[native::kSpareIterator];
+  PyObject* made = hook::range_iterator(start, stop, step, static_cast<PyObject*>(spare));
+  if (!made) return PyErr_Clear(), 0;
+  spare = nullptr;
+  running_of(frame).r[reg].o = made;
+  return 1;
 }
 
 void discard(native::Frame*, void* const* made, int32_t n) {
@@ -216,20 +245,38 @@ bool pays(const native::Region& region) {
   return gains > 4 * called;
 }
 
-// Of more programs than `than` has, or null.
-std::unique_ptr<Native> make_native(ProgramImpl& root, const Native* than = nullptr) {
+// Of the traces with numbers below `below`, and of more programs than `than` has, or null.
+std::unique_ptr<Native> make_native(ProgramImpl& root, size_t below, bool only_kept, const Native* than = nullptr) {
   auto made = std::make_unique<Native>();
-  made->seen = root.tree->size();
+  made->seen = below;
   if (root.steps.size() > kMostNativeSteps) return made;
-  native::Region region = describe(root, made.get());
+  native::Region region = describe(root, made.get(), below);
   if (than && made->programs.size() <= than->programs.size()) return nullptr;
   if (settings().hot_loop > 1 && !pays(region)) return made;
-  region.forced = forced_number, region.forced_turn = forced_turn;
+  region.leaves_anywhere = forced_number >= 0;
   ++counters.regions;
   made->entry.fn = step_native;
   make_alone(*made);
   counters.instructions = std::max(counters.instructions, static_cast<int32_t>(made->places.size()));
-  made->code = std::make_shared<NativeCode>(std::move(region), native_layout(), root.keeps_code);
+  made->code = std::make_shared<NativeCode>(std::move(region), native_layout(), root.keeps_code, only_kept);
+  return made;
+}
+
+// What an earlier process may have compiled: a region of all traces, or of those there were at some time before. The next one that is
+// smaller than `than`, or null.
+std::unique_ptr<Native> next_kept(ProgramImpl& root, const Native* than) {
+  constexpr int32_t kMostTries = 16;
+  const auto number = [](const ProgramImpl* p) { return static_cast<size_t>(p->data().number); };
+  size_t below = root.tree->size();
+  if (than) {
+    below = 0;
+    for (const ProgramImpl* p : than->programs) below = std::max(below, number(p));
+    if (below <= number(&root) || than->times >= kMostTries) return nullptr;
+  }
+  std::unique_ptr<Native> made = make_native(root, below, true);
+  if (!made->code) return nullptr;
+  made->times = than ? than->times + 1 : 0;
+  made->often = settings().hot_loop;
   return made;
 }
 
@@ -250,15 +297,29 @@ bool could_grow(const Native& native, const ProgramImpl& p, const Step& left) {
   return on && comes_back(*on) && std::find(native.programs.begin(), native.programs.end(), on) == native.programs.end();
 }
 
+// Is another loop's region that this loop is part of under way? Then whoever comes from there will hardly come here any more: a nest is
+// compiled once.
+bool is_coming(const ProgramImpl& root) {
+  const auto holds_it = [&](const Native* native) {
+    return native && state_of(*native) == NativeCode::kWaiting &&
+           std::find(native->programs.begin(), native->programs.end(), &root) != native->programs.end();
+  };
+  return std::any_of(root.tree->begin(), root.tree->end(), [&](const std::unique_ptr<Program>& program) {
+    const auto* other = static_cast<const ProgramImpl*>(program.get());
+    return other && other != &root && other->native && (holds_it(other->native.get()) || holds_it(other->native->next.get()));
+  });
+}
+
 // Where that happens often, the region is compiled once more, if the tree has more by now.
 void grow(ProgramImpl& root) {
   constexpr int32_t kMostTimes = 12;
   Native& native = *root.native;
   if (++native.left < std::min(native.often, settings().hot_loop) || native.times >= kMostTimes) return;
   native.left = 0;
+  if (is_coming(root)) return;
   native.often *= 2;
   native.seen = root.tree->size();
-  native.next = make_native(root, &native);
+  native.next = make_native(root, root.tree->size(), false, &native);
   if (!native.next) return;
   native.next->times = native.times + 1;
   native.next->often = native.often;
@@ -302,17 +363,24 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   frame.scalar = do_scalar;
   frame.holds = holds;
   frame.ends = ends;
-  frame.fits = fits;
+  frame.is_quiet = is_quiet;
   frame.put = put;
   frame.box = make_box;
   frame.unbox = take_number;
+  frame.same = same;
+  frame.letter = letter;
+  frame.make = make_in_register;
+  frame.next = next_of_range;
+  frame.range = make_range;
   frame.discard = discard;
   frame.enters = enters;
   frame.addresses = native.addresses.data();
+  frame.forced = forced_number, frame.forced_turn = forced_turn;
   frame.extra = &running;
   static_assert(sizeof(native::Register) == sizeof(Reg));
   const int32_t number = native.code->function(reinterpret_cast<native::Register*>(r), &frame);
   for (void* left : frame.spare) Py_XDECREF(static_cast<PyObject*>(left));
+  counters.forced += number == forced_number;
   const Step* s = running.next;
   if (number != native::kElsewhere) s = turn_to(frame, running, number);
   turn_back(running);
@@ -328,13 +396,24 @@ void force_native_exit(int32_t number, int64_t turn) {
 NativeCounters native_counters() { return counters; }
 
 const Step* ProgramImpl::warm_start() {
+  constexpr int32_t kSoon = 16;  // turns of a loop that an earlier process may have compiled
   if (!native) {
-    if (!settings().native || ++turns < settings().hot_loop) return steps.data();
-    native = make_native(*this);
+    if (!settings().native) return steps.data();
+    const bool kept = from_store && keeps_code && !kept_asked;
+    if (++turns < (kept ? std::min(kSoon, settings().hot_loop) : settings().hot_loop)) return steps.data();
+    if (!kept && is_coming(*this)) return turns = 0, steps.data();
+    native = kept ? next_kept(*this, nullptr) : make_native(*this, tree->size(), false);
+    if (!native) return kept_asked = true, steps.data();
     compile(*native);
   }
   const int state = state_of(*native);
   if (state == NativeCode::kWaiting) return steps.data();
+  if (state == NativeCode::kMissing) {
+    native = next_kept(*this, native.get());
+    native ? compile(*native) : void(kept_asked = true);
+    return steps.data();
+  }
+  if (native->code && native->code->only_kept && !kept_asked) kept_asked = true, native->times = 0;
   start = state == NativeCode::kReady ? &native->entry : steps.data();
   return start;
 }

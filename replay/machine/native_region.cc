@@ -4,70 +4,39 @@
 #include <set>
 #include <span>
 
-#include "numpy/dtypes.h"
 #include "replay/machine/native.h"
 #include "replay/machine/scalars.h"
-// clang-format off
-#include <numpy/arrayscalars.h>  // needs Python.h before it
-// clang-format on
+#include "trace/recorder/walks.h"
 
 namespace dalsegno::replay {
-const native::Layout& native_layout() {
-  static const native::Layout known = [] {
-    native::Layout l;
-    l.type = offsetof(PyObject, ob_type);
-    l.immortal = PY_VERSION_HEX >= 0x030c0000;
-    if (hook::g_range_known) {
-      l.range_start = offsetof(hook::RangeIterator, start), l.range_step = offsetof(hook::RangeIterator, step);
-      l.range_length = offsetof(hook::RangeIterator, length);
-#if PY_VERSION_HEX < 0x030c0000
-      l.range_index = offsetof(hook::RangeIterator, index);
-#endif
-    }
-    l.iterator_position = offsetof(hook::SequenceIterator, position), l.iterator_sequence = offsetof(hook::SequenceIterator, sequence);
-    l.size = offsetof(PyVarObject, ob_size);
-    l.list_items = offsetof(PyListObject, ob_item), l.tuple_items = offsetof(PyTupleObject, ob_item);
-    l.float_value = offsetof(PyFloatObject, ob_fval), l.numpy_double_value = offsetof(PyDoubleScalarObject, obval);
-#if PY_VERSION_HEX >= 0x030c0000
-    l.int_size = offsetof(PyLongObject, long_value.lv_tag), l.int_digit = offsetof(PyLongObject, long_value.ob_digit);
-    l.int_tagged = true;
-#else
-    l.int_size = offsetof(PyVarObject, ob_size), l.int_digit = offsetof(PyLongObject, ob_digit);
-#endif
-    l.data = offsetof(PyArrayObject_fields, data);
-    l.rank = offsetof(PyArrayObject_fields, nd);
-    l.dims = offsetof(PyArrayObject_fields, dimensions);
-    l.strides = offsetof(PyArrayObject_fields, strides);
-    l.descr = offsetof(PyArrayObject_fields, descr);
-    l.flags = offsetof(PyArrayObject_fields, flags);
-    l.dtype_number = offsetof(PyArray_Descr, type_num);
-    l.byteorder = offsetof(PyArray_Descr, byteorder);
-    l.aligned = NPY_ARRAY_ALIGNED, l.writeable = NPY_ARRAY_WRITEABLE;
-    l.warns = static_cast<int32_t>(uint32_t{1} << 31);  // NPY_ARRAY_WARN_ON_WRITE, which NumPy keeps to itself
-    for (int i = 0; i < static_cast<int>(DType::kCount); ++i) {
-      const auto dtype = static_cast<DType>(i);
-      l.numbers[typed::rep_of_dtype(dtype)] = numpy::type_number(dtype);
-    }
-    return l;
-  }();
-  return known;
-}
-
 namespace {
-
-// In the order of native::Address.
-std::vector<const void*> addresses() {
-  std::vector<const void*> known = {&PyArray_Type, &PyRangeIter_Type, &PySeqIter_Type,       &PyList_Type, &PyTuple_Type,
-                                    &PyLong_Type,  &PyFloat_Type,     &PyDoubleArrType_Type, Py_True,      Py_False};
-  return known;
-}
 
 // ---- what the generator is told ----------------------------------------------------------------------------------------------------
 
 bool knows_binary(BinaryOp op, Rep rep) {
   if (rep == Rep::kInt) return true;
+  if (typed::is_numpy_integer(rep) && typed::size_of_integer(rep) < 8) return true;
   if (rep == Rep::kFloat || rep == Rep::kNpFloat32 || rep == Rep::kNpFloat64) return true;
   return rep == Rep::kNpInt64 && op != BinaryOp::lshift;
+}
+
+// (uint64 among them is no number of 64 bits with a sign.)
+bool takes_narrow(typed::Callee callee, Rep rep) {
+  using typed::Callee;
+  if (rep == Rep::kNpUint64) return false;
+  return callee == Callee::kMin || callee == Callee::kMax || callee == Callee::kInt;
+}
+
+// One text that may have to be made at most: then nothing else can fail behind it.
+bool gives_natively(const NextPlan& plan) {
+  int texts = 0;
+  for (int32_t k = 0; k < plan.n; ++k) {
+    const NextItem& item = plan.items[k];
+    if (item.over == Walked::kRange && !hook::g_range_known) return false;
+    if ((item.over == Walked::kList || item.over == Walked::kTuple) && !native::reads_number(item.rep)) return false;
+    texts += item.over == Walked::kText || (item.over == Walked::kAscii && native_layout().letter_size == 0);
+  }
+  return texts <= 1;
 }
 
 // Steps whose operands are of few bits, or that ask for more than the generator knows, are done by their own functions.
@@ -78,18 +47,24 @@ native::Do known(const Step& s) {
     case Do::kBinary:
       return knows_binary(static_cast<BinaryOp>(s.imm), s.rep) ? s.does : Do::kStep;
     case Do::kUnary:
+      return narrow && typed::size_of_integer(s.rep) == 8 ? Do::kStep : s.does;
     case Do::kCall:
-      return narrow ? Do::kStep : s.does;
+      return narrow && !takes_narrow(static_cast<typed::Callee>(s.other), s.rep) ? Do::kStep : s.does;
+    case Do::kAppend:
+      return s.rep == Rep::kNone || native::reads_number(s.rep) ? s.does : Do::kStep;
     case Do::kTakeItem:
     case Do::kNextItem:
       return s.rep == Rep::kNone || native::reads_number(s.rep) ? s.does : Do::kStep;
+    case Do::kNext:
+      return gives_natively(*s.next) ? s.does : Do::kStep;
+    case Do::kRangeIterator:
+      return hook::g_range_known ? s.does : Do::kStep;
     case Do::kUnbox:
       return native::reads_number(s.rep) ? s.does : Do::kStep;
     case Do::kConvert: {
       const auto to = static_cast<Rep>(s.imm);
-      const bool integers = typed::bits_of(to) == typed::Bits::kInt64, natural = s.rep == Rep::kNpUint64;
-      const bool narrower = typed::bits_of(to) == typed::Bits::kFloat;
-      return integers || natural || narrower ? Do::kStep : s.does;
+      const bool natural = s.rep == Rep::kNpUint64, narrower = typed::bits_of(to) == typed::Bits::kFloat;
+      return natural || (narrower && typed::bits_of(s.rep) == typed::Bits::kInt64) ? Do::kStep : s.does;
     }
     default:
       return s.does;
@@ -105,13 +80,14 @@ Rep result_of(const Step& s) {
 // May the step run code nothing is known of? (An item is put by the step only where that runs none.)
 bool runs_code(const Step& s) {
   if (s.does == native::Do::kItem) return s.linked;
+  if (makes_quiet_iterator(s)) return false;
   return s.exec != nullptr || (s.link >= 0 && s.does == native::Do::kStep);
 }
 
 // Tells the generator of a loop's program and of the side traces that may be part of its function.
 class Describer {
  public:
-  explicit Describer(Native& native) : native_(native) { native_.addresses = addresses(); }
+  Describer(Native& native, size_t below) : native_(native), below_(below) { native_.addresses = native_addresses(); }
 
   native::Region describe(ProgramImpl& root) {
     add(root, -1, -1);
@@ -134,8 +110,9 @@ class Describer {
       return reg >= 0 && std::any_of(p.consts.begin(), p.consts.end(), [&](const ConstReg& c) { return c.object && c.reg == reg; });
     };
     return std::any_of(block.instrs.begin(), block.instrs.end(), [&](const native::Instr& in) {
-      const bool puts = in.what == native::Do::kSetItem || (in.what == native::Do::kPutItem && in.rep == Rep::kNone);
-      return is_constant(in.a) || (puts && is_constant(in.c)) ||
+      const bool puts =
+          in.what == native::Do::kSetItem || ((in.what == native::Do::kPutItem || in.what == native::Do::kAppend) && in.rep == Rep::kNone);
+      return is_constant(in.a) || (in.what == native::Do::kSameText && is_constant(in.b)) || (puts && is_constant(in.c)) ||
              std::any_of(in.moves.begin(), in.moves.end(), [&](const native::Move& move) { return is_constant(move.from_object); });
     });
   }
@@ -185,19 +162,23 @@ class Describer {
     in.runs_code = runs_code(s);
     needs(p, s, &in);
     in.dst = s.dst, in.a = s.a, in.b = s.b, in.c = s.c, in.imm = s.imm, in.n = s.n;
+    if (s.does == native::Do::kNext) next(*s.next, &in);
     switch (in.what) {
       case native::Do::kBinary:
         in.n = s.other >= 0;
+        if (const void* function = operator_function(static_cast<BinaryOp>(s.imm), s.rep)) in.object = address(function);
         break;
       case native::Do::kLoad:
       case native::Do::kStore:
       case native::Do::kRelease:
+      case native::Do::kRangeIterator:
         in.list.assign(s.list, s.list + s.n);
         break;
       case native::Do::kCall:
         in.list.assign(s.list, s.list + s.n);
         in.callee = static_cast<typed::Callee>(s.other);
         in.to = result_of(in.callee, s.rep);
+        if (const void* function = c_function(in.callee)) in.object = address(function);
         break;
       case native::Do::kGuardWorld:
         in.n = !p.folded.empty();
@@ -217,9 +198,19 @@ class Describer {
     return in;
   }
 
+  void next(const NextPlan& plan, native::Instr* in) {
+    in->holder = plan.holder;
+    for (int32_t k = 0; k < plan.n; ++k) {
+      const NextItem& item = plan.items[k];
+      const PyTypeObject* type = recorder::type_of_walk(item.over);
+      in->next.push_back({item.over, item.rep, item.raw, item.obj, type ? address(type) : -1});
+    }
+  }
+
   static Rep result_of(typed::Callee callee, Rep operand) {
     const Rep operands[] = {operand, operand};
-    const bool two = callee == typed::Callee::kMin || callee == typed::Callee::kMax || callee == typed::Callee::kAtan2;
+    const bool two =
+        callee == typed::Callee::kMin || callee == typed::Callee::kMax || callee == typed::Callee::kGcd || typed::takes_two_doubles(callee);
     return typed::call_operator(callee, std::span(operands, two ? 2 : 1)).result;
   }
   static Rep result_of(const Step& s) { return replay::result_of(s); }
@@ -245,7 +236,11 @@ class Describer {
       in->what = native::Do::kEnd;
       return;
     }
-    in->checks = !plan.same.empty() || !plan.types.empty();
+    for (const auto& [loc, object] : plan.same) in->promises.push_back({native::Promise::kIsObject, loc.obj, address(object)});
+    for (const auto& [loc, type] : plan.types) {
+      const bool quiet = type == quiet_mark();
+      in->promises.push_back({quiet ? native::Promise::kIsQuiet : native::Promise::kIsOfType, loc.obj, quiet ? -1 : address(type)});
+    }
     for (const Move& move : plan.moves) in->moves.push_back(on_its_way(move));
     in->drops = plan.drop;
   }
@@ -273,11 +268,15 @@ class Describer {
     add_plan(p, p.plans[s.exit], in);
     if (p.data().ops[p.plans[s.exit].op].kind == OpKind::iter_next && s.other >= 0) add_plan(p, p.plans[s.other], in);
   }
+  static void add_parts(const Virtual& what, native::Instr* in) {
+    for (const Loc& part : what.parts) in->needs.push_back(part.raw);
+    for (const Virtual* inner : what.inner)
+      if (inner) add_parts(*inner, in);
+  }
   static void add_plan(ProgramImpl& p, const ExitPlan& plan, native::Instr* in) {
     add_slots(p, plan.snapshot, &in->needs);
     in->needs_all |= !plan.pending.empty();
-    for (const Virtual* what : plan.virtuals)
-      for (const Loc& part : what->parts) in->needs.push_back(part.raw);
+    for (const Virtual* what : plan.virtuals) add_parts(*what, in);
   }
   static void add_slots(ProgramImpl& p, int32_t snapshot, std::vector<int32_t>* needs) {
     for (ValueId v : slots_of(p.data().snapshot(snapshot)))
@@ -290,7 +289,7 @@ class Describer {
     const Step& last = p.steps.back();
     if (last.does != native::Do::kJump || region_.blocks[k].instrs.back().what != native::Do::kEnd) return;
     const JumpPlan& plan = p.jumps[last.imm];
-    if (!plan.target || plan.target->parent || plan.impossible) return;
+    if (!plan.target || plan.target->parent || plan.impossible || !is_known(*plan.target)) return;
     if (block_of(plan.target) < 0) {
       if (static_cast<size_t>(next_) + plan.target->steps.size() > kMostNativeSteps) return;
       add(*plan.target, -1, -1);
@@ -323,7 +322,7 @@ class Describer {
       if (number < 0) continue;
       ExitPlan& plan = p.plans[number];
       auto* side = static_cast<ProgramImpl*>(p.exit_records[plan.exit].side);
-      if (!side || !joins(p, plan, *side, k)) continue;
+      if (!side || !is_known(*side) || !joins(p, plan, *side, k)) continue;
       const auto block = static_cast<int32_t>(region_.blocks.size());
       region_.blocks[k].instrs[i].side = block;
       add(*side, k, region_.blocks[k].number + static_cast<int32_t>(i));
@@ -334,6 +333,7 @@ class Describer {
       native_.plans.back() = &plan;
     }
   }
+  bool is_known(const ProgramImpl& p) const { return static_cast<size_t>(p.data().number) < below_; }
   bool joins(ProgramImpl& p, ExitPlan& plan, ProgramImpl& side, int32_t k) {
     if (!plan.virtuals.empty() || !plan.pending.empty() || !comes_back(side)) return false;
     if (region_.blocks[k].depth + 1 >= native::kDeepest || static_cast<size_t>(next_) + side.steps.size() > kMostNativeSteps) return false;
@@ -343,16 +343,20 @@ class Describer {
   }
 
   Native& native_;
+  const size_t below_;
   native::Region region_;
   int32_t next_ = 0;
 };
 
 }  // namespace
 
+bool makes_quiet_iterator(const Step& s) { return s.exec == exec_of(OpKind::get_iter) && s.pure; }
+
 int32_t side_plan(native::Do what, const Step& s) {
   using native::Do;
   if (what == Do::kGuardedCompare || what == Do::kGuardTruth) return s.exit;
-  return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kNextItem || what == Do::kNextElement ? s.other : -1;
+  return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kNextItem || what == Do::kNextElement || what == Do::kNext ? s.other
+                                                                                                                                   : -1;
 }
 
 bool comes_back(const ProgramImpl& side) {
@@ -361,7 +365,7 @@ bool comes_back(const ProgramImpl& side) {
                      [](const Exit& exit) { return exit.side && comes_back(static_cast<const ProgramImpl&>(*exit.side)); });
 }
 
-native::Region describe(ProgramImpl& root, Native* native) { return Describer(*native).describe(root); }
+native::Region describe(ProgramImpl& root, Native* native, size_t below) { return Describer(*native, below).describe(root); }
 
 // ---- what people are told ----------------------------------------------------------------------------------------------------------
 

@@ -9,15 +9,14 @@
 
 #include "numpy/dtypes.h"
 #include "numpy/elide.h"
-#include "replay/machine/program.h"
+#include "replay/machine/run.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
 
-constexpr int64_t kMinCounted = 16 << 10;  // bytes of an array; of smaller ones a few more do not matter
-constexpr int64_t kLittle = 32;            // a 32nd more is as good as nothing
-constexpr int kMaxMeasures = 16;           // of a group: sizes that change all the time are not measured for ever
+constexpr int64_t kLittle = 32;   // a 32nd more is as good as nothing
+constexpr int kMaxMeasures = 16;  // of a group: sizes that change all the time are not measured for ever
 
 PyArrayObject* array_at(const Reg& reg) { return numpy::is_exact_array(reg.o) ? reinterpret_cast<PyArrayObject*>(reg.o) : nullptr; }
 
@@ -33,9 +32,8 @@ PyArrayObject* owner_of(PyArrayObject* array) {
 
 int64_t largest_input(const Group& group, const Reg* r) {
   int64_t largest = 0;
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (group.facts[i].rank >= 0)
-      largest = std::max<int64_t>(largest, PyArray_NBYTES(reinterpret_cast<PyArrayObject*>(r[group.inputs[i]].o)));
+  for (int32_t reg : group.inputs)
+    if (PyArrayObject* array = array_at(r[reg])) largest = std::max<int64_t>(largest, PyArray_NBYTES(array));
   return largest;
 }
 

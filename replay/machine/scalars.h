@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "numpy/dtypes.h"
-#include "replay/machine/program.h"
+#include "replay/machine/run.h"
+#include "replay/segment/scalars.h"
 
 namespace dalsegno::replay {
 
@@ -58,7 +59,13 @@ inline auto& part_of(Reg& r) {
   }
 }
 
+// -- steps_scalar.cc
+// What native code calls for the operator on two doubles (two int64_t where rep is kInt), as its step does it: int32_t (*)(a, b, out); 0:
+// the step is to be done. Null: native code has it itself, or the step does it.
+const void* operator_function(BinaryOp op, Rep rep);
+
 // -- steps_numpy.cc
+const void* numpy_operator_function(BinaryOp op);  // of np.float64
 PyObject* box_numpy(Rep rep, Reg value);
 bool unbox_numpy(Rep rep, PyObject* object, Reg* out);
 StepFn numpy_binary_step(BinaryOp op, Rep dtype);
@@ -66,9 +73,23 @@ StepFn numpy_binary_step(BinaryOp op, Rep dtype);
 bool scalar_result(BinaryOp op, Rep rep, Reg a, Reg b, Reg* out);
 StepFn numpy_unary_step(UnaryOp op, Rep dtype);
 
+// A number as an element of the dtype, as NumPy converts it. False: NumPy has something to say about it, or it is one of 2**63 and more.
+inline bool convert_unboxed(Rep rep, Reg value, DType dtype, ScalarValue* out) {
+  const typed::Bits bits = typed::bits_of(rep);
+  if (rep == Rep::kNpUint64) return false;
+  if (bits == typed::Bits::kInt64) return convert_integer(value.i, dtype, out);
+  if (bits == typed::Bits::kFloat && dtype == DType::kFloat32) return out->float32 = value.s, true;
+  return convert_double(bits == typed::Bits::kDouble ? value.f : value.s, dtype, out);
+}
+
 // -- steps_call.cc. list: the operands' registers, and where `shares` as many of their objects; n: how many; a, b: the first two; imm: the
 // operands' representation; c: the register of the result's object, which is the chosen operand's
+// A call that reduces an array along an axis (steps_array.cc); null: it is none.
+StepFn along_axis_step(typed::Callee callee);
 StepFn call_step(typed::Callee callee, const typed::Operator& how, bool shares, int32_t n);
+// The C library's function behind a callee of one double or, as takes_two_doubles() says, two: its finite results of finite operands are
+// the callee's, but for logarithms of what is not positive, and atan2 of 0. Null: there is none.
+const void* c_function(typed::Callee callee);
 const Step* step_length(const Step* s, Reg* r, Machine& m);
 
 // -- steps_item.cc. a: the list, tuple or iterator; b: the index; c: the register of the unboxed part, or of what is stored
@@ -86,7 +107,21 @@ const Step* step_tuple_item(const Step* s, Reg* r, Machine& m);
 
 // -- steps_element.cc. a: the array; n: its rank; b: the index of an element in one dimension, otherwise list: all indices
 StepFn load_step(DType dtype, int rank);
-StepFn store_step(DType dtype);         // list: always; c: the value, as the dtype
+StepFn store_step(DType dtype);  // list: always; c: the value, as the dtype
+void read_element(DType dtype, const char* from, Reg* to);
 StepFn next_element_step(DType dtype);  // a: an iterator over an array; other: plan of its exit_snapshot
+
+// -- steps_text.cc. a: a text, bytes or (imm) a bytearray
+PyObject* letter_at(PyObject* text, Py_ssize_t at);  // new reference, or null with an exception
+bool same_text(PyObject* a, PyObject* b);
+const Step* step_same_text(const Step* s, Reg* r, Machine& m);  // b: a text; imm: Py_EQ or Py_NE
+const Step* step_letter(const Step* s, Reg* r, Machine& m);     // b: an unboxed index
+const Step* step_ord(const Step* s, Reg* r, Machine& m);
+const Step* step_byte(const Step* s, Reg* r, Machine& m);
+const Step* step_put_byte(const Step* s, Reg* r, Machine& m);  // c: the unboxed item
+
+// -- steps_next.cc
+// Can an iterator that has come to its end be told so without running code, and without an error?
+bool ends_quietly(PyObject* iterator);
 
 }  // namespace dalsegno::replay

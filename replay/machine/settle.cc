@@ -1,5 +1,5 @@
 // After code nothing is known of: may the run go on?
-#include "replay/machine/program.h"
+#include "replay/machine/run.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
@@ -40,7 +40,7 @@ bool settle(const Step* s, Machine& m, const Step** next) {
 }
 
 const Step* step_guard_world(const Step* s, Reg*, Machine& m) {
-  if (!m.unsettled && m.program->world_holds()) [[likely]]
+  if (!m.unsettled && *m.breaker == 0 && m.program->world_holds()) [[likely]]
     return s + 1;
   const Step* next;
   return settle(s, m, &next) ? s + 1 : next;

@@ -28,11 +28,15 @@ using StepFn = const Step* (*)(const Step* s, Reg* r, Machine& m);
 // Does one python op on boxed operands. False: it failed, with an exception set, or without one: leave before the instruction.
 using Exec = bool (*)(const Step& s, Reg* r);
 
+// Does one on these operands, which may run code, run none? It may warn.
+using Plain = bool (*)(const Step& s, const Reg* r);
+
 struct Step {
   StepFn fn = nullptr;
   Exec exec = nullptr;
-  int32_t dst = -1;  // register of the result
-  int32_t a = -1;    // registers of the operands
+  Plain plain = nullptr;  // null: it runs none, or may always
+  int32_t dst = -1;       // register of the result
+  int32_t a = -1;         // registers of the operands
   int32_t b = -1;
   int32_t c = -1;
   int32_t imm = 0;
@@ -42,6 +46,7 @@ struct Step {
   const int32_t* list = nullptr;  // operand registers where their number varies
   int32_t n = 0;
   bool linked = false;                  // the frames stand in the chain all the time; else only while what it drops is finalised
+  bool warns = false;                   // linked, but no more than a warning can look at them
   bool pure = false;                    // if it fails, leave before the instruction and let the interpreter raise
   native::Do does = native::Do::kStep;  // how native code does it; rep: its operands' representation (replay/native/region.h)
   Rep rep = Rep::kNone;
@@ -52,6 +57,7 @@ struct Step {
     struct AttributePlace* attribute = nullptr;  // the program's
     const struct Virtual* what;                  // the program's
     const struct JumpPlan* jump;                 // the program's
+    const struct NextPlan* next;                 // the program's
     const Step* behind;                          // the step that stands there instead (native.cc)
   };
 };
@@ -95,6 +101,9 @@ const Step* step_guard_raw_true(const Step* s, Reg* r, Machine& m);
 const Step* step_guard_raw_false(const Step* s, Reg* r, Machine& m);
 StepFn guard_unbox_step(Rep rep);
 
+// -- plain_operands.cc: operators and subscripts on what the recorder knows too little of (complex numbers, float16, keys of any kind)
+Plain plain_of(OpKind kind);  // null: of no other kind
+
 // -- the rest (steps_flow.cc)
 const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, runs no code
 StepFn step_exec_replacing(OpKind kind);                          // exec, drops what its operand replaces; null: another kind
@@ -111,12 +120,23 @@ const Step* step_set_item_index(const Step* s, Reg* r, Machine& m);
 const Step* step_get_item_numpy_index(const Step* s, Reg* r, Machine& m);
 const Step* step_set_item_numpy_index(const Step* s, Reg* r, Machine& m);
 const Step* step_iter_next(const Step* s, Reg* r, Machine& m);
+const Step* step_next(const Step* s, Reg* r, Machine& m);  // steps_next.cc; next: what the iterator in a gives
 const Step* step_range_next(const Step* s, Reg* r, Machine& m);
 const Step* step_range_end(const Step* s, Reg* r, Machine& m);
 const Step* step_range_step(const Step* s, Reg* r, Machine& m);      // a: not 0
 const Step* step_range_iterator(const Step* s, Reg* r, Machine& m);  // of range(list ...), n: 1 to 3 unboxed ints
 const Step* step_iter_end(const Step* s, Reg* r, Machine& m);
-const Step* step_row(const Step* s, Reg* r, Machine& m);    // steps_element.cc; is there such a row? imm: the array's rank
+const Step* step_row(const Step* s, Reg* r, Machine& m);   // steps_element.cc; is there such a row? imm: the array's rank
+const Step* step_view(const Step* s, Reg* r, Machine& m);  // what: of the array in a
+// The product of two vectors: dst; a, b: objects, or (-1) views whose registers begin at list[0], list[1]; imm: Callee, kNone for @; n:
+// DType
+const Step* step_product(const Step* s, Reg* r, Machine& m);
+// An array's sum, largest or least element, where that is, mean or norm: dst; a: object, or (-1) a view whose registers begin at b; c: its
+// rank; imm: Callee; n: DType
+const Step* step_reduction(const Step* s, Reg* r, Machine& m);
+// Python ops that NumPy's inner loop does where arrays are small (steps_array.cc): the product a @ b, and of a call's two arguments
+const Step* step_matmul(const Step* s, Reg* r, Machine& m);
+const Step* step_matmul_call(const Step* s, Reg* r, Machine& m);
 const Step* step_build(const Step* s, Reg* r, Machine& m);  // what: the object of a virtual one
 const Step* step_release(const Step* s, Reg* r, Machine& m);
 const Step* step_release_one(const Step* s, Reg* r, Machine& m);

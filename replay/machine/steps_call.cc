@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <numeric>
 
 #include "replay/machine/scalars.h"
 
@@ -137,6 +138,34 @@ const Step* atan2_(const Step* s, Reg* r, Machine& m) {
   return go_on(s + 1, r, m);
 }
 
+// Two finite numbers, and a finite result: the C library's.
+template <double (*F)(double, double)>
+const Step* of_two(const Step* s, Reg* r, Machine& m) {
+  const double x = r[s->list[0]].f, y = r[s->list[1]].f;
+  if (!std::isfinite(x) || !std::isfinite(y)) [[unlikely]]
+    return refuse(m, s->exit);
+  const double out = F(x, y);
+  if (!std::isfinite(out)) [[unlikely]]
+    return refuse(m, s->exit);
+  r[s->dst].f = out;
+  return go_on(s + 1, r, m);
+}
+
+double pow_(double x, double y) { return std::pow(x, y); }
+double fmod_(double x, double y) { return std::fmod(x, y); }
+double copysign_(double x, double y) { return std::copysign(x, y); }
+double atan2__(double x, double y) { return std::atan2(x, y); }
+
+// Ints of two digits at most are always new ones (_PyLong_GCD of Objects/longobject.c).
+const Step* gcd_(const Step* s, Reg* r, Machine& m) {
+  const int64_t a = r[s->list[0]].i, b = r[s->list[1]].i;
+  constexpr int64_t kLimit = int64_t{1} << 60;
+  if (a <= -kLimit || a >= kLimit || b <= -kLimit || b >= kLimit) [[unlikely]]
+    return refuse(m, s->exit);
+  r[s->dst].i = std::gcd(a, b);
+  return go_on(s + 1, r, m);
+}
+
 // One name a function: the library's are overloaded.
 #define C_FUNCTION(name) \
   double name##_(double x) { return std::name(x); }
@@ -144,6 +173,7 @@ C_FUNCTION(floor)
 C_FUNCTION(ceil)
 C_FUNCTION(trunc)
 C_FUNCTION(log)
+C_FUNCTION(log1p)
 C_FUNCTION(log2)
 C_FUNCTION(log10)
 C_FUNCTION(acos)
@@ -232,6 +262,11 @@ constexpr Row kRows[] = {
     {Callee::kLog2, {logarithm<log2_>}},
     {Callee::kLog10, {logarithm<log10_>}},
     {Callee::kAtan2, {atan2_}},
+    {Callee::kPow, {of_two<pow_>}},
+    {Callee::kFmod, {of_two<fmod_>}},
+    {Callee::kCopysign, {of_two<copysign_>}},
+    {Callee::kLog1p, {math<log1p_>}},
+    {Callee::kGcd, {gcd_}},
     {Callee::kAcos, {math<acos_>}},
     {Callee::kAcosh, {math<acosh_>}},
     {Callee::kAsin, {math<asin_>}},
@@ -253,7 +288,11 @@ constexpr Row kRows[] = {
 };
 
 // These have ops, or steps, of their own.
-constexpr Callee kElsewhere[] = {Callee::kNone, Callee::kLen, Callee::kRange, Callee::kItem, Callee::kAppend, Callee::kPop};
+constexpr Callee kElsewhere[] = {
+    Callee::kNone,    Callee::kLen,           Callee::kRange,     Callee::kItem,         Callee::kAppend, Callee::kPop,
+    Callee::kDot,     Callee::kMatmul,        Callee::kDotMethod, Callee::kOrd,          Callee::kSum,    Callee::kSumMethod,
+    Callee::kLargest, Callee::kLargestMethod, Callee::kLeast,     Callee::kLeastMethod,  Callee::kMean,   Callee::kMeanMethod,
+    Callee::kArgmax,  Callee::kArgmaxMethod,  Callee::kArgmin,    Callee::kArgminMethod, Callee::kNorm};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};
@@ -272,6 +311,23 @@ constexpr auto kSteps = by_callee();
 StepFn call_step(Callee callee, const typed::Operator& how, bool shares, int32_t n) {
   const CalleeSteps& steps = kSteps[static_cast<size_t>(callee)];
   return steps.choose ? steps.choose({how.operand, shares, !shares && n == 2}) : steps.step;
+}
+
+const void* c_function(Callee callee) {
+  using F1 = double (*)(double);
+  using F2 = double (*)(double, double);
+  static constexpr std::pair<Callee, F1> kOfOne[] = {
+      {Callee::kLog, log_},     {Callee::kLog2, log2_}, {Callee::kLog10, log10_}, {Callee::kLog1p, log1p_}, {Callee::kAcos, acos_},
+      {Callee::kAcosh, acosh_}, {Callee::kAsin, asin_}, {Callee::kAsinh, asinh_}, {Callee::kAtan, atan_},   {Callee::kAtanh, atanh_},
+      {Callee::kCbrt, cbrt_},   {Callee::kCos, cos_},   {Callee::kCosh, cosh_},   {Callee::kExp, exp_},     {Callee::kExp2, exp2_},
+      {Callee::kExpm1, expm1_}, {Callee::kSin, sin_},   {Callee::kSinh, sinh_},   {Callee::kTan, tan_},     {Callee::kTanh, tanh_}};
+  static constexpr std::pair<Callee, F2> kOfTwo[] = {
+      {Callee::kAtan2, atan2__}, {Callee::kPow, pow_}, {Callee::kFmod, fmod_}, {Callee::kCopysign, copysign_}};
+  for (const auto& [one, function] : kOfOne)
+    if (one == callee) return reinterpret_cast<const void*>(function);
+  for (const auto& [one, function] : kOfTwo)
+    if (one == callee) return reinterpret_cast<const void*>(function);
+  return nullptr;
 }
 
 // a: an object of a plain type.

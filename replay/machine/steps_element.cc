@@ -1,6 +1,7 @@
 // Elements of arrays, unboxed. Each step looks at the array anew: its type, dtype, rank and memory may have changed since the last time
 // (a.shape = .., a.resize(..)). What is not as recorded, out of bounds, or read-only leaves before the instruction.
 
+#include "replay/machine/array_operand.h"
 #include "replay/machine/scalars.h"
 #include "trace/fault.h"
 
@@ -68,13 +69,11 @@ const Step* load_one(const Step* s, Reg* r, Machine& m) {
   return go_on(s + 1, r, m);
 }
 
-// c: the register of what is stored, converted already. A flag asks for a warning with the first write into some arrays.
+// c: the register of what is stored, converted already.
 template <DType dtype>
 const Step* store(const Step* s, Reg* r, Machine& m) {
   PyArrayObject* a = array_of<dtype>(r[s->a].o, s->n);
-  constexpr int kWarnOnWrite = static_cast<int>(uint32_t{1} << 31);  // NPY_ARRAY_WARN_ON_WRITE, which NumPy keeps to itself
-  const bool writes = a && (PyArray_FLAGS(a) & (NPY_ARRAY_WRITEABLE | kWarnOnWrite)) == NPY_ARRAY_WRITEABLE;
-  char* p = writes ? element_at(a, s, r) : nullptr;
+  char* p = a && is_writeable(a) ? element_at(a, s, r) : nullptr;
   if (!p) [[unlikely]]
     return refuse(m, s->exit);
   write<dtype>(p, r[s->c]);
@@ -122,6 +121,10 @@ const Step* step_row(const Step* s, Reg* r, Machine& m) {
   return go_on(s + 1, r, m);
 }
 
+void read_element(DType dtype, const char* from, Reg* to) {
+  static constexpr auto kRead = by_dtype([]<DType dtype>() { return read<dtype>; });
+  kRead[static_cast<size_t>(dtype)](from, to);
+}
 StepFn load_step(DType dtype, int rank) { return (rank == 1 ? kLoadOne : kLoad)[static_cast<size_t>(dtype)]; }
 StepFn store_step(DType dtype) { return kStore[static_cast<size_t>(dtype)]; }
 StepFn next_element_step(DType dtype) { return kNext[static_cast<size_t>(dtype)]; }

@@ -1,6 +1,6 @@
 // Steps that do python ops through their Exec, iterate, release, and end a trace.
 #include "hook/lookups.h"
-#include "replay/machine/program.h"
+#include "replay/machine/run.h"
 
 namespace dalsegno::replay {
 
@@ -12,14 +12,18 @@ const Step* step_exec(const Step* s, Reg* r, Machine& m) {
 
 namespace {
 
+bool shown(const Step& s, const Step& what, Reg* r, Machine& m) {
+  if (s.warns || (s.plain && s.plain(what, r))) {
+    WarningScope frames(m, s.link);
+    return what.exec(what, r);
+  }
+  LinkedScope frames(m, s.link);
+  return what.exec(what, r);
+}
+
 // `what` is the step s, or a copy of it with other operands.
 const Step* exec_linked(const Step* s, const Step& what, Reg* r, Machine& m) {
-  bool ok;
-  {
-    LinkedScope frames(m, s->link);
-    ok = what.exec(what, r);
-  }
-  return ok ? s + 1 : fail(m, s->exit, s->pure);
+  return shown(*s, what, r, m) ? s + 1 : fail(m, s->exit, s->pure);
 }
 
 const Step* slow(const Step* s, const Step& what, Reg* r, Machine& m) {
@@ -296,7 +300,8 @@ const Step* step_release_one(const Step* s, Reg* r, Machine& m) {
   return go_on(s + 1, r, m);
 }
 
-// What dies may run code: it sees the frames as they are behind the instruction, and the run is left there if it was disturbed.
+// What dies may run code: it sees the frames as they are behind the instruction, with all that slots hold, and the run is left there if it
+// was disturbed.
 const Step* step_release_shown(const Step* s, Reg* r, Machine& m) {
   bool shown = false;
   for (int32_t i = 0; i < s->n; ++i) {
@@ -307,6 +312,7 @@ const Step* step_release_shown(const Step* s, Reg* r, Machine& m) {
       Py_DECREF(o);
       continue;
     }
+    if (s->exit >= 0) build_all(m.program->plans[s->exit], r);
     drop_shown(m, o, s->link, m.program->at_of(s->exit));
     shown = true;
   }

@@ -3,7 +3,7 @@
 
 #include "hook/lookups.h"
 #include "numpy/dtypes.h"
-#include "replay/machine/program.h"
+#include "replay/machine/run.h"
 #include "replay/machine/scalars.h"
 #include "trace/kind_table.h"
 

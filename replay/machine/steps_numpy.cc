@@ -164,10 +164,16 @@ template <class F, class T>
 }
 
 template <class F, class T>
-const Step* float_binary(const Step* s, Reg* r, Machine& m) {
-  const T a = part_of<T>(r[s->a]), b = part_of<T>(r[s->b]), out = F::apply(a, b);
+bool float_result(T a, T b, T* to) {
+  const T out = F::apply(a, b);
   const bool plain = F::kMayUnderflow ? std::isnormal(out) || (out == 0 && F::gives_zero(a, b)) : std::isfinite(out);
-  if (!plain && !quiet<F, T>(a, b)) [[unlikely]]
+  *to = out;
+  return plain || quiet<F, T>(a, b);
+}
+template <class F, class T>
+const Step* float_binary(const Step* s, Reg* r, Machine& m) {
+  T out;
+  if (!float_result<F, T>(part_of<T>(r[s->a]), part_of<T>(r[s->b]), &out)) [[unlikely]]
     return refuse(m, s->exit);
   part_of<T>(r[s->dst]) = out;
   return go_on(s + 1, r, m);
@@ -176,11 +182,10 @@ const Step* float_binary(const Step* s, Reg* r, Machine& m) {
 // Floored quotients and remainders, as npy_divmod() of NumPy's npymath: several operations, of which any may raise a flag. None does
 // where both operands are finite and their quotient is neither too large nor too small.
 template <class T, bool quotient>
-const Step* float_floored(const Step* s, Reg* r, Machine& m) {
-  const T a = part_of<T>(r[s->a]), b = part_of<T>(r[s->b]), ratio = a / b;
+bool floored(T a, T b, T* out) {
+  const T ratio = a / b;
   const bool plain = std::isfinite(a) && std::isfinite(b) && (std::isnormal(ratio) || (a == 0 && b != 0));
-  if (!plain) [[unlikely]]
-    return refuse(m, s->exit);
+  if (!plain) return false;
   T rest = std::fmod(a, b), whole = (a - rest) / b;
   if (rest == 0) {
     rest = std::copysign(T{0}, b);
@@ -194,7 +199,13 @@ const Step* float_floored(const Step* s, Reg* r, Machine& m) {
     const T floored = std::floor(whole);
     whole = whole - floored > T{0.5} ? floored + T{1} : floored;
   }
-  part_of<T>(r[s->dst]) = quotient ? whole : rest;
+  *out = quotient ? whole : rest;
+  return true;
+}
+template <class T, bool quotient>
+const Step* float_floored(const Step* s, Reg* r, Machine& m) {
+  if (!floored<T, quotient>(part_of<T>(r[s->a]), part_of<T>(r[s->b]), &part_of<T>(r[s->dst]))) [[unlikely]]
+    return refuse(m, s->exit);
   return go_on(s + 1, r, m);
 }
 
@@ -329,6 +340,18 @@ const DtypeSteps& steps_of(Rep rep) {
 }
 
 }  // namespace
+
+namespace {
+int32_t float_power(double a, double b, double* out) { return float_result<Pow, double>(a, b, out); }
+int32_t float_quotient(double a, double b, double* out) { return floored<double, true>(a, b, out); }
+int32_t float_remainder(double a, double b, double* out) { return floored<double, false>(a, b, out); }
+}  // namespace
+
+const void* numpy_operator_function(BinaryOp op) {
+  if (op == BinaryOp::floor_divide) return reinterpret_cast<const void*>(float_quotient);
+  if (op == BinaryOp::remainder) return reinterpret_cast<const void*>(float_remainder);
+  return op == BinaryOp::power ? reinterpret_cast<const void*>(float_power) : nullptr;
+}
 
 StepFn numpy_binary_step(BinaryOp op, Rep dtype) { return steps_of(dtype).binary[static_cast<size_t>(op)]; }
 

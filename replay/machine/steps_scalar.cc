@@ -73,6 +73,16 @@ struct IntFloorDiv {
     return OpResult::kOk;
   }
 };
+// By an exponent that is not negative.
+struct IntPow {
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) {
+    if (b < 0) return OpResult::kLeave;
+    int64_t product = 1;
+    for (; b > 0; --b)
+      if (__builtin_mul_overflow(product, a, &product)) return OpResult::kOverflow;
+    return *out = product, OpResult::kOk;
+  }
+};
 struct IntLshift {
   static OpResult apply(int64_t a, int64_t b, int64_t* out) {
     if (b < 0) return OpResult::kLeave;
@@ -266,7 +276,7 @@ constexpr int kOps = static_cast<int>(BinaryOp::xor_) + 1;
 // In the order of BinaryOp: add and floor_divide lshift matmul multiply remainder or power rshift subtract true_divide xor
 constexpr StepFn kIntOps[kOps] = {INT(IntAdd), INT(IntAnd),    INT(IntFloorDiv), INT(IntLshift),
                                   nullptr,     INT(IntMul),    int_remainder,    INT(IntOr),
-                                  nullptr,     INT(IntRshift), INT(IntSub),      binary<IntTrueDiv, int64_t, double>,
+                                  INT(IntPow), INT(IntRshift), INT(IntSub),      binary<IntTrueDiv, int64_t, double>,
                                   INT(IntXor)};
 constexpr StepFn kFloatOps[kOps] = {FLT(FloatAdd), nullptr, FLT(FloatFloorDiv), nullptr, nullptr,       FLT(FloatMul),
                                     FLT(FloatMod), nullptr, FLT(FloatPow),      nullptr, FLT(FloatSub), FLT(FloatTrueDiv),
@@ -290,6 +300,23 @@ StepFn unary_step(UnaryOp op, Rep operand) {
 }
 
 }  // namespace
+
+namespace {
+template <class F>
+int32_t float_result(double a, double b, double* out) {
+  return F::apply(a, b, out) == OpResult::kOk;
+}
+int32_t int_power(int64_t a, int64_t b, int64_t* out) { return IntPow::apply(a, b, out) == OpResult::kOk; }
+}  // namespace
+
+const void* operator_function(BinaryOp op, Rep rep) {
+  if (rep == Rep::kInt) return op == BinaryOp::power ? reinterpret_cast<const void*>(int_power) : nullptr;
+  if (rep == Rep::kNpFloat64) return numpy_operator_function(op);
+  if (rep != Rep::kFloat) return nullptr;
+  if (op == BinaryOp::floor_divide) return reinterpret_cast<const void*>(float_result<FloatFloorDiv>);
+  if (op == BinaryOp::remainder) return reinterpret_cast<const void*>(float_result<FloatMod>);
+  return op == BinaryOp::power ? reinterpret_cast<const void*>(float_result<FloatPow>) : nullptr;
+}
 
 StepFn operator_step(const Op& op, const typed::Operator& how) {
   const typed::Bits bits = typed::bits_of(how.operand);

@@ -20,17 +20,31 @@ constexpr const char* kDeclarations =
     "declare double @llvm.floor.f64(double)\n"
     "declare double @llvm.ceil.f64(double)\n"
     "declare double @llvm.trunc.f64(double)\n"
+    "declare double @llvm.rint.f64(double)\n"
     "declare float @llvm.fabs.f32(float)\n"
     "!0 = !{!\"branch_weights\", i32 2000, i32 1}\n";
 
 // Calls a function of the frame's where the way goes round: all registers stay as they are, so the way that is mostly taken need not care.
 // What is returned comes through memory, behind what the function puts there itself. (One that takes fewer arguments finds them in place.)
 constexpr const char* kAside =
-    "define internal preserve_allcc void @aside(ptr %f, ptr %function, i32 %n, i64 %a, i64 %b, ptr %out) noinline cold {\n"
+    "define internal preserve_allcc void @aside(ptr %f, i64 %at, i32 %n, i64 %a, i64 %b, ptr %out) noinline cold {\n"
+    "  %place = getelementptr i8, ptr %f, i64 %at\n"
+    "  %function = load ptr, ptr %place\n"
     "  %r = call i32 %function(ptr %f, i32 %n, i64 %a, i64 %b, ptr %out)\n"
     "  %came = getelementptr i8, ptr %out, i64 8\n"
     "  store i32 %r, ptr %came\n"
     "  ret void\n}\n";
+
+// The same for an operator on two doubles.
+std::string scalar_aside() {
+  return "define internal preserve_allcc void @scalar(ptr %f, i32 %n, double %x, double %y, ptr %out) noinline cold {\n"
+         "  %a = bitcast double %x to i64\n"
+         "  %b = bitcast double %y to i64\n"
+         "  call preserve_allcc void @aside(ptr %f, i64 " +
+         std::to_string(offsetof(Frame, scalar)) +
+         ", i32 %n, i64 %a, i64 %b, ptr %out)\n"
+         "  ret void\n}\n";
+}
 
 }  // namespace
 
@@ -43,7 +57,7 @@ std::string Writer::write(const std::string& symbol) {
   for (int32_t loop : heads_) write_head_exit(loop);
   text_ += "elsewhere:\n  ret i32 -1\n}\n";
   text_ += kDeclarations;
-  if (goes_aside_) text_ += kAside;
+  if (goes_aside_) text_ += kAside + scalar_aside();
   return text_;
 }
 
@@ -66,12 +80,13 @@ void Writer::head(const std::string& symbol) {
   line("%out = alloca {i64, i32}");
   line("%came = getelementptr i8, ptr %out, i64 8");
   line("%nowhere = alloca [8 x i64]");
-  if (region_.forced >= 0) {
+  line("%digits = alloca i64");
+  if (region_.leaves_anywhere) {
     line("%turn = alloca i64");
     line("store i64 0, ptr %turn");
   }
   for (const auto& [key, bits] : slots_)
-    if (key.first == 0) load_first(key, bits);
+    if (key.first == 0 && !made_here_.contains(key)) load_first(key, bits);
   for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_)
     for (const Instr& in : region_.blocks[block_].instrs)
       if (const std::optional<Fact> fact = fact_of(in)) {
@@ -80,7 +95,7 @@ void Writer::head(const std::string& symbol) {
       }
   line("%items = alloca ptr");
   block_ = 0;
-  look_up(0);
+  look_up(0, true);
   line("br label %b0");
 }
 
@@ -115,6 +130,7 @@ void Writer::by_step(const Instr& in) {
   begin(next);
   reload(in.dst);
   reload(in.c);
+  for (const NextItem& item : in.next) reload(item.raw);
   if (in.runs_code) fresh_.clear();
   std::erase_if(fresh_, [&](const Fact& fact) { return fact.key == key_of(in.dst); });
   const auto of_iterator = [](const Fact& fact) { return fact.type == kRangeFact || fact.type == kElementsFact; };
@@ -131,7 +147,7 @@ void Writer::unless(const std::string& plain, const Instr& in) {
 // The function's result.
 std::string Writer::aside(size_t function, const std::string& number, const std::string& a, const std::string& b) {
   goes_aside_ = true;
-  const std::string arguments = "ptr " + helper(function) + ", i32 " + number + ", i64 " + a + ", i64 " + b;
+  const std::string arguments = "i64 " + std::to_string(function) + ", i32 " + number + ", i64 " + a + ", i64 " + b;
   line("call preserve_allcc void @aside(ptr %f, " + arguments + ", ptr %out)");
   return op("load i32, ptr %came");
 }
@@ -142,10 +158,12 @@ void Writer::step_aside(const std::string& next) {
   begin(next);
 }
 
-// The way round by the step's own function.
+// The way round by the step's own function. What that puts into registers is not there before.
 void Writer::slowly(const Instr& in, const std::string& slow, const std::string& join) {
   begin(slow);
   const std::set<Key> before = dirty_;
+  for (const Use& use : uses_of(in))
+    if (use.written) dirty_.erase(key_of(use.reg));
   const std::set<Fact> facts = fresh_;
   const int32_t leave = leave_;
   if (in.runs_code) {
@@ -168,13 +186,18 @@ void Writer::slowly(const Instr& in, const std::string& slow, const std::string&
 // The same for an operator: its operands are handed over.
 void Writer::unless_scalar(const std::string& plain, const Instr& in, const std::string& a, const std::string& b) {
   const std::string slow = label("s"), done = label("n"), join = label("j");
-  line("br i1 " + plain + ", label %" + join + ", label %" + slow + ", !prof !0");
+  branch(plain, join, slow, true);
   begin(slow);
-  const Bits as = bits_of(in.rep);
-  const std::string x = bits(a, as), y = bits(b, as);
-  const std::string ok = aside(offsetof(Frame, scalar), std::to_string(number_), x, y);
-  branch(op("icmp ne i32 " + ok + ", 0"), done, exit_label());
-  begin(done);
+  if (bits_of(in.rep) == Bits::kDouble) {
+    goes_aside_ = true;
+    line("call preserve_allcc void @scalar(ptr %f, i32 " + std::to_string(number_) + ", double " + a + ", double " + b + ", ptr %out)");
+  } else {
+    aside(offsetof(Frame, scalar), std::to_string(number_), bits(a, Bits::kFloat), bits(b, Bits::kFloat));
+  }
+  if (in.rep != Rep::kFloat) {  // Python's floats refuse nothing here
+    branch(op("icmp ne i32 " + op("load i32, ptr %came") + ", 0"), done, exit_label());
+    begin(done);
+  }
   const char* type = type_of(slots_.at(key_of(in.dst)));
   let(name_of(key_of(in.dst)), type, op(std::string("load ") + type + ", ptr %out"));
   line("br label %" + join);
@@ -203,7 +226,7 @@ void Writer::write_block() {
   index_ = 0;
   if (!is_loop(block_)) enter(block);
   for (const Instr& in : block.instrs) {
-    if (number_ == region_.forced) leave_when_forced();
+    if (region_.leaves_anywhere) leave_when_forced();
     write(in);
     ++number_, ++index_;
   }
@@ -211,9 +234,9 @@ void Writer::write_block() {
 }
 
 void Writer::leave_when_forced() {
-  const std::string on = label("f"), turn = op("load i64, ptr %turn");
-  line("br i1 " + op("icmp eq i64 " + turn + ", " + std::to_string(region_.forced_turn)) + ", label %" + exit_label() + ", label %" + on);
-  begin(on);
+  const std::string here = op("icmp eq i64 " + field("%f", offsetof(Frame, forced), "i64") + ", " + std::to_string(number_));
+  const std::string now = op("icmp sge i64 " + op("load i64, ptr %turn") + ", " + field("%f", offsetof(Frame, forced_turn), "i64"));
+  guard(op("and i1 " + here + ", " + now), false);
 }
 
 void Writer::write(const Instr& in) {
@@ -238,12 +261,14 @@ void Writer::write(const Instr& in) {
     case Do::kLoad:
     case Do::kStore:
       return element(in);
+    case Do::kRangeIterator:
+      return range_iterator(in);
     case Do::kRangeNext:
       return range_next(in);
     case Do::kRangeEnd:
       return range_end(in);
     case Do::kBox:
-      return unless(op("icmp ne ptr " + op("load ptr, ptr " + place(in.dst)) + ", null"), in);
+      return make_box(in);
     case Do::kCall:
       return call(in);
     case Do::kItem:
@@ -256,8 +281,23 @@ void Writer::write(const Instr& in) {
       return next_item(in);
     case Do::kNextElement:
       return next_element(in);
+    case Do::kAppend:
+      return append(in);
+    case Do::kOrd:
+      return ord(in);
+    case Do::kSameText:
+      return same_text(in);
+    case Do::kLetter:
+      return letter(in);
+    case Do::kByte:
+    case Do::kPutByte:
+      return byte(in);
+    case Do::kNext:
+      return next(in);
     case Do::kPutItem:
       return put_item(in);
+    case Do::kCell:
+      return cell(in);
     case Do::kUnbox:
       return unbox(in);
     case Do::kLength:
@@ -310,6 +350,7 @@ void Writer::enter(const Block& block) {
   if (block.asks && !asked_.contains(block_)) ask(block_, "x" + std::to_string(block.guard));
   for (int32_t reg : block.owns) add_reference(object_in(reg));
   for (int32_t reg : block.drops) drop(reg);
+  for (const Move& box : block.boxes) forget(key_of(box.to_object));
   for (int32_t reg : block.nulls) line("store ptr null, ptr " + place(reg));
   const size_t loaded = offsetof(Frame, loaded) + sizeof(int32_t) * static_cast<size_t>(block.depth);
   line("store i32 0, ptr " + op("getelementptr i8, ptr %f, i64 " + std::to_string(loaded)));

@@ -1,4 +1,7 @@
 // Elements of arrays, and what is known of objects.
+#include <algorithm>
+#include <limits>
+
 #include "replay/native/writer.h"
 #include "trace/fault.h"
 
@@ -90,46 +93,82 @@ std::string Writer::name_of(const Fact& fact) {
          "_";
 }
 
-// What a jump to another loop takes away or brings is looked up there (look_up).
+// What each block changes of object registers. What a jump to another loop takes away or brings is looked up there (look_up).
 void Writer::find_changes() {
+  changes_.assign(region_.blocks.size(), {});
   for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_) {
     const Block& block = region_.blocks[block_];
-    for (int32_t reg : block.drops) changed_.insert(key_of(reg));
-    for (const Move& box : block.boxes) changed_.insert(key_of(box.to_object));
-    for (const Instr& in : block.instrs) find_changes(in);
+    number_ = block.number;
+    for (int32_t reg : block.drops) note_change(key_of(reg));
+    for (const Move& box : block.boxes) note_change(key_of(box.to_object));
+    for (const Instr& in : block.instrs) find_given(in), find_changes(in), ++number_;
   }
   block_ = 0;
 }
 
-void Writer::find_changes(const Instr& in) {
-  if (in.what == Do::kStep) stepped_.insert(key_of(in.a));
-  if (in.what == Do::kStep && in.runs_code) coded_.insert(loop_of(block_));
-  if (in.what == Do::kItem || in.what == Do::kTakeItem || in.what == Do::kNextItem) given_.insert(key_of(in.dst));
+void Writer::find_given(const Instr& in) {
+  constexpr Do kGiving[] = {Do::kItem, Do::kTakeItem, Do::kNextItem, Do::kLetter, Do::kCell};
+  if (std::find(std::begin(kGiving), std::end(kGiving), in.what) != std::end(kGiving)) given_.insert(key_of(in.dst));
+  for (const NextItem& item : in.next)
+    if (item.obj >= 0) given_.insert(key_of(item.obj));
   for (const Move& move : in.moves)
     if ((move.boxes || move.same >= 0) && move.to_object >= 0 && spare_of(move.rep) >= 0)
       boxed_.try_emplace(key_of(in.target, move.to_object), move.rep);
   for (const Move& move : in.moves)
     if ((move.from_object >= 0 || move.boxes || move.same >= 0) && move.to_object >= 0) given_.insert(key_of(in.target, move.to_object));
-  for (int32_t reg : {in.dst, in.what == Do::kStep ? in.c : -1}) changed_.insert(key_of(reg));
+}
+
+void Writer::note_change(Key key) { changes_[static_cast<size_t>(block_)].changed.try_emplace(key, number_); }
+
+void Writer::find_changes(const Instr& in) {
+  Changes& changes = changes_[static_cast<size_t>(block_)];
+  if (in.what == Do::kStep) changes.stepped.try_emplace(key_of(in.a), number_);
+  if (in.what == Do::kStep && in.runs_code) changes.runs_code = std::min(changes.runs_code, number_);
+  for (const NextItem& item : in.next)
+    if (item.obj >= 0) note_change(key_of(item.obj));
+  for (int32_t reg : {in.dst, in.what == Do::kStep ? in.c : -1}) note_change(key_of(reg));
   if (in.what == Do::kRelease)
-    for (int32_t reg : in.list) changed_.insert(key_of(reg));
+    for (int32_t reg : in.list) note_change(key_of(reg));
   if (in.what == Do::kJump && loop_of(block_) != in.target) return;
-  for (int32_t reg : in.drops) changed_.insert(key_of(reg));
+  for (int32_t reg : in.drops) note_change(key_of(reg));
   for (const Move& move : in.moves)
-    for (int32_t reg : {move.from_object, move.to_object}) changed_.insert(key_of(reg));
+    for (int32_t reg : {move.from_object, move.to_object}) note_change(key_of(reg));
 }
 
-// Does it hold from where its loop is entered until that is left?
+// Has it been changed on the way from the loop's head to the block's end?
+bool Writer::is_changed(const Fact& fact, int32_t block) const {
+  const bool of_iterator = fact.type == kRangeFact || fact.type == kElementsFact;
+  int32_t end = std::numeric_limits<int32_t>::max();  // number of the instruction that the way turns off at
+  const auto before_end = [&](const std::map<Key, int32_t>& numbers) {
+    const auto found = numbers.find(fact.key);
+    return found != numbers.end() && found->second < end;
+  };
+  for (;; block = region_.blocks[block].parent) {
+    const Changes& changes = changes_[static_cast<size_t>(block)];
+    if (changes.runs_code < end || before_end(changes.changed) || (of_iterator && before_end(changes.stepped))) return true;
+    if (is_loop(block)) return false;
+    end = region_.blocks[block].guard;
+  }
+}
+
+// Does it hold from turn to turn, on one way at least? Where it does not it is looked up again.
 bool Writer::holds_always(const Fact& fact) const {
-  const int32_t loop = fact.key.first;
-  if ((fact.type == kRangeFact || fact.type == kElementsFact) && stepped_.contains(fact.key)) return false;
-  return is_loop(loop) && !coded_.contains(loop) && changed_.find(fact.key) == changed_.end();
+  for (int32_t block = 0; block < static_cast<int32_t>(region_.blocks.size()); ++block) {
+    const Instr& last = region_.blocks[block].instrs.back();
+    const bool turns = last.what == Do::kJump && last.target == fact.key.first && loop_of(block) == last.target;
+    if (turns && !is_changed(fact, block)) return true;
+  }
+  return false;
 }
 
-// The facts of a loop that is entered.
-void Writer::look_up(int32_t loop) {
+void Writer::forget(Key key) {
+  std::erase_if(fresh_, [&](const Fact& fact) { return fact.key == key; });
+}
+
+// The facts of a loop that is entered, or those that have changed in this turn.
+void Writer::look_up(int32_t loop, bool enters) {
   for (const Fact& fact : always_)
-    if (fact.key.first == loop) refresh(fact);
+    if (fact.key.first == loop && (enters || is_changed(fact, block_))) refresh(fact);
 }
 
 void Writer::declare(const Fact& fact) {

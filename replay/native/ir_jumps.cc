@@ -11,9 +11,8 @@ void Writer::jump(const Instr& in) {
   if (in.asks) guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, enters)) + "(ptr %f, i32 " + target + ")") + ", 0"));
   const std::string waits = op("load volatile i8, ptr " + breaker_), other = op("load i8, ptr " + unsettled_);
   guard(op("icmp eq i8 " + op("or i8 " + waits + ", " + other) + ", 0"));
-  if (in.checks)
-    guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, fits)) + "(ptr %f, i32 " + std::to_string(number_) + ")") + ", 0"));
-  if (region_.forced >= 0) line("store i64 " + op("add i64 " + op("load i64, ptr %turn") + ", 1") + ", ptr %turn");
+  for (const Promise& promise : in.promises) ask(promise);
+  if (region_.leaves_anywhere) line("store i64 " + op("add i64 " + op("load i64, ptr %turn") + ", 1") + ", ptr %turn");
   prepare(in);
   let_go_for(in.target);
   std::vector<std::string> values, objects;
@@ -37,16 +36,34 @@ void Writer::jump(const Instr& in) {
     if (!objects[k].empty()) line("store ptr " + objects[k] + ", ptr " + place(in.target, in.moves[k].to_object));
   }
   if (!in.drops.empty()) {  // the loop's first step is the machine's if code has run
+    const std::string on = label("ok"), ran = label("r");
+    branch(settled(), on, ran, true);
+    begin(ran);
     if (loop_of(block_) == in.target)
       for (const Fact& fact : always_)
-        if (fact.key.first == in.target && fact.type == kRangeFact) rewind(fact.key);
-    const std::string on = label("ok");
-    branch(settled(), on, "head" + target, true);
+        if (fact.key.first == in.target && fact.type == kRangeFact && !is_changed(fact, block_)) rewind(fact.key);
+    go("head" + target);
     begin(on);
     heads_.insert(in.target);
   }
-  if (loop_of(block_) != in.target) look_up(in.target);
+  if (loop_of(block_) != in.target) {
+    // What goes there as an object has no number: none is kept for it.
+    for (const Key& key : unboxed_)
+      if (key.first == in.target && !constant(key) && !goes_to(in, key))
+        let(name_of(key), type_of(slots_.at(key)), literal(0, slots_.at(key)));
+  }
+  look_up(in.target, loop_of(block_) != in.target);
   line("br label %b" + target);
+}
+
+// Is an object what the loop takes it for?
+void Writer::ask(const Promise& promise) {
+  if (promise.reg < 0) return guard("false");
+  const std::string object = object_in(promise.reg);
+  if (promise.what == Promise::kIsObject) return guard(op("icmp eq ptr " + object + ", " + address(kAddresses + promise.object)));
+  guard(op("icmp ne ptr " + object + ", null"));
+  if (promise.what == Promise::kIsOfType) return guard(is_type(object, static_cast<Address>(kAddresses + promise.object)));
+  guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, is_quiet)) + "(ptr " + object + ")") + ", 0"));
 }
 
 // Makes what is to be boxed and takes the numbers out of objects, before anything has moved: where that fails the machine does the jump.
@@ -90,8 +107,8 @@ void Writer::prepare(const Instr& in) {
     }
     begin(slow);
     const std::string rep = std::to_string(static_cast<int>(move.rep));
-    const std::string done =
-        op("call i32 " + helper(offsetof(Frame, unbox)) + "(ptr %f, i32 " + rep + ", ptr " + object + ", ptr " + slot + ")");
+    const std::string done = op("call i32 " + helper(offsetof(Frame, unbox)) + "(ptr %f, i32 " + rep + ", i64 " +
+                                op("ptrtoint ptr " + object + " to i64") + ", i64 0, ptr " + slot + ")");
     branch(op("icmp ne i32 " + done + ", 0"), join, failed, true);
     begin(failed);
     go_back(made);
@@ -151,6 +168,11 @@ std::string Writer::shared(const Move& move, const std::string& made) {
 void Writer::go_back(int32_t made) {
   if (made > 0) line("call void " + helper(offsetof(Frame, discard)) + "(ptr %f, ptr %made, i32 " + std::to_string(made) + ")");
   go(exit_label());
+}
+
+bool Writer::goes_to(const Instr& jump, Key key) const {
+  return std::any_of(jump.moves.begin(), jump.moves.end(),
+                     [&](const Move& move) { return move.to >= 0 && key_of(jump.target, move.to) == key; });
 }
 
 std::string Writer::element_of(const std::string& array, int32_t index) {

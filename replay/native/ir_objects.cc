@@ -10,6 +10,7 @@ void Writer::drop(int32_t reg) {
   const std::string there = label("d"), gone = label("g");
   line("br i1 " + op("icmp ne ptr " + op("load ptr, ptr " + place(reg)) + ", null") + ", label %" + there + ", label %" + gone);
   begin(there);
+  keep_iterator(reg, object_in(reg), gone);
   line("call void " + helper(offsetof(Frame, drop)) + "(ptr %f, i32 " + in_file(reg) + ")");
   line("br label %" + gone);
   begin(gone);
@@ -76,6 +77,7 @@ void Writer::release(const Instr& in) {
     }
     begin(last);
     if (const auto made = boxed_.find(key_of(reg)); shared && made != boxed_.end()) keep_spare(made->second, reg, object, gone);
+    keep_iterator(reg, object, gone);
     const std::string quiet = aside(offsetof(Frame, quiet), in_file(reg));
     branch(op("icmp ne i32 " + quiet + ", 0"), gone, exit_label(), true);
     begin(gone);
@@ -148,12 +150,38 @@ void Writer::set_item(const Instr& in) {
 
 // dst: the number in object register a; where there is no object, it has come unboxed.
 void Writer::unbox(const Instr& in) {
-  const std::string there = label("y"), slow = label("s"), join = label("j"), object = object_in(in.a);
-  branch(op("icmp ne ptr " + object + ", null"), there, join, true);
+  const std::string there = label("y"), join = label("j"), object = object_in(in.a), leave = exit_label();
+  branch(op("icmp ne ptr " + object + ", null"), there, comes_unboxed(key_of(in.dst)) ? join : leave, true);
   begin(there);
-  set(in.dst, unboxed(in.rep, object, slow));
+  take_number(in.dst, in.rep, object);
   go(join);
-  slowly(in, slow, join);
+  begin(join);
+}
+
+// The register becomes the number in an object. What native code does not read itself it asks for; where there is none the machine sees.
+void Writer::take_number(int32_t reg, Rep rep, const std::string& object) {
+  const std::string leave = exit_label(), slow = label("s"), done = label("n"), join = label("j");
+  set(reg, unboxed(rep, object, slow));
+  go(join);
+  begin(slow);
+  const std::string at = op("ptrtoint ptr " + object + " to i64");
+  const std::string ok = aside(offsetof(Frame, unbox), std::to_string(static_cast<int>(rep)), at);
+  branch(op("icmp ne i32 " + ok + ", 0"), done, leave, true);
+  begin(done);
+  const std::string type = type_of(bits_of(rep));
+  let(name_of(key_of(reg)), type.c_str(), op("load " + type + ", ptr %out"));
+  go(join);
+  begin(join);
+}
+
+// The object of an unboxed register, unless it is there.
+void Writer::make_box(const Instr& in) {
+  const std::string none = label("s"), join = label("j"), leave = exit_label();
+  branch(op("icmp ne ptr " + object_in(in.dst) + ", null"), join, none, true);
+  begin(none);
+  const std::string value = bits_as_int(get(in.a), bits_of(in.rep)), rep = std::to_string(static_cast<int>(in.rep));
+  branch(op("icmp ne i32 " + aside(offsetof(Frame, make), in_file(in.dst), rep, value) + ", 0"), join, leave, true);
+  begin(join);
 }
 
 // The number in an object; on to `slow` if it is none of this type, or an int of several digits.
@@ -172,19 +200,31 @@ std::string Writer::unboxed(Rep rep, const std::string& object, const std::strin
   return field(object, rep == Rep::kFloat ? layout_.float_value : layout_.numpy_double_value, "double");
 }
 
+// Of one or two digits.
 std::string Writer::unboxed_int(const std::string& object, const std::string& slow) {
-  const std::string small = label("z"), size = field(object, layout_.int_size, "i64");
-  const std::string digit = op("zext i32 " + field(object, layout_.int_digit, "i32") + " to i64");
-  std::string sign = size;
-  if (layout_.int_tagged) {  // sign in two bits (0, 1: none, 2: minus), one reserved, then the number of digits
-    branch(op("icmp ult i64 " + size + ", 16"), small, slow, true);
-    begin(small);
-    sign = op("sub i64 1, " + op("and i64 " + size + ", 3"));
-  } else {  // digits, with the number's sign
-    branch(op("icmp ult i64 " + op("add i64 " + size + ", 1") + ", 3"), small, slow, true);
-    begin(small);
-  }
-  return op("mul i64 " + sign + ", " + digit);
+  const std::string small = label("z"), more = label("y"), join = label("w"), size = field(object, layout_.int_size, "i64"),
+                    slot = "%digits";
+  const auto digit = [&](int32_t k) {
+    return op("zext i32 " + field(object, static_cast<size_t>(layout_.int_digit) + 4 * static_cast<size_t>(k), "i32") + " to i64");
+  };
+  // sign in two bits (0, 1: none, 2: minus), one reserved, then the number of digits; or digits, with the number's sign
+  const std::string sign = layout_.int_tagged ? op("sub i64 1, " + op("and i64 " + size + ", 3")) : size;
+  const std::string digits =
+      layout_.int_tagged ? op("lshr i64 " + size + ", 3")
+                         : op("select i1 " + op("icmp slt i64 " + size + ", 0") + ", i64 " + op("sub i64 0, " + size) + ", i64 " + size);
+  line("store i64 " + digit(0) + ", ptr " + slot);
+  branch(op("icmp ult i64 " + digits + ", 2"), join, small, true);
+  begin(small);
+  branch(op("icmp eq i64 " + digits + ", 2"), more, slow, true);
+  begin(more);
+  line("store i64 " + op("or i64 " + digit(0) + ", " + op("shl i64 " + digit(1) + ", 30")) + ", ptr " + slot);
+  go(join);
+  begin(join);
+  const std::string value = op("load i64, ptr " + slot);
+  if (layout_.int_tagged) return op("mul i64 " + sign + ", " + value);
+  const std::string negative = op("sub i64 0, " + value),
+                    some = op("select i1 " + op("icmp slt i64 " + size + ", 0") + ", i64 " + negative + ", i64 " + value);
+  return op("select i1 " + op("icmp eq i64 " + size + ", 0") + ", i64 0, i64 " + some);
 }
 
 // ---- items of what is a list or tuple for certain -----------------------------------------------------------------------------------
@@ -195,20 +235,27 @@ std::string Writer::items(const Instr& in, const std::string& sequence) {
 }
 
 // An item, borrowed, becomes dst and, unboxed, c.
-void Writer::took(const Instr& in, const std::string& item, const std::string& slow) {
-  if (in.rep != Rep::kNone) set(in.c, unboxed(in.rep, item, slow));
+void Writer::took(const Instr& in, const std::string& item) {
+  if (in.rep != Rep::kNone) take_number(in.c, in.rep, item);
   if (in.what == Do::kNextItem || in.n != 0) add_reference(item);
   line("store ptr " + item + ", ptr " + place(in.dst));
   std::erase_if(fresh_, [&](const Fact& fact) { return fact.key == key_of(in.dst); });
 }
 
 void Writer::take_item(const Instr& in) {
-  const std::string slow = label("s"), join = label("j"), object = object_in(in.a);
-  const std::string size = field(object, layout_.size, "i64"), at = wrapped(get(in.b), size);
+  const std::string object = object_in(in.a), size = field(object, layout_.size, "i64"), at = wrapped(get(in.b), size);
   guard(op("icmp ult i64 " + at + ", " + size));
-  took(in, op("load ptr, ptr " + op("getelementptr ptr, ptr " + items(in, object) + ", i64 " + at)), slow);
-  go(join);
-  slowly(in, slow, join);
+  took(in, op("load ptr, ptr " + op("getelementptr ptr, ptr " + items(in, object) + ", i64 " + at)));
+}
+
+// An empty cell, or one that is none, is the machine's.
+void Writer::cell(const Instr& in) {
+  const std::string object = object_in(in.a);
+  const std::string content = field(object, layout_.cell_content, "ptr");
+  guard(op("and i1 " + is_type(object, kCellType) + ", " + op("icmp ne ptr " + content + ", null")));
+  add_reference(content);
+  line("store ptr " + content + ", ptr " + place(in.dst));
+  forget(key_of(in.dst));
 }
 
 // The iterator is told that it has ended, if that runs no code, and the side trace goes on.
@@ -221,7 +268,7 @@ void Writer::ended(const Instr& in, const std::string& end) {
 
 // At its end the iterator itself has to find that out.
 void Writer::next_item(const Instr& in) {
-  const std::string slow = label("s"), join = label("j"), more = label("m"), end = label("e"), it = object_in(in.a);
+  const std::string more = label("m"), end = label("e"), it = object_in(in.a);
   const std::string sequence = field(it, layout_.iterator_sequence, "ptr");
   guard(op("icmp ne ptr " + sequence + ", null"));
   const std::string place = op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.iterator_position));
@@ -229,8 +276,70 @@ void Writer::next_item(const Instr& in) {
   branch(op("icmp ult i64 " + at + ", " + field(sequence, layout_.size, "i64")), more, in.side < 0 ? exit_label() : end);
   if (in.side >= 0) ended(in, end);
   begin(more);
-  took(in, op("load ptr, ptr " + op("getelementptr ptr, ptr " + items(in, sequence) + ", i64 " + at)), slow);
+  took(in, op("load ptr, ptr " + op("getelementptr ptr, ptr " + items(in, sequence) + ", i64 " + at)));
   line("store i64 " + op("add i64 " + at + ", 1") + ", ptr " + place);
+}
+
+// An int of the interpreter's own, or of one digit, in which an old one that nobody else holds becomes the new one.
+void Writer::put_int(const std::string& value, const std::string& old, const std::string& place, const std::string& slow,
+                     const std::string& join) {
+  const std::string small = label("i"), large = label("b"), alone = label("a"), digit = label("d");
+  branch(is_small_int(value), small, large);
+  begin(small);
+  drop_reference(old, slow);
+  const std::string made = small_int(value);
+  add_reference(made);
+  line("store ptr " + made + ", ptr " + place);
+  go(join);
+  begin(large);
+  branch(op("icmp ult i64 " + op("add i64 " + value + ", 1073741823") + ", 2147483647"), digit, slow);
+  begin(digit);
+  const std::string count = op(std::string("load ") + count_type() + ", ptr " + old);
+  const std::string mine = op(std::string("icmp eq ") + count_type() + " " + count + ", 1");
+  branch(op("and i1 " + mine + ", " + is_type(old, kIntType)), alone, slow);
+  begin(alone);
+  const std::string negative = op("icmp slt i64 " + value + ", 0");
+  const std::string size = op("select i1 " + negative + (layout_.int_tagged ? ", i64 10, i64 8" : ", i64 -1, i64 1"));
+  const std::string magnitude = op("select i1 " + negative + ", i64 " + op("sub i64 0, " + value) + ", i64 " + value);
+  put_field(size, old, layout_.int_size);
+  line("store i32 " + op("trunc i64 " + magnitude + " to i32") + ", ptr " +
+       op("getelementptr i8, ptr " + old + ", i64 " + std::to_string(layout_.int_digit)));
+  go(join);
+}
+
+// A new reference to the object of a number; where there is no memory the machine does the instruction.
+std::string Writer::boxed(Rep rep, const std::string& value) {
+  const std::string slot = "%items", join = label("j");
+  if (rep == Rep::kInt && layout_.small_int_size > 0) {
+    const std::string small = label("i"), large = label("b");
+    branch(is_small_int(value), small, large);
+    begin(small);
+    const std::string found = small_int(value);
+    add_reference(found);
+    line("store ptr " + found + ", ptr " + slot);
+    go(join);
+    begin(large);
+  }
+  const std::string made = op("call ptr " + helper(offsetof(Frame, box)) + "(ptr %f, i32 " + std::to_string(static_cast<int>(rep)) +
+                              ", i64 " + bits_as_int(value, bits_of(rep)) + ")");
+  guard(op("icmp ne ptr " + made + ", null"));
+  line("store ptr " + made + ", ptr " + slot);
+  go(join);
+  begin(join);
+  return op("load ptr, ptr " + slot);
+}
+
+// Where there is room; else by the step.
+void Writer::append(const Instr& in) {
+  const std::string room = label("r"), slow = label("s"), join = label("j"), list = object_in(in.a);
+  const std::string size = field(list, static_cast<size_t>(layout_.size), "i64");
+  branch(op("icmp slt i64 " + size + ", " + field(list, static_cast<size_t>(layout_.list_allocated), "i64")), room, slow, true);
+  begin(room);
+  const std::string object = in.rep == Rep::kNone ? object_in(in.c) : boxed(in.rep, get(in.c));
+  if (in.rep == Rep::kNone) add_reference(object);
+  const std::string items = field(list, static_cast<size_t>(layout_.list_items), "ptr");
+  line("store ptr " + object + ", ptr " + op("getelementptr ptr, ptr " + items + ", i64 " + size));
+  put_field(op("add i64 " + size + ", 1"), list, layout_.size);
   go(join);
   slowly(in, slow, join);
 }
@@ -255,6 +364,8 @@ void Writer::put_item(const Instr& in) {
            slow);
     begin(alone);
     line("store double " + get(in.c) + ", ptr " + op("getelementptr i8, ptr " + old + ", i64 " + std::to_string(layout_.float_value)));
+  } else if (in.rep == Rep::kInt && layout_.small_int_size > 0) {
+    put_int(get(in.c), old, place, slow, join);
   } else {
     go(slow);
   }

@@ -3,10 +3,37 @@
 // A range's iterator that the register alone holds a reference to is seen by nobody else. Its next item and what is left are looked up
 // like other facts of objects (ir_arrays.cc), and are written back (rewind) wherever the register file is. All others are advanced by their
 // step.
+#include <cstddef>
+#include <utility>
+
 #include "replay/native/writer.h"
 #include "trace/fault.h"
 
 namespace dalsegno::native {
+
+void Writer::range_iterator(const Instr& in) {
+  const size_t n = in.list.size();
+  const std::string start = n > 1 ? get(in.list[0]) : "0", stop = get(in.list[n > 1 ? 1 : 0]), step = n > 2 ? get(in.list[2]) : "1";
+  guard(op("icmp ne i32 " +
+           op("call i32 " + helper(offsetof(Frame, range)) + "(ptr %f, i32 " + in_file(in.dst) + ", i64 " + start + ", i64 " + stop +
+              ", i64 " + step + ")") +
+           ", 0"));
+}
+
+// An object that dies, if it is a range's iterator that nobody else has: it is kept for the next range, if there is none yet.
+void Writer::keep_iterator(int32_t reg, const std::string& object, const std::string& gone) {
+  if (!declared_.contains(Fact{key_of(reg), kRangeFact})) return;
+  const std::string kept = label("l"), other = label("o"), type = count_type();
+  const std::string at = op("getelementptr i8, ptr %f, i64 " + std::to_string(offsetof(Frame, spare) + sizeof(void*) * kSpareIterator));
+  const std::string alone = op("icmp eq " + type + " " + op("load " + type + ", ptr " + object) + ", 1");
+  const std::string none = op("icmp eq ptr " + op("load ptr, ptr " + at) + ", null");
+  branch(op("and i1 " + is_type(object, kRangeIteratorType) + ", " + op("and i1 " + alone + ", " + none)), kept, other);
+  begin(kept);
+  line("store ptr " + object + ", ptr " + at);
+  line("store ptr null, ptr " + place(reg));
+  go(gone);
+  begin(other);
+}
 
 void Writer::range_next(const Instr& in) {
   const std::optional<Fact> fact = fact_of(in);
@@ -16,9 +43,19 @@ void Writer::range_next(const Instr& in) {
   branch(op("load i1, ptr " + name + "ok"), mine, slow, true);
   begin(mine);
   guard(op("icmp sgt i64 " + op("load i64, ptr " + name + "left") + ", 0"), true, in.side);
+  const std::string leave = exit_label();
+  const std::set<Key> before = dirty_;
   advance(in, *fact);
   go(join);
-  slowly(in, slow, join);
+  begin(slow);
+  const std::set<Key> advanced = std::exchange(dirty_, before);
+  const std::string got = aside(offsetof(Frame, next), in_file(in.a)), done = label("n");
+  branch(op("icmp ne i32 " + got + ", 0"), done, leave, true);
+  begin(done);
+  let(name_of(key_of(in.c)), "i64", op("load i64, ptr %out"));
+  go(join);
+  dirty_ = advanced;
+  begin(join);
 }
 
 // There should be no item. The side trace begins behind the one that there is.
@@ -63,6 +100,7 @@ void Writer::refresh_range(const std::string& name, const std::string& object) {
   const std::string there = label("y"), join = label("j"), begun = label("w");
   let(name + "ok", "i1", "false");
   let(name + "at", "ptr", "%nowhere");
+  for (const char* part : {"item", "step", "left", "length"}) let(name + part, "i64", "0");
   branch(op("icmp ne ptr " + object + ", null"), there, join);
   begin(there);
   const std::string type = is_type(object, kRangeIteratorType);
@@ -111,7 +149,7 @@ void Writer::let_go(Key key) {
     rewind(key);
     leave_ = -1;  // no exit behind this one may write to what is gone
   }
-  fresh_.erase(Fact{key, kRangeFact});
+  forget(key);
 }
 
 // Before the jump to a loop: what is not looked up anew there stays in its variables.
@@ -119,7 +157,8 @@ void Writer::let_go_for(int32_t target) {
   std::vector<Key> keys;
   for (const Key& key : dirty_) {
     const Key range = range_of(key);
-    const bool stays = loop_of(block_) == target && always_.find(Fact{range, kRangeFact}) != always_.end();
+    const Fact fact{range, kRangeFact};
+    const bool stays = loop_of(block_) == target && always_.contains(fact) && !is_changed(fact, block_);
     if (is_state(key) && !stays) keys.push_back(range);
   }
   for (const Key& key : keys) let_go(key);

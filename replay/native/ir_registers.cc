@@ -56,10 +56,25 @@ bool Writer::find_slots() {
         if (!fresh && slot->second != use.bits) return false;
         if (use.written) written_.insert(key);
         if (use.written && in.what == Do::kJump) carried_.insert(key);
+        if (use.written) (in.what == Do::kUnbox ? unboxed_ : given_numbers_).insert(key);
       }
+      if (in.what == Do::kStep)
+        for (int32_t reg : {in.dst, in.c}) given_numbers_.insert(key_of(block, reg));
     }
   }
+  find_made_here();
   return true;
+}
+
+void Writer::find_made_here() {
+  std::set<Key> read = carried_;
+  for (const Instr& in : region_.blocks[0].instrs) {
+    for (const Use& use : uses_of(in))
+      if (!use.written) read.insert(key_of(0, use.reg));
+    if (in.what == Do::kJump) continue;
+    for (const Use& use : uses_of(in))
+      if (use.written && !read.contains(key_of(0, use.reg))) made_here_.insert(key_of(0, use.reg));
+  }
 }
 
 // Does it give the same wherever it has been computed before? Variables are looked after by let().
@@ -140,7 +155,7 @@ std::string Writer::place(int32_t block, int32_t reg) {
 std::vector<Writer::Key> Writer::unstored() const {
   std::vector<Key> keys;
   for (const Key& key : dirty_)
-    if (is_state(key) || key.first != block_ || live_[index_].find(key.second) != live_[index_].end()) keys.push_back(key);
+    if (is_state(key) || live_[index_].contains(key)) keys.push_back(key);
   if (planted(Fault::native_registers) && !keys.empty()) keys.pop_back();
   return keys;
 }
@@ -199,23 +214,30 @@ std::set<Writer::Key> Writer::stored_from(int32_t group) const {
   return stored;
 }
 
-// Which registers of the block's own the instructions from each one on, or whoever goes on there, may still look at. What the loop
-// carries is always live.
+// Which registers of the block and of those around it the instructions from each one on, or whoever goes on there, may still look at. What
+// the loop carries is always live.
 void Writer::find_live(const Block& block) {
-  std::set<int32_t> live;
+  std::set<Key> live;
   for (const Key& key : carried_)
-    if (key.first == block_) live.insert(key.second);
+    if (key.first == loop_of(block_)) live.insert(key);
   live_.assign(block.instrs.size() + 1, live);
   for (size_t i = block.instrs.size(); i-- > 0;) {
     const Instr& in = block.instrs[i];
     for (const Use& use : uses_of(in))
-      if (!use.written) live.insert(use.reg);
-    live.insert(in.needs.begin(), in.needs.end());
+      if (!use.written && (in.what != Do::kUnbox || comes_unboxed(key_of(use.reg)))) live.insert(key_of(use.reg));
+    for (int32_t reg : in.needs) live.insert(key_of(reg));
     if (in.needs_all || in.what == Do::kStep)
       for (const Key& key : written_)
-        if (key.first == block_) live.insert(key.second);
+        if (is_around(key.first)) live.insert(key);
     live_[i] = live;
   }
+}
+
+// Is it the block, or one that it hangs on?
+bool Writer::is_around(int32_t block) const {
+  int32_t at = block_;
+  while (at != block && !is_loop(at)) at = region_.blocks[at].parent;
+  return at == block;
 }
 
 }  // namespace dalsegno::native

@@ -1,4 +1,7 @@
 // Numbers.
+#include <bit>
+#include <string_view>
+
 #include "replay/native/writer.h"
 #include "trace/fault.h"
 #include "trace/trace.h"
@@ -19,7 +22,62 @@ void Writer::checked(const Instr& in, const char* name, const std::string& a, co
   set(in.dst, op("extractvalue {i64, i1} " + both + ", 0"));
 }
 
+// By the function of the step's.
+void Writer::by_function(const Instr& in, const std::string& a, const std::string& b) {
+  const std::string type = type_of(bits_of(in.rep));
+  const std::string done = op("call i32 " + address(kAddresses + in.object) + "(" + type + " " + a + ", " + type + " " + b + ", ptr %out)");
+  refused_.insert(number_);
+  guard(op("icmp ne i32 " + done + ", 0"));
+  set(in.dst, op("load " + type + ", ptr %out"));
+}
+
+// ---- integers of few bits: computed in 64, and then they fit or not ------------------------------------------------------------------
+
+std::string Writer::cut(Rep rep, const std::string& value) {
+  const Memory memory = memory_of(rep);
+  if (!*memory.wider) return value;
+  return op(std::string(memory.wider) + " " + memory.type + " " + op("trunc i64 " + value + " to " + memory.type) + " to i64");
+}
+
+void Writer::fit(const Instr& in, Rep rep, const std::string& value) {
+  refused_.insert(number_);
+  if (!planted(Fault::native_overflow)) guard(op("icmp eq i64 " + cut(rep, value) + ", " + value));
+  set(in.dst, planted(Fault::native_overflow) ? cut(rep, value) : value);
+}
+
+// False: of as many bits as there are.
+bool Writer::narrow(const Instr& in, const std::string& a, const std::string& b) {
+  if (!typed::is_numpy_integer(in.rep) || typed::size_of_integer(in.rep) == 8) return false;
+  const std::string ab = " i64 " + a + ", " + b, bits = std::to_string(8 * typed::size_of_integer(in.rep));
+  switch (static_cast<BinaryOp>(in.imm)) {
+    case BinaryOp::add:
+      fit(in, in.rep, op("add" + ab));
+      return true;
+    case BinaryOp::subtract:
+      fit(in, in.rep, op("sub" + ab));
+      return true;
+    case BinaryOp::multiply: {
+      const std::string both = op("call {i64, i1} @llvm.smul.with.overflow.i64(i64 " + a + ", i64 " + b + ")");
+      guard(op("extractvalue {i64, i1} " + both + ", 1"), false);
+      fit(in, in.rep, op("extractvalue {i64, i1} " + both + ", 0"));
+      return true;
+    }
+    case BinaryOp::lshift:
+      guard(op("icmp ult i64 " + b + ", " + bits));
+      set(in.dst, cut(in.rep, op("shl" + ab)));
+      return true;
+    case BinaryOp::rshift:
+      guard(op("icmp ult i64 " + b + ", " + bits));
+      set(in.dst, op("ashr" + ab));
+      return true;
+    default:
+      return false;
+  }
+}
+
 void Writer::integer(const Instr& in, const std::string& a, const std::string& b) {
+  if (in.object >= 0) return by_function(in, a, b);
+  if (narrow(in, a, b)) return;
   const std::string ab = " i64 " + a + ", " + b;
   switch (static_cast<BinaryOp>(in.imm)) {
     case BinaryOp::add:
@@ -63,7 +121,14 @@ std::string Writer::wraps(const std::string& rest, const std::string& b) {
   return op("and i1 " + op("icmp ne i64 " + rest + ", 0") + ", " + other);
 }
 
+// The power of two that the right operand always is, or -1.
+int Writer::shift_of(const Instr& in) const {
+  const int64_t* by = constant(key_of(in.b));
+  return by && *by > 0 && std::has_single_bit(static_cast<uint64_t>(*by)) ? std::countr_zero(static_cast<uint64_t>(*by)) : -1;
+}
+
 void Writer::floor_divide(const Instr& in, const std::string& a, const std::string& b) {
+  if (const int shift = shift_of(in); shift >= 0) return set(in.dst, op("ashr i64 " + a + ", " + std::to_string(shift)));
   divides(b);
   const std::string quotient = op("sdiv i64 " + a + ", " + b), rest = op("srem i64 " + a + ", " + b);
   set(in.dst, op("sub i64 " + quotient + ", " + truth_of(wraps(rest, b))));
@@ -72,11 +137,18 @@ void Writer::floor_divide(const Instr& in, const std::string& a, const std::stri
 // Where the left operand itself is the remainder the result may have to share its box (n: somebody may see that), but for ints of one
 // digit: that is the step's.
 void Writer::remainder(const Instr& in, const std::string& a, const std::string& b) {
-  divides(b);
-  const std::string rest = op("srem i64 " + a + ", " + b);
-  const std::string out = op("add i64 " + rest + ", " + op("select i1 " + wraps(rest, b) + ", i64 " + b + ", i64 0"));
+  std::string out;
+  if (const int shift = shift_of(in); shift >= 0) {
+    out = op("and i64 " + a + ", " + std::to_string((int64_t{1} << shift) - 1));
+  } else {
+    divides(b);
+    const std::string rest = op("srem i64 " + a + ", " + b);
+    out = op("add i64 " + rest + ", " + op("select i1 " + wraps(rest, b) + ", i64 " + b + ", i64 0"));
+  }
   set(in.dst, out);
-  if (in.n == 0) return;
+  constexpr int64_t kDigit = int64_t{1} << 30;  // what is its own remainder is as small as the divisor
+  const int64_t* by = constant(key_of(in.b));
+  if (in.n == 0 || (by && -kDigit < *by && *by < kDigit)) return;
   const auto digit = [&](const std::string& x) { return op("icmp ult i64 " + op("add i64 " + x + ", 1073741823") + ", 2147483647"); };
   const std::string small = op("and i1 " + digit(a) + ", " + digit(b));
   unless(op("or i1 " + small + ", " + op("icmp ne i64 " + out + ", " + a)), in);
@@ -90,6 +162,7 @@ void Writer::true_divide(const Instr& in, const std::string& a, const std::strin
 
 // Python's floats.
 void Writer::floating(const Instr& in, const std::string& a, const std::string& b) {
+  if (in.object >= 0) return by_function(in, a, b);
   const std::string type = type_of(bits_of(in.rep)), ab = " " + type + " " + a + ", " + b;
   const char* name = nullptr;
   switch (static_cast<BinaryOp>(in.imm)) {
@@ -114,16 +187,19 @@ void Writer::floating(const Instr& in, const std::string& a, const std::string& 
   set(in.dst, out);
   if (python) return unless_scalar(op("fcmp ord double " + out + ", 0.0"), in, a, b);
   const std::string size = op("call " + type + " @llvm.fabs." + (type == "float" ? "f32" : "f64") + "(" + type + " " + out + ")");
-  std::string plain = op("fcmp olt " + type + " " + size + ", 0x7FF0000000000000");  // infinity, in both
-  const char* least = type == "float" ? "0x3810000000000000" : "0x0010000000000000";
-  if (!exact) plain = op("and i1 " + plain + ", " + op("fcmp oge " + type + " " + size + ", " + least));
+  // Is it finite, and normal where that matters? Against infinity and the least normal number LLVM would rather look at the bits.
+  const bool single = std::string_view(type) == "float";
+  std::string plain = op("fcmp ole " + type + " " + size + (single ? ", 0x47EFFFFFE0000000" : ", 0x7FEFFFFFFFFFFFFF"));
+  const char* denormal = single ? "0x380FFFFFC0000000" : "0x000FFFFFFFFFFFFF";  // the largest
+  if (!exact) plain = op("and i1 " + plain + ", " + op("fcmp ogt " + type + " " + size + ", " + denormal));
   unless_scalar(plain, in, a, b);
 }
 
 void Writer::unary(const Instr& in) {
   const std::string a = get(in.a);
   if (bits_of(in.rep) != Bits::kInt64) return set(in.dst, op(std::string("fneg ") + type_of(bits_of(in.rep)) + " " + a));
-  if (static_cast<UnaryOp>(in.imm) == UnaryOp::invert) return set(in.dst, op("xor i64 " + a + ", -1"));
+  if (static_cast<UnaryOp>(in.imm) == UnaryOp::invert) return set(in.dst, cut(in.rep, op("xor i64 " + a + ", -1")));
+  if (typed::is_numpy_integer(in.rep) && typed::size_of_integer(in.rep) < 8) return fit(in, in.rep, op("sub i64 0, " + a));
   checked(in, "ssub", "0", a);
 }
 
@@ -144,10 +220,25 @@ void Writer::truth(const Instr& in) {
       truth_of(op(bits == Bits::kInt64 ? "icmp ne i64 " + a + ", 0" : std::string("fcmp une ") + type_of(bits) + " " + a + ", 0.0")));
 }
 
+// (Between 64 bits of either kind, the highest one must not be set.)
+void Writer::convert_integer(const Instr& in, const std::string& a) {
+  if (typed::size_of_integer(in.to) < 8) return fit(in, in.to, a);
+  refused_.insert(number_);
+  guard(op("icmp sge i64 " + a + ", 0"));
+  set(in.dst, a);
+}
+
 void Writer::convert(const Instr& in) {
   const Bits from = bits_of(in.rep), to = bits_of(in.to);
   if (from == Bits::kInt64 && to == Bits::kDouble) return set(in.dst, op("sitofp i64 " + get(in.a) + " to double"));
   if (from == Bits::kFloat && to == Bits::kDouble) return set(in.dst, op("fpext float " + get(in.a) + " to double"));
+  if (from == Bits::kInt64 && to == Bits::kInt64) return convert_integer(in, get(in.a));
+  if (from == Bits::kDouble && to == Bits::kFloat) {
+    // What is not finite is the step's.
+    const std::string out = op("fptrunc double " + get(in.a) + " to float");
+    set(in.dst, out);
+    return unless(op("fcmp olt float " + op("call float @llvm.fabs.f32(float " + out + ")") + ", 0x7FF0000000000000"), in);
+  }
   by_step(in);
 }
 
@@ -181,6 +272,8 @@ void Writer::call(const Instr& in) {
       return whole(in, intrinsic("ceil"));
     case Callee::kFloat:
       return set(in.dst, a);
+    case Callee::kRound:
+      return whole(in, intrinsic("rint"));
     case Callee::kIsnan:
       return test("fcmp uno double " + a + ", 0.0");
     case Callee::kIsinf:
@@ -188,8 +281,32 @@ void Writer::call(const Instr& in) {
     case Callee::kIsfinite:
       return test("fcmp olt double " + intrinsic("fabs") + ", 0x7FF0000000000000");
     default:
-      return by_step(in);
+      return in.object >= 0 ? c_function(in) : by_step(in);
   }
+}
+
+// Finite results of finite operands are what the callee gives; all else is the step's.
+void Writer::c_function(const Instr& in) {
+  using typed::Callee;
+  const auto finite = [&](const std::string& x) {
+    return op("fcmp olt double " + op("call double @llvm.fabs.f64(double " + x + ")") + ", 0x7FF0000000000000");
+  };
+  const bool logarithm = in.callee == Callee::kLog || in.callee == Callee::kLog2 || in.callee == Callee::kLog10;
+  std::string arguments, plain;
+  for (int32_t reg : in.list) {
+    const std::string x = get(reg);
+    arguments += (arguments.empty() ? "double " : ", double ") + x;
+    plain = plain.empty() ? finite(x) : op("and i1 " + plain + ", " + finite(x));
+  }
+  if (logarithm) plain = op("and i1 " + plain + ", " + op("fcmp ogt double " + get(in.list[0]) + ", 0.0"));
+  if (in.callee == Callee::kAtan2) plain = op("and i1 " + plain + ", " + op("fcmp une double " + get(in.list[0]) + ", 0.0"));
+  const std::string slow = label("s"), call = label("c"), join = label("j");
+  branch(plain, call, slow, true);
+  begin(call);
+  const std::string out = op("call double " + address(kAddresses + in.object) + "(" + arguments + ")");
+  set(in.dst, out);
+  branch(finite(out), join, slow, true);
+  slowly(in, slow, join);
 }
 
 // The first one stays unless another is less (greater): NaN never is.

@@ -111,7 +111,7 @@ Function loaded(const std::string& object) {
 
 Function compiled(const Region& region) {
   std::string object, error;
-  const bool ok = library() && compile(library(), to_ir(region, {}, "f"), &object, &error);
+  const bool ok = library() && compile(library(), to_ir(region, {}, "f"), Output::kObject, &object, &error);
   EXPECT_TRUE(ok) << error;
   return ok ? loaded(object) : nullptr;
 }
@@ -123,8 +123,7 @@ struct World {
   int scalars = 0;
   const void* addresses[kAddresses] = {};
 
-  int32_t run(Function function, File& r) {
-    Frame frame;
+  int32_t run(Function function, File& r, Frame frame = {}) {
     frame.breaker = &breaker;
     frame.unsettled = &unsettled;
     frame.addresses = addresses;
@@ -164,7 +163,7 @@ TEST(Text, ThereIsNoneWhereARegisterIsOfTwoKinds) {
 TEST(Text, WhatIsNoTextIsRefused) {
   std::string object, error;
   ASSERT_NE(library(), nullptr) << dlerror();
-  EXPECT_FALSE(compile(library(), "no such thing", &object, &error));
+  EXPECT_FALSE(compile(library(), "no such thing", Output::kObject, &object, &error));
   EXPECT_NE(error, "");
 }
 
@@ -209,13 +208,16 @@ TEST(Code, LooksAtWhatWaitsAtEachBackEdge) {
 }
 
 TEST(Code, CanBeLeftAnywhere) {
+  Region region = counting();
+  region.leaves_anywhere = true;
+  const Function function = compiled(region);
   for (int32_t number = 0; number < 5; ++number) {
     for (const int64_t turn : {0, 1, 7}) {
-      Region region = counting();
-      region.forced = number, region.forced_turn = turn;
+      Frame frame;
+      frame.forced = number, frame.forced_turn = turn;
       File r = file(0, 20, 5, 1.5), wanted = r;
       World world;
-      EXPECT_EQ(world.run(compiled(region), r), number);
+      EXPECT_EQ(world.run(function, r, frame), number);
       EXPECT_EQ(r[kI].i, turn);
       EXPECT_EQ(reference(region, r, number), reference(region, wanted, 0));
       expect_variables(r, wanted);

@@ -110,18 +110,18 @@ void optimize(const Functions& f, const Host& host, void* module) {
   f.dispose_passes(passes);
 }
 
-bool emit(const Functions& f, void* machine, void* module, std::string* object, std::string* error) {
+bool emit(const Functions& f, void* machine, void* module, Output kind, std::string* out, std::string* error) {
   void* buffer = nullptr;
-  *error = taken(f, [&](const char** message) { buffer = f.emit(machine, module, 1, message); });
+  *error = taken(f, [&](const char** message) { buffer = f.emit(machine, module, static_cast<int>(kind), message); });
   if (!buffer) return false;
-  object->assign(f.buffer_start(buffer), f.buffer_size(buffer));
+  out->assign(f.buffer_start(buffer), f.buffer_size(buffer));
   f.dispose_buffer(buffer);
   return true;
 }
 
 }  // namespace
 
-bool compile(void* library, const std::string& ir, std::string* object, std::string* error) {
+bool compile(void* library, const std::string& ir, Output kind, std::string* out, std::string* error) {
   static Functions f;
   static const bool found = find_all(library, &f);
   if (!found) return *error = "this llvmlite lacks functions of version 0.50", false;
@@ -136,7 +136,7 @@ bool compile(void* library, const std::string& ir, std::string* object, std::str
     *error = taken(f, [&](const char** message) { broken = f.verify(module, message); });
     if (!broken) {
       optimize(f, *known, module);
-      ok = emit(f, known->machine, module, object, error);
+      ok = emit(f, known->machine, module, kind, out, error);
     }
   }
   if (module) f.dispose_module(module);

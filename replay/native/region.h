@@ -9,6 +9,7 @@
 
 #include "replay/typed/calls.h"
 #include "replay/typed/rep.h"
+#include "trace/walk.h"
 
 namespace dalsegno::native {
 
@@ -23,28 +24,37 @@ enum class Do : uint8_t {
   kGuardedCompare,  // the same, and n: the truth that the result must have
   kNot,
   kTruth,
-  kConvert,      // to `to`
-  kGuardTruth,   // a; n: the truth it must have
-  kLoad,         // dst: the element of the array in object register a at `list`
-  kStore,        // c is stored there
-  kRangeNext,    // c: the next item of the range iterator in object register a
-  kRangeEnd,     // the same, where none is expected
-  kBox,          // dst: the object of a, unless it is there
-  kCall,         // callee, of `list`
-  kGuardType,    // the type of the object in a is `object`
-  kGuardArray,   // the array in a has n dimensions and the dtype `rep`
-  kGuardWorld,   // no code has run that nobody has looked after; n: and folded names are to be looked at
-  kItem,         // dst: the item b of the list or tuple in a
-  kSetItem,      // the same of a list becomes c
-  kTakeItem,     // dst: the item b of what is a list for certain (imm: a tuple), n: with a reference; c: unboxed, as rep, if that is one
-  kNextItem,     // the same, of the list's or tuple's iterator in a
-  kNextElement,  // dst: the next element of the array, of one dimension, that the iterator in a goes through
-  kPutItem,      // item b of what is a list for certain becomes c: an object or, as rep, unboxed
-  kUnbox,        // dst: the number in object register a, or what it was, if there is none
-  kLength,       // dst: of the list or tuple in a
-  kRelease,      // list: object registers whose references are dropped
-  kJump,         // to the loop `target`: `moves`, `drops`
-  kEnd,          // the region ends here: the step is the machine's
+  kConvert,        // to `to`
+  kGuardTruth,     // a; n: the truth it must have
+  kLoad,           // dst: the element of the array in object register a at `list`
+  kStore,          // c is stored there
+  kRangeIterator,  // dst: the iterator over a range of `list`, as range() takes them
+  kRangeNext,      // c: the next item of the range iterator in object register a
+  kRangeEnd,       // the same, where none is expected
+  kBox,            // dst: the object of a, unless it is there
+  kCall,           // callee, of `list`
+  kGuardType,      // the type of the object in a is `object`
+  kGuardArray,     // the array in a has n dimensions and the dtype `rep`
+  kGuardWorld,     // no code has run that nobody has looked after; n: and folded names are to be looked at
+  kItem,           // dst: the item b of the list or tuple in a
+  kSetItem,        // the same of a list becomes c
+  kTakeItem,       // dst: the item b of what is a list for certain (imm: a tuple), n: with a reference; c: unboxed, as rep, if that is one
+  kNextItem,       // the same, of the list's or tuple's iterator in a
+  kNextElement,    // dst: the next element of the array, of one dimension, that the iterator in a goes through
+  kAppend,         // c, an object or, as rep, unboxed, is appended to the list in a
+  kOrd,            // dst: the code of the one character of the text in a
+  kSameText,       // dst: are the texts in a and b the same? imm: Py_EQ, or Py_NE: are they not?
+  kLetter,         // dst: the text of one character that stands in the text in a at b
+  kByte,           // dst: item b of the bytes in a, or (imm) of the bytearray
+  kPutByte,        // item b of the bytearray in a becomes c
+  kNext,           // next: the items that the iterator in a gives at once
+  kPutItem,        // item b of what is a list for certain becomes c: an object or, as rep, unboxed
+  kCell,           // dst: a new reference to what the cell in a holds
+  kUnbox,          // dst: the number in object register a, or what it was, if there is none
+  kLength,         // dst: of the list or tuple in a
+  kRelease,        // list: object registers whose references are dropped
+  kJump,           // to the loop `target`: `moves`, `drops`
+  kEnd,            // the region ends here: the step is the machine's
 };
 
 // Does native code take numbers of this kind out of their objects itself?
@@ -61,16 +71,33 @@ struct Move {
   bool unboxes = false;  // `to` becomes the number in the object, if there is one, else `from` (-1: it leaves)
 };
 
+// What a jump asks of an object first.
+struct Promise {
+  enum What : uint8_t { kIsObject, kIsOfType, kIsQuiet } what = kIsObject;  // kIsQuiet: an iterator that runs no code
+  int32_t reg = -1;                                                         // object register; -1: there is none
+  int32_t object = -1;                                                      // index into Region's addresses
+};
+
+// One of what an iterator gives at once.
+struct NextItem {
+  Walked over = Walked::kNothing;
+  Rep rep = Rep::kNone;  // kNone: a text of one character
+  int32_t raw = -1, obj = -1;
+  int32_t type = -1;  // of the iterator: index into Region's addresses
+};
+
 struct Instr {
   Do what = Do::kStep;
   Rep rep = Rep::kNone, to = Rep::kNone;
   bool runs_code = true;  // the step may run code nothing is known of
   int32_t dst = -1, a = -1, b = -1, c = -1, imm = 0, n = 0;
-  int32_t object = -1;  // index into Region's addresses
+  int32_t object = -1;  // index into Region's addresses; kBinary, kCall: of the function that does it, if it is called
   typed::Callee callee = typed::Callee::kNone;
-  int32_t side = -1;    // block that goes on where the guard fails, or the iterator ends, or -1: that leaves
-  int32_t target = 0;   // kJump: the block
-  bool checks = false;  // kJump: whether the objects are what that loop takes them for has to be asked
+  int32_t side = -1;              // block that goes on where the guard fails, or the iterator ends, or -1: that leaves
+  Holder holder = Holder::kNone;  // kNext
+  std::vector<NextItem> next;
+  int32_t target = 0;             // kJump: the block
+  std::vector<Promise> promises;  // kJump
   std::vector<int32_t> list;
   std::vector<Move> moves;
   std::vector<int32_t> drops;  // object registers, mostly null
@@ -99,27 +126,32 @@ struct Block {
 constexpr int32_t kDeepest = 8;
 
 struct Region {
-  std::vector<Block> blocks;  // parents before their children
-  int32_t objects = 0;        // how many addresses it has of its own
-  // For tests: the machine does this instruction at this turn of a run.
-  int32_t forced = -1;
-  int64_t forced_turn = 0;
+  std::vector<Block> blocks;     // parents before their children
+  int32_t objects = 0;           // how many addresses it has of its own
+  bool leaves_anywhere = false;  // for tests: where Frame::forced says
 };
 
 // Where the objects of the interpreter and of NumPy have what is looked at.
 struct Layout {
   int32_t type = 8;       // of any object
   bool immortal = false;  // references are counted in 32 bits, and not at all where all of them are set
-  int32_t size = 0, list_items = 0, tuple_items = 0;
+  int32_t size = 0, list_items = 0, list_allocated = 0, tuple_items = 0;
   int32_t float_value = 0, numpy_double_value = 0;
   int32_t int_size = 0, int_digit = 0;  // of ints
+  int32_t small_int_size = 0;           // the interpreter's own small ints stand so far from each other, around kZero; 0: they do not
   bool int_tagged = false;              // int_size holds sign and number of digits as CPython has them since 3.12
   int32_t range_start = -1, range_step = -1, range_length = -1, range_index = -1;  // -1: there is no such field; start < 0: unknown
   int32_t iterator_position = 0, iterator_sequence = 0;                            // of lists and tuples
-  int32_t data = 0, rank = 0, dims = 0, strides = 0, descr = 0, flags = 0;         // of an array
-  int32_t dtype_number = 0, byteorder = 0;                                         // of its dtype
-  int32_t aligned = 0, writeable = 0, warns = 0;                                   // flags
-  std::map<Rep, int32_t> numbers;                                                  // of dtypes
+  int32_t cell_content = 0;                                                        // of a cell: null where it is empty
+  int32_t holder_number = 0, holder_inner = 0;                                     // of enumerate and zip
+  int32_t bytes_data = 0, bytearray_start = 0, text_length = 0, ascii_data = 0;
+  int32_t text_state = 0;
+  uint32_t text_mask = 0, text_plain = 0;  // of its state: what a text of ASCII has there
+  int32_t letter_size = 0;                 // texts of one ASCII character stand so far from each other, from kLetters on; 0: they do not
+  int32_t data = 0, rank = 0, dims = 0, strides = 0, descr = 0, flags = 0;  // of an array
+  int32_t dtype_number = 0, byteorder = 0;                                  // of its dtype
+  int32_t aligned = 0, writeable = 0, warns = 0;                            // flags
+  std::map<Rep, int32_t> numbers;                                           // of dtypes
 };
 
 // What native code is given beside the registers (which the functions below are told by their place in the file). It returns the number of
@@ -135,19 +167,31 @@ struct Frame {
   int32_t (*scalar)(Frame*, int32_t number, int64_t a, int64_t b, int64_t* out) = nullptr;
   int32_t (*holds)(Frame*, int32_t block) = nullptr;   // kGuardWorld, of a block with folded names
   int32_t (*ends)(Frame*, int32_t reg) = nullptr;      // tells an iterator over a list or tuple that it has ended, if that runs no code: 1
-  int32_t (*fits)(Frame*, int32_t number) = nullptr;   // kJump: are the objects what the loop takes them for?
+  int32_t (*is_quiet)(void* iterator) = nullptr;       // does it run no code?
   int32_t (*put)(Frame*, int32_t number) = nullptr;    // does a kPutItem, if that runs no code: 1; else 0
   int32_t (*enters)(Frame*, int32_t block) = nullptr;  // may the side trace be entered?
-  void* (*box)(Frame*, int32_t rep, int64_t bits) = nullptr;                    // a new reference, or null
-  int32_t (*unbox)(Frame*, int32_t rep, void* object, int64_t* out) = nullptr;  // 1; 0: it is no such number
-  void (*discard)(Frame*, void* const* made, int32_t n) = nullptr;              // drops boxes nobody has seen
-  const void* const* addresses = nullptr;                                       // in the order of Address, then the region's own
-  // Of each kind of float whose boxes jumps make again and again, one that nobody has: the next box.
-  void* spare[2] = {};
+  void* (*box)(Frame*, int32_t rep, int64_t bits) = nullptr;  // a new reference, or null
+  // The number in an object (its address): 1; 0: it is no such number.
+  int32_t (*unbox)(Frame*, int32_t rep, int64_t object, int64_t unused, int64_t* out) = nullptr;
+  // Object register reg becomes a number of this kind: 1; 0: no memory.
+  int32_t (*make)(Frame*, int32_t reg, int64_t rep, int64_t bits) = nullptr;
+  // The next item of the range iterator in an object register: 1; 0: it has ended.
+  int32_t (*next)(Frame*, int32_t reg, int64_t unused, int64_t unused2, int64_t* out) = nullptr;
+  int32_t (*same)(Frame*, void* a, void* b) = nullptr;              // the same text?
+  void* (*letter)(Frame*, void* text, int64_t at) = nullptr;        // a new reference, or null
+  void (*discard)(Frame*, void* const* made, int32_t n) = nullptr;  // drops boxes nobody has seen
+  // For tests: the machine does this instruction, the first time that it comes in this turn of a run or a later one.
+  int64_t forced = -1, forced_turn = 0;
+  const void* const* addresses = nullptr;  // in the order of Address, then the region's own
+  // Object register reg becomes the iterator over a range: 1; 0: the step is to be done.
+  int32_t (*range)(Frame*, int32_t reg, int64_t start, int64_t stop, int64_t step) = nullptr;
+  // Of each kind of float whose boxes jumps make again and again, and of ranges' iterators, one that nobody has: the next one.
+  void* spare[3] = {};
   int32_t loaded[kDeepest] = {};  // by depth: the block whose constants are in the registers, or 0
   void* extra = nullptr;
 };
 constexpr int32_t kElsewhere = -1;
+constexpr size_t kSpareIterator = 2;
 enum Came : int32_t { kNext, kLeft };  // of a step: on to the next one; the run has left
 enum Address : int32_t {
   kArrayType,
@@ -160,6 +204,11 @@ enum Address : int32_t {
   kNumpyDoubleType,
   kTrue,
   kFalse,
+  kEnumerateType,
+  kZipType,
+  kCellType,
+  kZero,     // the int
+  kLetters,  // the text "\0"
   kAddresses
 };
 

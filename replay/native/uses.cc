@@ -68,9 +68,32 @@ std::vector<Use> uses_of(const Instr& in) {
     case Do::kLength:
       writes(in.dst, Bits::kInt64);
       break;
+    case Do::kRangeIterator:
+      for (int32_t reg : in.list) reads(reg, Bits::kInt64);
+      break;
     case Do::kRangeNext:
     case Do::kRangeEnd:
       writes(in.c, Bits::kInt64);
+      break;
+    case Do::kAppend:
+      if (in.rep != Rep::kNone) reads(in.c, bits);
+      break;
+    case Do::kOrd:
+    case Do::kSameText:
+      writes(in.dst, Bits::kInt64);
+      break;
+    case Do::kLetter:
+      reads(in.b, Bits::kInt64);
+      break;
+    case Do::kByte:
+      reads(in.b, Bits::kInt64), writes(in.dst, Bits::kInt64);
+      break;
+    case Do::kPutByte:
+      reads(in.b, Bits::kInt64), reads(in.c, Bits::kInt64);
+      break;
+    case Do::kNext:
+      for (const NextItem& item : in.next)
+        if (item.rep != Rep::kNone) writes(item.raw, bits_of(item.rep));
       break;
     case Do::kBox:
       reads(in.a, bits);

@@ -6,6 +6,7 @@
 // compiler's choice.
 #pragma once
 #include <compare>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -65,7 +66,9 @@ class Writer {
   void store_to_file(Key key);
   void store_all();
   void load_first(Key key, Bits bits);
+  void find_made_here();
   void find_live(const Block& block);
+  bool is_around(int32_t block) const;
   // -- text
   std::string fresh() { return "%t" + std::to_string(next_++); }
   std::string label(const char* what);
@@ -112,7 +115,9 @@ class Writer {
 
   // -- ir_jumps.cc
   void jump(const Instr& in);
+  void ask(const Promise& promise);
   void prepare(const Instr& in);
+  bool goes_to(const Instr& jump, Key key) const;
   void go_back(int32_t made);
   static int32_t spare_of(Rep rep);
   std::string spare(Rep rep);
@@ -130,6 +135,7 @@ class Writer {
   void shift_left(const Instr& in, const std::string& a, const std::string& b);
   void divides(const std::string& b) { guard(op("icmp ugt i64 " + op("add i64 " + b + ", 1") + ", 1")); }  // neither by 0 nor by -1
   std::string wraps(const std::string& rest, const std::string& b);
+  int shift_of(const Instr& in) const;
   void floor_divide(const Instr& in, const std::string& a, const std::string& b);
   void remainder(const Instr& in, const std::string& a, const std::string& b);
   void true_divide(const Instr& in, const std::string& a, const std::string& b);
@@ -137,7 +143,13 @@ class Writer {
   void unary(const Instr& in);
   void compare(const Instr& in);
   void truth(const Instr& in);
+  void by_function(const Instr& in, const std::string& a, const std::string& b);
+  void c_function(const Instr& in);
+  bool narrow(const Instr& in, const std::string& a, const std::string& b);
+  std::string cut(Rep rep, const std::string& value);
+  void fit(const Instr& in, Rep rep, const std::string& value);
   void convert(const Instr& in);
+  void convert_integer(const Instr& in, const std::string& a);
   void call(const Instr& in);
   void extreme(const Instr& in, const std::string& type, std::string found);
   void absolute(const Instr& in, const std::string& a);
@@ -157,9 +169,17 @@ class Writer {
   };
   std::optional<Fact> fact_of(const Instr& in) const;
   static std::string name_of(const Fact& fact);
+  struct Changes {                            // by the number of the first instruction that does it
+    std::map<Key, int32_t> changed, stepped;  // object registers that something writes; that steps look at
+    int32_t runs_code = std::numeric_limits<int32_t>::max();
+  };
   void find_changes();
   void find_changes(const Instr& in);
-  void look_up(int32_t loop);
+  void note_change(Key key);
+  void find_given(const Instr& in);
+  bool is_changed(const Fact& fact, int32_t block) const;
+  void forget(Key key);
+  void look_up(int32_t loop, bool enters);
   bool holds_always(const Fact& fact) const;
   void declare(const Fact& fact);
   void know(const Fact& fact) {
@@ -178,16 +198,40 @@ class Writer {
   std::string loaded(Rep rep, const std::string& at);
   void refresh_elements(const Fact& fact, const std::string& name, const std::string& object);
 
+  // -- ir_texts.cc
+  void same_text(const Instr& in);
+  void ord(const Instr& in);
+  void letter(const Instr& in);
+  void byte(const Instr& in);
+  std::string letter_in(const std::string& code);
+  std::string new_letter(const std::string& text, const std::string& at);
+
+  // -- ir_next.cc
+  struct Coming {
+    std::string it, at, sequence, item, object;  // the iterator, its position, ...; item: unboxed
+  };
+  void next(const Instr& in);
+  std::string inner(const Instr& in, const std::string& holder, size_t k);
+  Coming coming(const NextItem& item, const std::string& it, const std::string& end);
+  void coming_in_range(const std::string& end, Coming* coming);
+  void coming_in_array(const NextItem& item, const std::string& end, Coming* coming);
+  void number_of(const NextItem& item, int32_t k, Coming* coming);
+  void letter_of(const NextItem& item, Coming* coming);
+  void go_past(const NextItem& item, const Coming& coming);
+  void put_field(const std::string& value, const std::string& object, int32_t offset);
+
   // -- ir_ranges.cc. Among the registers whose values the file lacks (dirty_) the state of a range stands beside its iterator's register.
   static Key state_of(Key key) { return {key.first, ~key.second}; }
   static bool is_state(Key key) { return key.second < 0; }
   static Key range_of(Key state) { return {state.first, ~state.second}; }
+  void range_iterator(const Instr& in);
   void range_next(const Instr& in);
   void range_end(const Instr& in);
   void advance(const Instr& in, const Fact& fact);
   void declare_range(const std::string& name);
   void refresh_range(const std::string& name, const std::string& object);
   void rewind(Key key);
+  void keep_iterator(int32_t reg, const std::string& object, const std::string& gone);
   void let_go(Key key);
   void let_go_for(int32_t target);
 
@@ -201,11 +245,24 @@ class Writer {
   void item(const Instr& in);
   void set_item(const Instr& in);
   void take_item(const Instr& in);
+  void cell(const Instr& in);
   void next_item(const Instr& in);
   void put_item(const Instr& in);
+  void put_int(const std::string& value, const std::string& old, const std::string& place, const std::string& slow,
+               const std::string& join);
+  void append(const Instr& in);
+  std::string boxed(Rep rep, const std::string& value);
+  std::string is_small_int(const std::string& value) { return op("icmp ult i64 " + op("add i64 " + value + ", 5") + ", 262"); }
+  std::string small_int(const std::string& value) {
+    return op("getelementptr i8, ptr " + address(kZero) + ", i64 " +
+              op("mul i64 " + value + ", " + std::to_string(layout_.small_int_size)));
+  }
   std::string items(const Instr& in, const std::string& sequence);
-  void took(const Instr& in, const std::string& item, const std::string& slow);
+  void took(const Instr& in, const std::string& item);
   void unbox(const Instr& in);
+  bool comes_unboxed(Key key) const { return is_loop(key.first) || given_numbers_.contains(key); }
+  void take_number(int32_t reg, Rep rep, const std::string& object);
+  void make_box(const Instr& in);
   std::string unboxed(Rep rep, const std::string& object, const std::string& slow);
   std::string unboxed_int(const std::string& object, const std::string& slow);
   void release(const Instr& in);
@@ -219,13 +276,13 @@ class Writer {
   const Layout& layout_;
   size_t instructions_ = 0;
   std::map<Key, Bits> slots_;
-  std::set<Key> written_, dirty_;  // dirty: the register file may have something else
-  std::set<Key> carried_;          // written by jumps to their loops
+  std::set<Key> written_, dirty_;          // dirty: the register file may have something else
+  std::set<Key> carried_;                  // written by jumps to their loops
+  std::set<Key> made_here_;                // what the first loop computes before it reads it
+  std::set<Key> unboxed_, given_numbers_;  // registers that kUnbox writes; that others write
   std::set<int32_t> places_;
-  std::set<Key> changed_;                   // object registers that something writes
-  std::set<Key> stepped_;                   // object registers that steps look at
+  std::vector<Changes> changes_;            // by block
   std::set<Key> given_;                     // those that native code puts objects into
-  std::set<int32_t> coded_;                 // loops in which code may run
   std::map<Key, Rep> boxed_;                // those that jumps put boxes into
   std::set<int32_t> asked_;                 // side traces that nothing leads to without having asked
   int32_t most_made_ = 0, most_parts_ = 0;  // by one jump
@@ -248,8 +305,8 @@ class Writer {
   bool goes_aside_ = false;
   std::set<int32_t> addresses_;  // that the text refers to
   int32_t block_ = 0, number_ = 0;
-  size_t index_ = 0;                     // of the instruction in its block
-  std::vector<std::set<int32_t>> live_;  // of this block, per instruction
+  size_t index_ = 0;                 // of the instruction in its block
+  std::vector<std::set<Key>> live_;  // in this block, per instruction
   int64_t next_ = 0;
   // What has been computed on the way to here, or where it stands, by its text; newest last. made_: the moments labels were made at.
   std::map<std::string, std::string> known_;

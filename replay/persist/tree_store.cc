@@ -149,6 +149,7 @@ bool Tree::attach(std::unique_ptr<LiveTrace> live, std::string kept_as) {
   if (!program) return false;
   program->kept_as = std::make_shared<KeptAs>();
   program->kept_as->set(std::move(kept_as));
+  program->from_store = true;
   if (exit) exit->side = program.get();
   programs_->resize(number);  // numbers that are missing stay empty
   programs_->push_back(std::move(program));

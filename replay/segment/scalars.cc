@@ -15,7 +15,9 @@ bool narrow(double value, float* out) {
   return value == 0 || std::fabs(*out) >= std::numeric_limits<float>::min() || !std::isfinite(value);
 }
 
-bool store_double(double value, DType dtype, ScalarValue* out) {
+}  // namespace
+
+bool convert_double(double value, DType dtype, ScalarValue* out) {
   switch (dtype) {
     case DType::kBool:
       return out->boolean = value != 0, true;
@@ -28,7 +30,7 @@ bool store_double(double value, DType dtype, ScalarValue* out) {
   }
 }
 
-bool store_integer(int64_t value, DType dtype, ScalarValue* out) {
+bool convert_integer(int64_t value, DType dtype, ScalarValue* out) {
   switch (dtype) {
     case DType::kBool:
       return out->boolean = value != 0, true;
@@ -37,15 +39,17 @@ bool store_integer(int64_t value, DType dtype, ScalarValue* out) {
     case DType::kInt64:
       return out->int64 = value, true;
     default:
-      return store_double(static_cast<double>(value), dtype, out);
+      return convert_double(static_cast<double>(value), dtype, out);
   }
 }
+
+namespace {
 
 bool weak_int(PyObject* object, DType dtype, ScalarValue* out) {
   if (!PyLong_CheckExact(object)) return false;
   int overflow = 0;
   const int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  return overflow == 0 && store_integer(value, dtype, out);
+  return overflow == 0 && convert_integer(value, dtype, out);
 }
 
 bool numpy_scalar(DType have, PyObject* object, DType dtype, ScalarValue* out) {
@@ -54,15 +58,15 @@ bool numpy_scalar(DType have, PyObject* object, DType dtype, ScalarValue* out) {
   PyArray_ScalarAsCtype(object, value.bytes);
   switch (have) {
     case DType::kBool:
-      return store_integer(value.boolean != 0, dtype, out);
+      return convert_integer(value.boolean != 0, dtype, out);
     case DType::kInt32:
-      return store_integer(value.int32, dtype, out);
+      return convert_integer(value.int32, dtype, out);
     case DType::kInt64:
-      return store_integer(value.int64, dtype, out);
+      return convert_integer(value.int64, dtype, out);
     case DType::kFloat32:
-      return dtype == DType::kFloat32 ? (out->float32 = value.float32, true) : store_double(value.float32, dtype, out);
+      return dtype == DType::kFloat32 ? (out->float32 = value.float32, true) : convert_double(value.float32, dtype, out);
     case DType::kFloat64:
-      return store_double(value.float64, dtype, out);
+      return convert_double(value.float64, dtype, out);
     default:
       return false;
   }
@@ -75,9 +79,9 @@ bool convert_scalar(const SegmentInput& input, PyObject* object, DType dtype, Sc
     case InputKind::kWeakInt:
       return weak_int(object, dtype, out);
     case InputKind::kWeakFloat:
-      return PyFloat_CheckExact(object) && store_double(PyFloat_AS_DOUBLE(object), dtype, out);
+      return PyFloat_CheckExact(object) && convert_double(PyFloat_AS_DOUBLE(object), dtype, out);
     case InputKind::kWeakBool:
-      return PyBool_Check(object) && store_integer(object == Py_True, dtype, out);
+      return PyBool_Check(object) && convert_integer(object == Py_True, dtype, out);
     case InputKind::kScalar:
       return numpy_scalar(input.dtype, object, dtype, out);
     default:

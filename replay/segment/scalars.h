@@ -18,5 +18,8 @@ union ScalarValue {
 // Converts as NumPy would for a loop of `dtype`. False (no exception set) where NumPy would raise or warn, or the object is not what
 // the input promises. Needs the GIL.
 bool convert_scalar(const SegmentInput& input, PyObject* object, DType dtype, ScalarValue* out);
+// The same for numbers that have no object.
+bool convert_double(double value, DType dtype, ScalarValue* out);
+bool convert_integer(int64_t value, DType dtype, ScalarValue* out);
 
 }  // namespace dalsegno::replay

@@ -235,7 +235,7 @@ void bind_machine(py::module_ m) {
   m.def("force_exit", &force_native_exit);
   m.def("native", [] {
     const NativeCounters c = native_counters();
-    return py::make_tuple(c.regions, c.instructions);
+    return py::make_tuple(c.regions, c.instructions, c.forced);
   });
   m.def("native_times", [] {
     const NativeTimes t = native_times();

@@ -25,7 +25,8 @@ class Borrowing {
   // A run that leaves here may first build objects or do array ops that waited, in which a collection or a warning runs code.
   bool builds_on_leaving() const {
     for (ValueId i = 0; i < static_cast<ValueId>(t_.ops.size()); ++i)
-      if (op(i).fn != ArrayFn::none || (mode(i) == Mode::kVirtual && op(i).kind != OpKind::call)) return true;  // (a range is no container)
+      if (op(i).fn != ArrayFn::none || mode(i) == Mode::kView || (mode(i) == Mode::kVirtual && op(i).kind != OpKind::call))
+        return true;  // (a range is no container)
     return false;
   }
 
@@ -64,6 +65,9 @@ class Borrowing {
       case Mode::kFixed:
       case Mode::kElement:
       case Mode::kRange:
+      case Mode::kText:
+      case Mode::kByte:
+      case Mode::kPart:
       case Mode::kIterator:
         return true;
       case Mode::kVirtual:

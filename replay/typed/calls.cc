@@ -54,7 +54,9 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
   if (arguments.empty() || std::find(arguments.begin(), arguments.end(), Rep::kNone) != arguments.end()) return {};
   const Rep a = arguments[0];
   if (callee == Callee::kMin || callee == Callee::kMax) return extreme(arguments);
-  if (callee == Callee::kAtan2)
+  if (callee == Callee::kGcd)
+    return arguments.size() == 2 && a == Rep::kInt && arguments[1] == Rep::kInt ? Operator{Rep::kInt, Rep::kInt} : Operator{};
+  if (takes_two_doubles(callee))
     return arguments.size() == 2 && of_double(a, Rep::kFloat) && of_double(arguments[1], Rep::kFloat) ? Operator{Rep::kFloat, Rep::kFloat}
                                                                                                       : Operator{};
   if (arguments.size() != 1) return {};
@@ -65,6 +67,23 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kItem:
     case Callee::kAppend:
     case Callee::kPop:
+    case Callee::kDot:
+    case Callee::kMatmul:
+    case Callee::kDotMethod:
+    case Callee::kSum:
+    case Callee::kSumMethod:
+    case Callee::kLargest:
+    case Callee::kLargestMethod:
+    case Callee::kLeast:
+    case Callee::kLeastMethod:
+    case Callee::kMean:
+    case Callee::kMeanMethod:
+    case Callee::kArgmax:
+    case Callee::kArgmaxMethod:
+    case Callee::kArgmin:
+    case Callee::kArgminMethod:
+    case Callee::kNorm:
+    case Callee::kOrd:
       return {};
     case Callee::kAbs:
       return absolute(a);

@@ -7,48 +7,70 @@
 namespace dalsegno::typed {
 
 // X(name, module, text)  Functions that are done unboxed.
-#define DALSEGNO_CALLEES(X)        \
-  X(kNone, "", "")                 \
-  X(kAbs, "builtins", "abs")       \
-  X(kMin, "builtins", "min")       \
-  X(kMax, "builtins", "max")       \
-  X(kLen, "builtins", "len")       \
-  X(kRound, "builtins", "round")   \
-  X(kInt, "type", "int")           \
-  X(kFloat, "type", "float")       \
-  X(kBool, "type", "bool")         \
-  X(kRange, "type", "range")       \
-  X(kItem, "ndarray", "item")      \
-  X(kAppend, "list", "append")     \
-  X(kPop, "list", "pop")           \
-  X(kFloor, "math", "floor")       \
-  X(kCeil, "math", "ceil")         \
-  X(kTrunc, "math", "trunc")       \
-  X(kIsnan, "math", "isnan")       \
-  X(kIsinf, "math", "isinf")       \
-  X(kIsfinite, "math", "isfinite") \
-  X(kLog, "math", "log")           \
-  X(kLog2, "math", "log2")         \
-  X(kLog10, "math", "log10")       \
-  X(kAtan2, "math", "atan2")       \
-  X(kAcos, "math", "acos")         \
-  X(kAcosh, "math", "acosh")       \
-  X(kAsin, "math", "asin")         \
-  X(kAsinh, "math", "asinh")       \
-  X(kAtan, "math", "atan")         \
-  X(kAtanh, "math", "atanh")       \
-  X(kCbrt, "math", "cbrt")         \
-  X(kCos, "math", "cos")           \
-  X(kCosh, "math", "cosh")         \
-  X(kExp, "math", "exp")           \
-  X(kExp2, "math", "exp2")         \
-  X(kExpm1, "math", "expm1")       \
-  X(kFabs, "math", "fabs")         \
-  X(kSin, "math", "sin")           \
-  X(kSinh, "math", "sinh")         \
-  X(kSqrt, "math", "sqrt")         \
-  X(kTan, "math", "tan")           \
-  X(kTanh, "math", "tanh")
+#define DALSEGNO_CALLEES(X)             \
+  X(kNone, "", "")                      \
+  X(kAbs, "builtins", "abs")            \
+  X(kMin, "builtins", "min")            \
+  X(kMax, "builtins", "max")            \
+  X(kLen, "builtins", "len")            \
+  X(kRound, "builtins", "round")        \
+  X(kInt, "type", "int")                \
+  X(kFloat, "type", "float")            \
+  X(kBool, "type", "bool")              \
+  X(kRange, "type", "range")            \
+  X(kItem, "ndarray", "item")           \
+  X(kAppend, "list", "append")          \
+  X(kPop, "list", "pop")                \
+  X(kFloor, "math", "floor")            \
+  X(kCeil, "math", "ceil")              \
+  X(kTrunc, "math", "trunc")            \
+  X(kIsnan, "math", "isnan")            \
+  X(kIsinf, "math", "isinf")            \
+  X(kIsfinite, "math", "isfinite")      \
+  X(kLog, "math", "log")                \
+  X(kLog2, "math", "log2")              \
+  X(kLog10, "math", "log10")            \
+  X(kAtan2, "math", "atan2")            \
+  X(kPow, "math", "pow")                \
+  X(kFmod, "math", "fmod")              \
+  X(kCopysign, "math", "copysign")      \
+  X(kLog1p, "math", "log1p")            \
+  X(kGcd, "math", "gcd")                \
+  X(kOrd, "builtins", "ord")            \
+  X(kAcos, "math", "acos")              \
+  X(kAcosh, "math", "acosh")            \
+  X(kAsin, "math", "asin")              \
+  X(kAsinh, "math", "asinh")            \
+  X(kAtan, "math", "atan")              \
+  X(kAtanh, "math", "atanh")            \
+  X(kCbrt, "math", "cbrt")              \
+  X(kCos, "math", "cos")                \
+  X(kCosh, "math", "cosh")              \
+  X(kExp, "math", "exp")                \
+  X(kExp2, "math", "exp2")              \
+  X(kExpm1, "math", "expm1")            \
+  X(kFabs, "math", "fabs")              \
+  X(kSin, "math", "sin")                \
+  X(kSinh, "math", "sinh")              \
+  X(kSqrt, "math", "sqrt")              \
+  X(kTan, "math", "tan")                \
+  X(kTanh, "math", "tanh")              \
+  X(kDot, "numpy", "dot")               \
+  X(kMatmul, "numpy", "matmul")         \
+  X(kDotMethod, "ndarray", "dot")       \
+  X(kSum, "numpy", "sum")               \
+  X(kSumMethod, "ndarray", "sum")       \
+  X(kLargest, "numpy", "max")           \
+  X(kLargestMethod, "ndarray", "max")   \
+  X(kLeast, "numpy", "min")             \
+  X(kLeastMethod, "ndarray", "min")     \
+  X(kMean, "numpy", "mean")             \
+  X(kMeanMethod, "ndarray", "mean")     \
+  X(kArgmax, "numpy", "argmax")         \
+  X(kArgmaxMethod, "ndarray", "argmax") \
+  X(kArgmin, "numpy", "argmin")         \
+  X(kArgminMethod, "ndarray", "argmin") \
+  X(kNorm, "numpy", "norm")
 
 enum class Callee : uint8_t {
 #define X(name, module, text) name,
@@ -57,10 +79,16 @@ enum class Callee : uint8_t {
       kCount
 };
 const char* callee_name(Callee callee);
-const char* callee_module(Callee callee);  // "type": a type itself; "ndarray", "list": a method of theirs
+const char* callee_module(Callee callee);  // "type": a type itself; "ndarray", "list": a method of theirs; "numpy": NumPy's
 
 // In what a call with these arguments computes and gives its result; false: not done unboxed.
 Operator call_operator(Callee callee, std::span<const Rep> arguments);
+// Does it give the position of an element?
+constexpr bool finds_position(Callee callee) { return callee >= Callee::kArgmax && callee <= Callee::kArgminMethod; }
+// Does it take two numbers, both as doubles?
+constexpr bool takes_two_doubles(Callee callee) {
+  return callee == Callee::kAtan2 || callee == Callee::kPow || callee == Callee::kFmod || callee == Callee::kCopysign;
+}
 // Does the call give back one of its arguments, the very object? (abs of an int that is not negative does.)
 bool gives_argument(Callee callee, Rep argument);
 

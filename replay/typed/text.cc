@@ -6,10 +6,10 @@
 namespace dalsegno::typed {
 namespace {
 
-constexpr int64_t kModes = static_cast<int64_t>(Mode::kVirtual) + 1;
+constexpr int64_t kModes = static_cast<int64_t>(Mode::kReduction) + 1;
 
 // The tables that numbers in the text stand for: where one grows, texts of before are of another version.
-constexpr int64_t kVersion[] = {2,
+constexpr int64_t kVersion[] = {3,
                                 static_cast<int64_t>(OpKind::kCount),
                                 static_cast<int64_t>(ArrayFn::kCount),
                                 static_cast<int64_t>(Rep::kCount),
@@ -123,7 +123,7 @@ void visit(IO& io, ObjectFacts& facts) {
   one_of(io, facts.names);
   one_of(io, facts.type);
   one_of(io, facts.callee);
-  all(io, facts.number, facts.unboxes, facts.bits, facts.positions);
+  all(io, facts.number, facts.unboxes, facts.bits, facts.positions, facts.none, facts.ellipsis);
 }
 template <class IO>
 void visit(IO& io, ValueForm& form) {
@@ -137,6 +137,7 @@ void visit(IO& io, OpForm& form) {
   one_of(io, form.typed.result);
   one_of(io, form.callee);
   all(io, form.effects, form.of_tuple, form.facts);
+  visit(io, form.view);
 }
 template <class IO, class T>
 void visit(IO& io, std::vector<T>& list) {

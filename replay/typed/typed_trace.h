@@ -35,6 +35,9 @@ enum class Type : uint8_t {
   kTupleIterator,
   kList,
   kTuple,
+  kText,
+  kBytes,
+  kBytearray,
   kCount
 };
 Rep rep_of_type(Type type);
@@ -48,6 +51,7 @@ struct ObjectFacts {
   int64_t bits = 0;
   Callee callee = Callee::kNone;
   std::vector<int64_t> positions;  // a tuple of ints, each fitting in a register; empty: anything else
+  bool none = false, ellipsis = false;
 };
 
 // How an op is done.
@@ -62,10 +66,18 @@ enum class Mode : uint8_t {
   kItem,      // an item of an exact list or tuple by an unboxed index, or the next one of its iterator: as an object and, where a guard on
               // its type follows, unboxed too, and that guard holds. Or an item stored into an exact list, appended to it or popped
   kLength,    // len() of an object of a plain type, unboxed
+  kText,      // texts: == and != with an unboxed result, and a character by an unboxed index
+  kByte,      // an item of bytes or a bytearray by an unboxed index, read or written unboxed
+  kNext,      // iter_next: of what its immediate says (trace/walk.h): the item, or the items of the tuple that is taken apart behind it,
+              // which is virtual. What is not as it says leaves before the instruction
+  kPart,      // the taking apart: nothing to do, the items have come already
   kIterator,  // a range's, made from the parts of a range that is virtual
   kVirtual,   // an index tuple, or a row of an array (a[i]), that nothing but subscripts take, or a range that is iterated over at once: it
               // exists as its parts, and is built where the run leaves, or code runs that could see it, while a slot holds it
               // (replay/typed/virtual.h)
+  kView,      // a view of an array by slices, positions and new axes: virtual as kVirtual is; or a store through one
+  kProduct,   // the product of two vectors, unboxed
+  kReduction,  // the sum of an array, its largest or least element, where that is, its mean or norm, unboxed
 };
 const char* mode_name(Mode mode);
 
@@ -76,6 +88,7 @@ struct OpForm {
   uint32_t effects = kNoEffect;   // what the op may have, done so: Effect. A typed op leaves before it would warn or raise
   bool of_tuple = false;          // kItem: of a tuple, not of a list
   int32_t facts = -1;             // kVirtual rows: the array's, index into Trace::facts
+  ArrayFacts view = kNoFacts;     // kView: what the view is; kProduct, kReduction: what the operands are
   bool operator==(const OpForm&) const = default;
 };
 
@@ -144,6 +157,20 @@ struct Element {
 // a[i], a[i, j] with a tuple built in the trace or a constant one, a[i][j] where a[i] is virtual, a.item(i); not the next one of an
 // iterator.
 std::optional<Element> element_of(const TypedTrace& typed, const Op& op);
+// One part of the index of a view. An int is unboxed in `at` or, where that is kNull, `constant`.
+struct IndexPart {
+  enum Kind : uint8_t { kPosition, kSlice, kNewAxis, kEllipsis };
+  Kind kind = kPosition;
+  std::array<ValueId, 3> at{kNull, kNull, kNull};  // a position, or start, stop and step
+  std::array<int64_t, 3> constant{};
+  std::array<bool, 3> given{};  // else None stands there
+  bool operator==(const IndexPart&) const = default;
+};
+inline constexpr int32_t kMaxViewRank = 4;
+// The parts of a get_item's or set_item's index, if all of them are known to be such parts: then it is basic indexing.
+std::optional<std::vector<IndexPart>> view_index_of(const TypedTrace& typed, const Op& op);
+// Axes that the index leaves of an array of `rank`; -1: the index does not suit it.
+int32_t rank_of_view(const std::vector<IndexPart>& index, int32_t rank);
 // Which item of a list or tuple an op of mode kItem reads or writes.
 struct Item {
   ValueId container = kNull;  // or the iterator
@@ -151,6 +178,9 @@ struct Item {
   ValueId stored = kNull;     // what is stored or appended
 };
 Item item_of(const TypedTrace& typed, const Op& op);
+// The values that the iter_next i gives, of what Walk says: itself, or the items that its tuple is taken apart into. {}: the tuple is
+// wanted.
+std::vector<ValueId> walked_by(const Trace& trace, ValueId i);
 // All slots of a snapshot in order: of each frame, outermost first, function, locals, stack.
 std::vector<ValueId> slots_of(const Snapshot& snapshot);
 

@@ -58,6 +58,17 @@ class Verifier {
         return item(o, i);
       case Mode::kLength:
         return o.kind == OpKind::call && o.n_inputs == 2 && y_.values[i].born_raw ? "" : "the length of what?";
+      case Mode::kText:
+        if (o.kind == OpKind::compare || o.kind == OpKind::call) return y_.values[i].born_raw ? "" : "typed, but its result is not unboxed";
+        return o.kind == OpKind::get_item && unboxed(y_.inputs_of(o)[1], i) ? "" : "its index is not unboxed";
+      case Mode::kByte:
+        for (int32_t k = 1; k < o.n_inputs; ++k)
+          if (!unboxed(y_.inputs_of(o)[k], i)) return "operand " + std::to_string(k) + " is not unboxed";
+        return o.kind == OpKind::set_item || y_.values[i].born_raw ? "" : "its byte is not unboxed";
+      case Mode::kNext:
+        return o.kind == OpKind::iter_next && !walked_by(t_, i).empty() ? "" : "the next of what?";
+      case Mode::kPart:
+        return part(o) ? "" : "a part of what?";
       case Mode::kIterator: {
         const OpForm& range = y_.ops[y_.inputs_of(o)[0]];
         return range.mode == Mode::kVirtual && range.callee == Callee::kRange ? "" : "an iterator over what?";
@@ -65,8 +76,16 @@ class Verifier {
       case Mode::kVirtual:
         if (o.kind == OpKind::get_item) return row(o, f, i);
         if (o.kind == OpKind::call && f.callee == Callee::kRange) break;
-        if (o.kind != OpKind::build_tuple) return "virtual, but neither tuple, row nor range";
-        break;
+        if (o.kind == OpKind::build_tuple || o.kind == OpKind::build_slice) return index(o, i);
+        return "virtual, but neither tuple, slice, row nor range";
+      case Mode::kView:
+        return view_index_of(y_, o) && f.view.rank > 0 && f.view.rank <= kMaxViewRank ? "" : "a view of what?";
+      case Mode::kProduct:
+        return f.view.rank == 1 && gives(i, f.view.dtype) ? "" : "a product of what?";
+      case Mode::kReduction:
+        return f.view.rank > 0 && f.view.rank <= kMaxViewRank && gives(i, finds_position(f.callee) ? DType::kInt64 : f.view.dtype)
+                   ? ""
+                   : "a reduction of what?";
       case Mode::kAlias:
       case Mode::kTyped:
         break;
@@ -74,6 +93,24 @@ class Verifier {
     for (int32_t k = o.kind == OpKind::call ? 1 : 0; k < o.n_inputs; ++k)
       if (!unboxed(y_.inputs_of(o)[k], i)) return "operand " + std::to_string(k) + " is not unboxed";
     return f.mode == Mode::kVirtual || y_.values[i].born_raw ? "" : "typed, but its result is not unboxed";
+  }
+
+  bool gives(ValueId i, DType dtype) const { return y_.values[i].born_raw && y_.values[i].rep == rep_of_dtype(dtype); }
+
+  // Of a tuple that exists as its items?
+  bool part(const Op& o) const {
+    if (o.kind != OpKind::unpack && o.kind != OpKind::tuple_item) return false;
+    const ValueId of = y_.inputs_of(o)[0];
+    return y_.ops[of].mode == (o.kind == OpKind::unpack ? Mode::kNext : Mode::kPart);
+  }
+
+  // Parts that have no object are unboxed.
+  std::string index(const Op& o, ValueId i) const {
+    for (int32_t k = 0; k < o.n_inputs; ++k) {
+      const ValueId part = y_.inputs_of(o)[k];
+      if (y_.values[part].passing && !unboxed(part, i)) return "part " + std::to_string(k) + " is not unboxed";
+    }
+    return "";
   }
 
   std::string row(const Op& o, const OpForm& f, ValueId i) const {
@@ -108,8 +145,8 @@ class Verifier {
   const Trace& t_;
 };
 
-constexpr const char* kModes[] = {"python",  "typed", "alias",  "fixed",    "index",  "range",
-                                  "element", "item",  "length", "iterator", "virtual"};
+constexpr const char* kModes[] = {"python", "typed", "alias", "fixed", "index",    "range",   "element", "item",    "length",
+                                  "text",   "byte",  "next",  "part",  "iterator", "virtual", "view",    "product", "reduction"};
 
 std::string value_text(const TypedTrace& typed, ValueId v) {
   const ValueForm& f = typed.values[v];

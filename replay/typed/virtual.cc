@@ -11,7 +11,8 @@ class Virtuals {
 
   void run() {
     find_rows();
-    find_tuples();
+    find_views();
+    find_indices();
   }
 
  private:
@@ -88,26 +89,63 @@ class Virtuals {
            how == Mode::kVirtual;
   }
 
-  // -- tuples
+  // -- views
 
-  void find_tuples() {
-    std::vector<ValueId> tuples;
+  // What nobody works with as numbers is better made an object at once.
+  void find_views() {
     for (ValueId i = 0; i < n_; ++i) {
-      if (mode(i) != Mode::kElement) continue;
-      const std::optional<Element> e = element_of(y_, op(i));
-      if (!e || e->tuple == kNull || mode(e->tuple) == Mode::kVirtual) continue;
-      mode(e->tuple) = Mode::kVirtual;
-      tuples.push_back(e->tuple);
+      const bool plain = mode(i) == Mode::kPython || mode(i) == Mode::kIndex;
+      if (op(i).kind == OpKind::get_item && plain && y_.ops[i].view.rank > 0 && is_worked_with(i)) mode(i) = Mode::kView;
     }
-    if (tuples.empty()) return;
-    for (ValueId i = 0; i < n_; ++i) {
+  }
+
+  bool is_worked_with(ValueId view) const {
+    for (ValueId i = view + 1; i < n_; ++i) {
       const Op& o = op(i);
-      for (int32_t k = 0; k < o.n_inputs; ++k) {
-        const bool index = mode(i) == Mode::kElement && k == 1;
-        const ValueId v = in(o)[k];
-        if (!index && o.kind != OpKind::release && op(v).kind == OpKind::build_tuple && mode(v) == Mode::kVirtual) mode(v) = Mode::kPython;
-      }
+      if (!takes(t_, o, view)) continue;
+      const Mode how = y_.ops[i].mode;
+      if (o.fn != ArrayFn::none || o.kind == OpKind::inplace || how == Mode::kProduct || how == Mode::kReduction) return true;
+      if (how == Mode::kView && o.kind == OpKind::set_item && in(o)[2] == view) return true;
     }
+    return false;
+  }
+
+  // -- tuples and slices
+
+  void find_indices() {
+    bool some = false;
+    for (ValueId i = 0; i < n_; ++i) {
+      const bool element = mode(i) == Mode::kElement;
+      if (!element && mode(i) != Mode::kView) continue;
+      const std::optional<Element> e = element ? element_of(y_, op(i)) : std::nullopt;
+      const ValueId index = !element ? in(op(i))[1] : e ? e->tuple : kNull;
+      if (index != kNull) some |= put_off(index);
+    }
+    for (bool changed = some; changed;) {
+      changed = false;
+      for (ValueId i = 0; i < n_; ++i)
+        for (int32_t k = 0; k < op(i).n_inputs; ++k) changed |= needs_object(i, k) && is_index(in(op(i))[k]) && keep(in(op(i))[k]);
+    }
+  }
+
+  bool is_index(ValueId v) const {
+    return (op(v).kind == OpKind::build_tuple || op(v).kind == OpKind::build_slice) && y_.ops[v].mode == Mode::kVirtual;
+  }
+  bool keep(ValueId v) { return mode(v) = Mode::kPython, true; }
+
+  bool put_off(ValueId index) {
+    const Op& o = op(index);
+    if (o.kind != OpKind::build_tuple && o.kind != OpKind::build_slice) return false;
+    mode(index) = Mode::kVirtual;
+    for (int32_t k = 0; k < o.n_inputs; ++k)
+      if (op(in(o)[k]).kind == OpKind::build_slice) mode(in(o)[k]) = Mode::kVirtual;
+    return true;
+  }
+
+  bool needs_object(ValueId i, int32_t k) const {
+    const Mode how = y_.ops[i].mode;
+    if (op(i).kind == OpKind::release || is_index(i)) return false;
+    return !((how == Mode::kElement || how == Mode::kView) && k == 1);
   }
 
   TypedTrace& y_;

@@ -36,7 +36,7 @@ void fill_types() {
   g_plain = g_simple;
   for (int i = 0; i < static_cast<int>(DType::kCount); ++i) g_plain.insert(numpy::scalar_type(static_cast<DType>(i)));
   for (PyTypeObject* t : {&PyTuple_Type, &PyList_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type, &PySlice_Type, &PyRange_Type,
-                          &PyArray_Type, &PyMethod_Type, Py_TYPE(Py_Ellipsis), &PyCell_Type})
+                          &PyArray_Type, &PyMethod_Type, &PyByteArray_Type, Py_TYPE(Py_Ellipsis), &PyCell_Type})
     g_plain.insert(t);
   g_plain.insert(iterator_type(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyRange_Type), "i", 1)));
   g_plain.insert(iterator_type(PyList_New(0)));

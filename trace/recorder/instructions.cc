@@ -205,6 +205,10 @@ const Instr* CodeInfo::at(int offset) const {
   return &instrs_[by_offset_[offset]];
 }
 
+bool CodeInfo::is_header(int offset) const {
+  return std::any_of(instrs_.begin(), instrs_.end(), [&](const Instr& i) { return i.target == offset && offset < i.next; });
+}
+
 int for_iter_exhausted(const Instr& for_iter) {
   constexpr int skipped = PY_VERSION_HEX >= 0x030d0000 ? 2 : PY_VERSION_HEX >= 0x030c0000 ? 1 : 0;  // END_FOR; END_FOR, POP_TOP
   return for_iter.target + skipped;

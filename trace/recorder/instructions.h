@@ -52,6 +52,8 @@ class CodeInfo {
   bool loops() const { return loops_from(0); }
   // May one be reached from `offset`?
   bool loops_from(int offset) const { return last_jump_back_ >= offset; }
+  // Does one begin there?
+  bool is_header(int offset) const;
 
   PyCodeObject* code;
 

@@ -3,6 +3,7 @@
 #include "hook/generators.h"
 #include "numpy/dtypes.h"
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/walks.h"
 
 namespace dalsegno::recorder {
 
@@ -91,7 +92,8 @@ void Recorder::on_FOR_ITER(const Instr& i) {
   uint32_t effects = kAnyEffect;
   const bool plain = know_iterator(top(), live_top());
   if (plain) effects = info(top()).type ? kWritesMemory : kReplaces;  // zip() may use its tuple again
-  call_result_ = emit(OpKind::iter_next, {top()}, {.imm = 1, .effects = effects});
+  const Walk walk = plain ? walk_of_live(live_top()) : Walk{};
+  call_result_ = emit(OpKind::iter_next, {top()}, {.imm = with_walk(1, walk), .effects = effects});
   Py_ssize_t* position;
   ArrayFacts facts;
   PyObject* sequence = plain ? hook::sequence_of(live_top(), &position) : nullptr;
@@ -109,7 +111,7 @@ void Recorder::finish_for_iter(const Instr& i) {
     int more = snapshot_aside(i.next);
     pop();
     pop();
-    op(next).imm = 0;
+    op(next).imm &= ~1;
     op(next).exit_snapshot = more;
     set_unborn(next);  // on this way there is no item
   } else {

@@ -9,14 +9,6 @@ namespace {
 
 constexpr int kInplaceFrom = 13;  // NB_INPLACE_ADD
 
-ArrayFn fn_of(BinaryOp op) {
-  static constexpr ArrayFn fns[] = {ArrayFn::add,        ArrayFn::bitwise_and, ArrayFn::floor_divide, ArrayFn::left_shift,
-                                    ArrayFn::none,       ArrayFn::multiply,    ArrayFn::remainder,    ArrayFn::bitwise_or,
-                                    ArrayFn::none,       ArrayFn::right_shift, ArrayFn::subtract,     ArrayFn::divide,
-                                    ArrayFn::bitwise_xor};
-  return fns[static_cast<int>(op)];
-}
-
 ArrayFn fn_of_compare(int op) {
   static constexpr ArrayFn fns[] = {ArrayFn::less,      ArrayFn::less_equal, ArrayFn::equal,
                                     ArrayFn::not_equal, ArrayFn::greater,    ArrayFn::greater_equal};
@@ -52,7 +44,7 @@ bool Recorder::array_operands(const std::vector<ValueId>& values, const std::vec
 
 // `a ** 2` with a constant exponent is NumPy's square on floats (array_power's fast path); other powers stay python ops.
 ArrayFn Recorder::binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyObject* live_right) const {
-  if (op != BinaryOp::power) return fn_of(op);
+  if (op != BinaryOp::power) return array_fn_of(op);
   ArrayFacts facts;
   if (!is_constant(right) || !numpy::facts_of(live_left, &facts)) return ArrayFn::none;
   if (facts.dtype != DType::kFloat64 && facts.dtype != DType::kFloat32) return ArrayFn::none;
@@ -268,14 +260,18 @@ void Recorder::on_BINARY_SLICE(const Instr&) {
   if (known && is_sequence(info(container).type)) set_type(v, info(container).type);
 }
 
+// Can a value be stored in an array without running code of the user's, but for warnings?
+bool Recorder::know_stored(ValueId v, PyObject* live) {
+  if (numpy::is_exact_array(live)) return know_array(v, live);
+  return know(v, live) && (simple(v) || is_numpy_scalar(v));
+}
+
 void Recorder::on_STORE_SUBSCR(const Instr&) {
   ValueId value = top(2), container = top(1), index = top();
   PyObject *live = live_top(1), *live_index = live_top(), *live_value = live_top(2);
   uint32_t effects = kAnyEffect;
   if (numpy::is_exact_array(live)) {
-    const bool known = know_array(container, live) && safe_index(index, live_index) &&
-                       (numpy::is_exact_array(live_value) ? know_array(value, live_value)
-                                                          : know(value, live_value) && (simple(value) || is_numpy_scalar(value)));
+    const bool known = know_array(container, live) && safe_index(index, live_index) && know_stored(value, live_value);
     if (known) effects = kWarnsOnly;
   } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && is_whole(live_index)) {
     effects = kReplaces;
@@ -289,8 +285,11 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
 
 void Recorder::on_STORE_SLICE(const Instr&) {
   ValueId value = top(3), container = top(2);
+  PyObject *live_value = live_top(3), *live = live_top(2), *start = live_top(1), *stop = live_top();
+  bool known = numpy::is_exact_array(live) && know(top(1), start) && know(top(), stop) && (start == Py_None || PyLong_Check(start)) &&
+               (stop == Py_None || PyLong_Check(stop)) && know_array(container, live) && know_stored(value, live_value);
   ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.snapshot = false});
-  emit(OpKind::set_item, {container, slice, value}, {});
+  emit(OpKind::set_item, {container, slice, value}, {.effects = known ? kWarnsOnly : kAnyEffect});
   pop(4);
 }
 

@@ -2,6 +2,8 @@
 #include "trace/recorder/recorder.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "hook/generators.h"
 #include "trace/recorder/text.h"
@@ -90,6 +92,9 @@ void Recorder::begin_exit(const LiveTrace& parent, int op, int which, PyFunction
     }
     follow(std::move(frame));
   }
+  constexpr OpKind kBranches[] = {OpKind::guard_true, OpKind::guard_false, OpKind::guard_is, OpKind::guard_is_not};
+  const bool branches = std::find(std::begin(kBranches), std::end(kBranches), left.kind) != std::end(kBranches);
+  jumped_back_ = branches && frame().code->is_header(at.frames.back().offset);
   open_exit(parent, op, which, at, std::move(shadows));
 }
 
@@ -105,6 +110,7 @@ void Recorder::begin_loop(const hook::FrameView& running) {
   for (int i = 0; i < running.stack_depth; ++i) shadow.stack.push_back(value(locals + i));
   follow({info_of(running.code), function_, nullptr, running.id});
   open_running(std::move(shadow), next_number_++, function_, running.offset);
+  note_numbers(running);
   begun();
 }
 
@@ -115,6 +121,11 @@ void Recorder::begins(const Instr& instr) {
   finisher_ = nullptr;
   call_ = PendingCall{};
   begin_instruction(instr.start, instr.line);
+  if (std::exchange(jumped_back_, false)) {
+    close_loop(instr, instr.start);
+    if (!following()) return;
+    begin_instruction(instr.start, instr.line);
+  }
   if (written_) return has_ended(Reason::frame_kept);
   const std::vector<ValueId>& stack = shadow().stack;
   if (view()->stack_depth >= 0 && view()->stack_depth != static_cast<int>(stack.size())) return has_ended(Reason::lost);
@@ -289,10 +300,10 @@ int Recorder::find_loop(const AnchorKey& key) const {
 
 // What the innermost frame's variables are as the loop begins: nothing may be guarded, but a variable that the loop does not look at can be
 // carried unboxed.
-void Recorder::note_numbers() {
+void Recorder::note_numbers(const hook::FrameView& running) {
   for (size_t k = 0; k < shadow().locals.size(); ++k) {
     const ValueId v = shadow().locals[k];
-    PyObject* live = v == kNull ? nullptr : live_local(static_cast<int>(k));
+    PyObject* live = v == kNull ? nullptr : running.localsplus[k];
     if (!live || !is_plain_type(Py_TYPE(live)) || !PyNumber_Check(live)) continue;
     op(v).object = object_index(reinterpret_cast<PyObject*>(Py_TYPE(live)), type_path(Py_TYPE(live)));
   }
@@ -307,7 +318,7 @@ void Recorder::close_loop(const Instr& instr, int header) {
   close(Reason::none);
   if (found >= 0) return stop();
   open_loop(next_number_++, function_, header);
-  note_numbers();
+  note_numbers(*view());
   begun();
 }
 

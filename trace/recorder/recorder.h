@@ -82,7 +82,7 @@ class Recorder final : public Follower, private Builder {
   // ---- the live frames
   PyObject* live_top(int below = 0) const;  // live value, `below` places under the top as it was before the instruction
   PyObject* live_local(int index) const { return view()->localsplus[index]; }
-  void note_numbers();
+  void note_numbers(const hook::FrameView& running);
   PyObject* result() const;  // live top of the stack after the instruction
   PyObject* const_at(int index) const { return PyTuple_GET_ITEM(frame().code->code->co_consts, index); }
   PyObject* name_at(int index) const { return PyTuple_GET_ITEM(frame().code->code->co_names, index); }
@@ -95,6 +95,7 @@ class Recorder final : public Follower, private Builder {
   void fold(PyObject* dict, const std::string& dict_path, PyObject* name, PyObject* value, const std::string& value_path);
   bool is_constant_dtype(ValueId v, PyObject* live) const;
   void truth_of(ValueId v, PyObject* live, ValueId* truth);
+  bool know_stored(ValueId v, PyObject* live);
   bool array_operands(const std::vector<ValueId>& values, const std::vector<PyObject*>& live);
   ArrayFn binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyObject* live_right) const;
 
@@ -175,7 +176,8 @@ class Recorder final : public Follower, private Builder {
   std::vector<PyObject*> live_locals_;  // of all frames, as the instruction began; only if kLocalsWriteThrough
   int recursion_ = 0;                   // instructions announced of frames that are not recorded, of code that is
   bool abandoned_ = false;
-  bool abort_ = false;  // a handler met something it cannot record
+  bool jumped_back_ = false;  // the exit being recorded is a branch to a loop's head (3.11 has those that jump backward)
+  bool abort_ = false;        // a handler met something it cannot record
   Reason abort_reason_ = Reason::none;
 
   // the instruction being recorded

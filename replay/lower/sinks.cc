@@ -1,0 +1,150 @@
+// Writes into arrays that end a group of array ops: an operator in place, or an item set. And how NumPy's inner loops do a whole group.
+#include <algorithm>
+#include <unordered_map>
+
+#include "replay/lower/lower.h"
+#include "replay/settings.h"
+
+namespace dalsegno::replay {
+namespace {
+
+bool is_float(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat64; }
+
+// Is a number of this kind, in a loop of this dtype, what NumPy's promotion gives, if the result is as it was recorded?
+bool suits(const SegmentInput& number, DType loop) {
+  switch (number.kind) {
+    case InputKind::kWeakFloat:
+      return is_float(loop);
+    case InputKind::kWeakInt:
+      return loop != DType::kBool;
+    case InputKind::kWeakBool:
+      return true;
+    case InputKind::kScalar:
+      return number.dtype == loop || loop == DType::kFloat64;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// An operand of a loop, from outside the group.
+bool Lowering::loop_input(ValueId v, DType dtype, LoopInput* input) const {
+  if (!input_of(v, &input->as)) return false;
+  input->loc = loc(v);
+  input->dtype = dtype;
+  input->view = view_of(v);
+  if (input->as.kind == InputKind::kArray) return input->as.dtype == dtype && input->as.rank <= typed::kMaxViewRank;
+  return suits(input->as, dtype);
+}
+
+// Whatever is read and written is of one dtype, and NumPy has a loop for it.
+bool Lowering::may_sink(const Op& o, ValueId i) const {
+  const bool operates = o.kind == OpKind::inplace, stores = o.kind == OpKind::set_item && form(i).mode == Mode::kView;
+  if ((!operates && !stores) || !settings().kernels || !world_proven_ || o.snapshot < 0) return false;
+  const ValueId array = in(o)[0], stored = in(o)[operates ? 1 : 2];
+  const ArrayFacts& facts = values_[array].facts;
+  if (facts.rank < 1 || facts.rank > typed::kMaxViewRank || values_[array].pending) return false;
+  if (stores && (is_virtual(array) || !(form(i).view.dtype == facts.dtype) || is_stored_in_place(o, i))) return false;
+  if (operates && (!numpy::inner_loop(array_fn_of(static_cast<BinaryOp>(o.imm)), facts.dtype, facts.dtype).function ||
+                   (is_virtual(array) && !view_of(array)) || (view_of(array) && !typed::dies_behind(t(), array, i))))
+    return false;
+  LoopInput ignored;
+  if (!loop_input(stored, facts.dtype, &ignored)) return false;
+  return ignored.as.kind != InputKind::kArray || ignored.as.rank <= (operates ? facts.rank : form(i).view.rank);
+}
+
+void Lowering::sink(const Op& o, ValueId i) {
+  put_off_step(o, i);
+  sink_ = i;
+  version_++;
+}
+
+// `a[i:j] += v` stores the view that it has computed into where it is: NumPy copies nothing then.
+bool Lowering::is_stored_in_place(const Op& o, ValueId i) const {
+  if (o.kind != OpKind::set_item || form(i).mode != Mode::kView || !view_of(in(o)[2])) return false;
+  const Op& taken = op(values_[in(o)[2]].view_by);
+  return in(taken)[0] == in(o)[0] && *typed::view_index_of(typed_, taken) == *typed::view_index_of(typed_, o);
+}
+
+// What the write gives, as the group is done.
+void Lowering::end_sink() {
+  if (sink_ == kNull) return;
+  const ValueId i = sink_, array = in(op(i))[0];
+  sink_ = kNull;
+  if (op(i).kind != OpKind::inplace) return;
+  values_[i].facts = values_[array].facts;
+  values_[i].type = values_[array].type;
+  learned_.push_back(i);
+  if (const Virtual* view = view_of(array)) {
+    Virtual& same = p_->virtuals.emplace_back(*view);
+    same.reg = loc(i).obj;
+    values_[i].view_by = values_[array].view_by;
+    is_not_built(i, &same);
+  } else {
+    defined(i);
+  }
+}
+
+template <class Operand>
+bool Lowering::plan_sink(ValueId i, const Operand& operand, LoopPlan* plan) {
+  const Op& o = op(i);
+  const DType dtype = values_[in(o)[0]].facts.dtype;
+  plan->writes = true;
+  LoopSink& sink = plan->sink;
+  LoopOp made;
+  if (o.kind == OpKind::set_item) {
+    Virtual& view = p_->virtuals.emplace_back();
+    set_index(o, i, &view);
+    sink.view = &view;
+    if (!operand(in(o)[2], dtype, &made)) return false;
+    sink.stored = made.operands[0];
+    return true;
+  }
+  if (!loop_input(in(o)[0], dtype, &sink.target)) return false;
+  sink.result = loc(i).obj;
+  made.result = dtype;
+  made.loop = numpy::inner_loop(array_fn_of(static_cast<BinaryOp>(o.imm)), dtype, dtype);
+  if (!operand(in(o)[0], dtype, &made) || !operand(in(o)[1], dtype, &made)) return false;
+  sink.stored = static_cast<int32_t>(plan->ops.size());
+  plan->ops.push_back(std::move(made));
+  return true;
+}
+
+// Null: some op is not done by a loop over its operands as they are.
+std::shared_ptr<const LoopPlan> Lowering::plan_loops(const Group& group, const SegmentSpec& spec) {
+  auto plan = std::make_shared<LoopPlan>();
+  std::unordered_map<ValueId, int32_t> known;
+  const auto operand = [&](ValueId v, DType dtype, LoopOp* into) {
+    const auto found = known.find(v);
+    if (found != known.end()) {
+      into->operands.push_back(found->second);
+      return plan->ops[static_cast<size_t>(found->second)].result == dtype;
+    }
+    LoopInput& input = plan->inputs.emplace_back();  // (a number may be needed in more than one dtype)
+    into->operands.push_back(~static_cast<int32_t>(plan->inputs.size() - 1));
+    return loop_input(v, dtype, &input);
+  };
+  for (size_t k = 0; k < group.ops.size(); ++k) {
+    const Op& o = op(group.ops[k]);
+    std::vector<ValueId> operands;
+    array_operands(o, &operands);
+    LoopOp made;
+    made.result = spec.ops[k].result;
+    DType dtype = made.result;
+    for (ValueId v : operands)  // what tells is compared in its own dtype
+      if (made.result == DType::kBool && values_[v].facts.rank > 0) dtype = values_[v].facts.dtype;
+    made.exact = array_fn_is_expr(o.fn);
+    made.loop = numpy::inner_loop(o.fn, dtype, made.result);
+    if (!made.loop.function) return nullptr;
+    for (ValueId v : operands)
+      if (!operand(v, dtype, &made)) return nullptr;
+    if (spec.ops[k].output && (values_[group.ops[k]].released == kNull)) made.out = loc(group.ops[k]).obj;
+    known[group.ops[k]] = static_cast<int32_t>(k);
+    plan->ops.push_back(std::move(made));
+  }
+  if (group.sink != kNull && !plan_sink(group.sink, operand, plan.get())) return nullptr;
+  return plan;
+}
+
+}  // namespace dalsegno::replay

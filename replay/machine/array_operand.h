@@ -1,0 +1,20 @@
+// Arrays as steps look at them: anew each time, as shape, dtype and memory may have changed since the last one.
+#pragma once
+#include "numpy/dtypes.h"
+
+namespace dalsegno::replay {
+
+// The object, if it is an exact, aligned, native array as `facts` say, whose dtype carries no metadata; else null.
+inline PyArrayObject* plain_array(PyObject* o, const ArrayFacts& facts) {
+  if (!o || !PyArray_CheckExact(o)) return nullptr;
+  auto* a = reinterpret_cast<PyArrayObject*>(o);
+  return PyArray_NDIM(a) == facts.rank && PyArray_DESCR(a) == numpy::descriptor(facts.dtype) && PyArray_ISALIGNED(a) ? a : nullptr;
+}
+
+// May it be written into without a word? (A flag asks for a warning with the first write into some arrays.)
+inline bool is_writeable(PyArrayObject* a) {
+  constexpr int kWarnOnWrite = static_cast<int>(uint32_t{1} << 31);  // NPY_ARRAY_WARN_ON_WRITE, which NumPy keeps to itself
+  return (PyArray_FLAGS(a) & (NPY_ARRAY_WRITEABLE | kWarnOnWrite)) == NPY_ARRAY_WRITEABLE;
+}
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,43 @@
+// A group of array ops as NumPy's own inner loops do it, where it is small: one loop an op, over scratch memory. Made by the lowering.
+#pragma once
+#include <array>
+#include <vector>
+
+#include "numpy/loops.h"
+#include "replay/machine/program.h"
+#include "replay/segment/spec.h"
+
+namespace dalsegno::replay {
+
+// An operand from outside: an array, a view that is not built, or a number, which becomes an element of `dtype`.
+struct LoopInput {
+  Loc loc;  // array or number
+  const Virtual* view = nullptr;
+  SegmentInput as;  // what it is
+  DType dtype = DType::kFloat64;
+};
+
+struct LoopOp {
+  numpy::InnerLoop loop;
+  std::vector<int32_t> operands;  // i >= 0: the result of ops[i]; i < 0: inputs[~i]
+  DType result = DType::kFloat64;
+  int32_t out = -1;   // object register of the result, where a slot holds it; -1: it stays in scratch
+  bool exact = true;  // the same bits whatever the strides, and wherever the loop is cut in pieces
+};
+
+// The write that ends it. An operator in place is the last of the ops.
+struct LoopSink {
+  LoopInput target;         // an operator's left operand
+  Virtual* view = nullptr;  // set_item: what is written through, found as it is written
+  int32_t stored = 0;       // operand, as LoopOp has them
+  int32_t result = -1;      // object register of an operator's result, which is its left operand
+};
+
+struct LoopPlan {
+  std::vector<LoopInput> inputs;
+  std::vector<LoopOp> ops;
+  bool writes = false;
+  LoopSink sink;
+};
+
+}  // namespace dalsegno::replay

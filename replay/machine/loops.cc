@@ -1,0 +1,345 @@
+// Small groups of array ops by NumPy's own inner loops: what a kernel costs to be launched, and NumPy to be called, is more than such ops
+// cost themselves. Each op runs over whole operands, in the program's order, its result in scratch memory or in a new array; what ends the
+// group by writing into an array is computed in scratch, too, and copied when no flag is up. So where anything is not as it was expected,
+// nothing has been done, and NumPy does it all.
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "halide_gen/runtime/flags.h"
+#include "numpy/dtypes.h"
+#include "numpy/errstate.h"
+#include "replay/machine/array_operand.h"
+#include "replay/machine/loop_plan.h"
+#include "replay/machine/scalars.h"
+#include "replay/segment/scalars.h"
+#include "trace/fault.h"
+
+namespace dalsegno::replay {
+namespace {
+
+constexpr int kMaxRank = typed::kMaxViewRank;
+constexpr size_t kMostOperands = 24;
+constexpr size_t kScratchBytes = 256 << 10;
+
+// Elements in memory.
+struct Span {
+  char* data;
+  int rank;  // 0: one element, for all
+  npy_intp shape[kMaxRank];
+  npy_intp strides[kMaxRank];
+  npy_intp size() const {
+    npy_intp n = 1;
+    for (int d = 0; d < rank; ++d) n *= shape[d];
+    return n;
+  }
+};
+
+bool same_shape(const Span& a, const Span& b) { return a.rank == b.rank && std::equal(a.shape, a.shape + a.rank, b.shape); }
+
+// Strides that do not grow inwards: NumPy gives results of such operands in C order.
+bool is_c_like(const Span& s) {
+  npy_intp last = -1;
+  for (int d = 0; d < s.rank; ++d) {
+    if (s.strides[d] < 0) return false;
+    if (s.shape[d] == 1 || s.strides[d] == 0) continue;
+    if (last >= 0 && s.strides[d] > last) return false;
+    last = s.strides[d];
+  }
+  return true;
+}
+
+bool is_contiguous(const Span& s, npy_intp size) {
+  npy_intp dense = size;
+  for (int d = s.rank - 1; d >= 0; --d) {
+    if (s.shape[d] != 1 && s.strides[d] != dense) return false;
+    dense *= s.shape[d];
+  }
+  return true;
+}
+
+void set_of_block(const Virtual& view, const Reg* r, Span* out) {
+  out->data = reinterpret_cast<char*>(r[view.block].i);
+  out->rank = view.view.rank;
+  for (int d = 0; d < out->rank; ++d) {
+    out->shape[d] = r[view.block + 1 + d].i;
+    out->strides[d] = r[view.block + 1 + out->rank + d].i;
+  }
+}
+
+void set_of_array(PyArrayObject* a, Span* out) {
+  out->data = PyArray_BYTES(a);
+  out->rank = PyArray_NDIM(a);
+  std::copy_n(PyArray_DIMS(a), out->rank, out->shape);
+  std::copy_n(PyArray_STRIDES(a), out->rank, out->strides);
+}
+
+class GroupRun {
+ public:
+  GroupRun(const Group& group, Reg* r, npy_intp most)
+      : plan_(*group.loops), r_(r), most_(most), in_parts_(!group.parts[0].empty() || !group.parts[1].empty()) {}
+
+  bool run() {
+    if (plan_.inputs.size() + plan_.ops.size() > kMostOperands) return false;
+    std::fill_n(made_, plan_.ops.size(), nullptr);
+    for (size_t k = 0; k < plan_.inputs.size(); ++k)
+      if (!find_input(plan_.inputs[k], k)) return false;
+    if (plan_.writes && !find_target()) return false;
+    if (!find_shapes()) return false;
+    if (!compute()) return drop_made(), false;
+    if (plan_.writes) write();
+    for (size_t k = 0; k < plan_.ops.size(); ++k)
+      if (made_[k]) r_[plan_.ops[k].out].o = made_[k];
+    return true;
+  }
+
+ private:
+  const Span& operand(int32_t v) const { return v >= 0 ? results_[v] : inputs_[~v]; }
+
+  bool find_input(const LoopInput& in, size_t k) {
+    Span& span = inputs_[k];
+    if (in.view) {
+      set_of_block(*in.view, r_, &span);
+    } else if (in.as.kind == InputKind::kArray) {
+      PyArrayObject* a = plain_array(r_[in.loc.obj].o, {in.as.dtype, in.as.rank});
+      if (!a) return false;
+      set_of_array(a, &span);
+    } else {
+      span.rank = 0;
+      span.data = numbers_[k].bytes;
+      return number(in, &numbers_[k]);
+    }
+    return true;
+  }
+
+  bool number(const LoopInput& in, ScalarValue* out) const {
+    PyObject* object = in.loc.obj >= 0 ? r_[in.loc.obj].o : nullptr;
+    if (in.loc.raw < 0 || in.loc.either()) return object && convert_scalar(in.as, object, in.dtype, out);
+    return convert_unboxed(in.loc.rep, r_[in.loc.raw], in.dtype, out);
+  }
+
+  // Through registers that the step owns: nothing has been found there before.
+  bool find_target() {
+    const LoopSink& sink = plan_.sink;
+    if (sink.view) {
+      if (!find_view(*sink.view, r_)) return false;
+      set_of_block(*sink.view, r_, &target_);
+      array_ = reinterpret_cast<PyArrayObject*>(r_[sink.view->parts[0].obj].o);
+    } else if (sink.target.view) {
+      set_of_block(*sink.target.view, r_, &target_);
+      array_ = reinterpret_cast<PyArrayObject*>(r_[sink.target.view->parts[0].obj].o);
+    } else {
+      array_ = plain_array(r_[sink.target.loc.obj].o, {sink.target.as.dtype, sink.target.as.rank});
+      if (!array_) return false;
+      set_of_array(array_, &target_);
+    }
+    return is_writeable(array_);
+  }
+
+  // NumPy's rules of broadcasting.
+  static bool broadcast(const Span& from, Span* to) {
+    if (from.rank > to->rank) {
+      const int more = from.rank - to->rank;
+      std::copy_backward(to->shape, to->shape + to->rank, to->shape + from.rank);
+      std::fill(to->shape, to->shape + more, 1);
+      to->rank = from.rank;
+    }
+    const int shift = to->rank - from.rank;
+    for (int d = 0; d < from.rank; ++d) {
+      npy_intp& extent = to->shape[d + shift];
+      if (extent == 1) extent = from.shape[d];
+      if (from.shape[d] != extent && from.shape[d] != 1) return false;
+    }
+    return true;
+  }
+
+  // Where results go, and whether all of it is small enough.
+  bool find_shapes() {
+    size_t bytes = 0;
+    npy_intp work = 0;
+    for (size_t k = 0; k < plan_.ops.size(); ++k) {
+      const LoopOp& op = plan_.ops[k];
+      Span& result = results_[k];
+      result.rank = 0;
+      for (const int32_t v : op.operands)
+        if (!broadcast(operand(v), &result)) return false;
+      const npy_intp size = result.size(), item = dtype_size(op.result);
+      if (size == 0 || size > most_ || result.rank == 0) return false;
+      if (result.rank > 1 && !std::all_of(op.operands.begin(), op.operands.end(), [&](int32_t v) { return is_c_like(operand(v)); }))
+        return false;
+      work += size;
+      if (in_parts_ && size * item >= kMinCounted) return false;
+      npy_intp dense = item;
+      for (int d = result.rank - 1; d >= 0; --d) result.strides[d] = dense, dense *= result.shape[d];
+      if (op.out >= 0) continue;
+      bytes = (bytes + 63) & ~size_t{63};
+      result.data = scratch + bytes;
+      bytes += static_cast<size_t>(dense);
+    }
+    if (plan_.writes) {
+      const Span& stored = operand(plan_.sink.stored);
+      if (stored.rank != 0 && !same_shape(stored, target_)) return false;
+      const npy_intp size = target_.size();
+      if (size == 0 || size > most_) return false;
+      work += size;
+      // What is read from memory that is written goes through scratch.
+      if (plan_.sink.stored < 0 && stored.rank != 0 && overlaps(stored, target_)) {
+        bytes = (bytes + 63) & ~size_t{63};
+        aside_ = scratch + bytes;
+        bytes += static_cast<size_t>(size * item_of_target());
+      }
+    }
+    return work <= most_ && bytes <= kScratchBytes;
+  }
+
+  npy_intp item_of_target() const { return PyArray_ITEMSIZE(array_); }
+
+  bool overlaps(const Span& a, const Span& b) const {
+    if (planted(Fault::ignored_overlap)) return false;
+    const auto [a0, a1] = bounds(a);
+    const auto [b0, b1] = bounds(b);
+    return a0 < b1 && b0 < a1;
+  }
+  std::pair<const char*, const char*> bounds(const Span& s) const {
+    const char *first = s.data, *last = s.data;
+    for (int d = 0; d < s.rank; ++d) (s.strides[d] < 0 ? first : last) += (s.shape[d] - 1) * s.strides[d];
+    return {first, last + item_of_target()};
+  }
+
+  bool compute() {
+    rt::clear_all_raised();
+    int raised = 0;
+    for (size_t k = 0; k < plan_.ops.size(); ++k) {
+      const LoopOp& op = plan_.ops[k];
+      Span& result = results_[k];
+      if (op.out >= 0 && !new_result(op, k, &result)) return false;
+      if (!apply(op, result)) return false;
+      raised |= rt::all_raised();
+    }
+    return raised == 0 || planted(Fault::ignored_flags) || numpy::errstate_ignores(raised);
+  }
+
+  bool new_result(const LoopOp& op, size_t k, Span* result) {
+    PyArray_Descr* descr = numpy::descriptor(op.result);
+    Py_INCREF(descr);
+    made_[k] = PyArray_NewFromDescr(&PyArray_Type, descr, result->rank, result->shape, nullptr, nullptr, 0, nullptr);
+    if (!made_[k]) return PyErr_Clear(), false;
+    result->data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(made_[k]));
+    return true;
+  }
+
+  // One loop over the innermost axis, or over all where every operand is dense.
+  bool apply(const LoopOp& op, const Span& result) const {
+    const size_t n = op.operands.size();
+    char* data[4];
+    npy_intp strides[4], outer[4][kMaxRank];
+    const int rank = result.rank;
+    bool whole = true;
+    for (size_t i = 0; i < n; ++i) {
+      const Span& in = operand(op.operands[i]);
+      data[i] = in.data;
+      const int shift = rank - in.rank;
+      std::fill_n(outer[i], shift, 0);
+      for (int d = 0; d < in.rank; ++d) outer[i][d + shift] = in.shape[d] == 1 ? 0 : in.strides[d];
+      strides[i] = outer[i][rank - 1];
+      whole &= in.rank == 0 || (same_shape(in, result) && is_contiguous(in, strides[i]) && result.shape[rank - 1] != 1);
+    }
+    data[n] = result.data;
+    strides[n] = result.strides[rank - 1];
+    npy_intp size = result.size();
+    if (!op.exact && ((rank > 1 && !whole) || size == 1)) return false;
+    if (rank == 1 || whole) {
+      op.loop.function(data, &size, strides, op.loop.data);
+      return true;
+    }
+    npy_intp at[kMaxRank] = {}, row = result.shape[rank - 1];
+    for (npy_intp done = 0; done < size; done += row) {
+      char* here[4];
+      for (size_t i = 0; i < n; ++i) {
+        here[i] = data[i];
+        for (int d = 0; d + 1 < rank; ++d) here[i] += at[d] * outer[i][d];
+      }
+      here[n] = result.data + done * strides[n];
+      npy_intp length = row;
+      op.loop.function(here, &length, strides, op.loop.data);
+      for (int d = rank - 2; d >= 0 && ++at[d] == result.shape[d]; --d) at[d] = 0;
+    }
+    return true;
+  }
+
+  static void copy(const char* from, const npy_intp* from_strides, char* to, const npy_intp* to_strides, const npy_intp* shape, int rank,
+                   npy_intp item) {
+    const npy_intp n = shape[0], f = from_strides[0], t = to_strides[0];
+    if (rank > 1) {
+      for (npy_intp i = 0; i < n; ++i) copy(from + i * f, from_strides + 1, to + i * t, to_strides + 1, shape + 1, rank - 1, item);
+    } else if (f == item && t == item && !planted(Fault::ignored_overlap)) {
+      std::memcpy(to, from, static_cast<size_t>(n * item));
+    } else {
+      copy_items(from, f, to, t, n, item);
+    }
+  }
+  static void copy_items(const char* from, npy_intp f, char* to, npy_intp t, npy_intp n, npy_intp item) {
+    const auto of_size = [&]<size_t kSize>(std::integral_constant<size_t, kSize>) {
+      for (npy_intp i = 0; i < n; ++i) std::memcpy(to + i * t, from + i * f, kSize);
+    };
+    if (item == 1) return of_size(std::integral_constant<size_t, 1>());
+    if (item == 2) return of_size(std::integral_constant<size_t, 2>());
+    if (item == 4) return of_size(std::integral_constant<size_t, 4>());
+    if (item == 8) return of_size(std::integral_constant<size_t, 8>());
+    for (npy_intp i = 0; i < n; ++i) std::memcpy(to + i * t, from + i * f, static_cast<size_t>(item));
+  }
+
+  void write() {
+    const Span& stored = operand(plan_.sink.stored);
+    const npy_intp item = item_of_target();
+    npy_intp dense[kMaxRank], stride = item;
+    const npy_intp none[kMaxRank] = {};
+    for (int d = target_.rank - 1; d >= 0; --d) dense[d] = stride, stride *= target_.shape[d];
+    const char* from = stored.data;
+    const npy_intp* strides = stored.rank == 0 ? none : stored.strides;
+    if (aside_) {
+      copy(from, strides, aside_, dense, target_.shape, target_.rank, item);
+      from = aside_, strides = dense;
+    }
+    copy(from, strides, target_.data, target_.strides, target_.shape, target_.rank, item);
+    if (plan_.sink.result >= 0 && !plan_.sink.target.view) r_[plan_.sink.result].o = Py_NewRef(reinterpret_cast<PyObject*>(array_));
+  }
+
+  void drop_made() {
+    for (size_t k = 0; k < plan_.ops.size(); ++k) Py_CLEAR(made_[k]);
+  }
+
+  static thread_local char* scratch;
+
+  const LoopPlan& plan_;
+  Reg* r_;
+  const npy_intp most_;
+  const bool in_parts_;
+  Span inputs_[kMostOperands], results_[kMostOperands], target_;  // (not all of them are ever looked at)
+  ScalarValue numbers_[kMostOperands];
+  PyObject* made_[kMostOperands];
+  PyArrayObject* array_ = nullptr;  // that is written into
+  char* aside_ = nullptr;
+
+  friend bool dalsegno::replay::run_loops(const Group& group, Reg* r, int64_t most);
+};
+
+thread_local char* GroupRun::scratch = nullptr;
+
+// A thread's, for as long as it lives.
+struct Scratch {
+  alignas(64) char bytes[kScratchBytes];
+};
+
+}  // namespace
+
+bool run_loops(const Group& group, Reg* r, int64_t most) {
+  if (!group.loops || most == 0) return false;
+  if (!GroupRun::scratch) {
+    static thread_local std::unique_ptr<Scratch> owned = std::make_unique<Scratch>();
+    GroupRun::scratch = owned->bytes;
+  }
+  return GroupRun(group, r, most).run();
+}
+
+}  // namespace dalsegno::replay

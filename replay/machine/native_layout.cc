@@ -1,0 +1,119 @@
+// Where the interpreter and NumPy keep what native code looks at.
+#include <cstddef>
+#include <cstring>
+
+#include "numpy/dtypes.h"
+#include "replay/machine/native.h"
+// clang-format off
+#include <numpy/arrayscalars.h>  // needs Python.h before it
+// clang-format on
+
+namespace dalsegno::replay {
+namespace {
+
+// Borrowed: the interpreter keeps the texts of one ASCII character for good.
+PyObject* letter(int c) {
+  PyObject* text = PyUnicode_FromOrdinal(c);
+  Py_XDECREF(text);
+  return text;
+}
+
+// How far they stand from each other; 0: not one after the other.
+int32_t letter_size() {
+  const auto at = [](int c) { return reinterpret_cast<intptr_t>(letter(c)); };
+  const intptr_t size = at(1) - at(0);
+  if (size < static_cast<intptr_t>(sizeof(PyASCIIObject)) || size > 256) return 0;
+  for (int c = 0; c < 128; ++c)
+    if (!letter(c) || at(c) != at(0) + c * size) return 0;
+  return static_cast<int32_t>(size);
+}
+
+// Borrowed: the interpreter keeps ints from -5 to 256 for good.
+PyObject* small_int(int value) {
+  PyObject* o = PyLong_FromLong(value);
+  Py_XDECREF(o);
+  return o;
+}
+
+int32_t small_int_size() {
+  const auto at = [](int value) { return reinterpret_cast<intptr_t>(small_int(value)); };
+  const intptr_t size = at(1) - at(0);
+  if (size < static_cast<intptr_t>(sizeof(PyVarObject)) || size > 256) return 0;
+  for (int value = -5; value <= 256; ++value)
+    if (!small_int(value) || at(value) != at(0) + value * size) return 0;
+  return static_cast<int32_t>(size);
+}
+
+// What the state of a text says that has nothing but ASCII behind its head.
+void find_text_state(native::Layout* l) {
+  PyASCIIObject mask, plain;
+  std::memset(&mask, 0, sizeof mask);
+  std::memset(&plain, 0, sizeof plain);
+  mask.state.compact = 1, mask.state.ascii = 1;
+  plain.state = mask.state;
+  l->text_state = offsetof(PyASCIIObject, state);
+  static_assert(sizeof mask.state >= sizeof l->text_mask);
+  std::memcpy(&l->text_mask, &mask.state, sizeof l->text_mask);
+  std::memcpy(&l->text_plain, &plain.state, sizeof l->text_plain);
+}
+
+}  // namespace
+
+const native::Layout& native_layout() {
+  static const native::Layout known = [] {
+    native::Layout l;
+    l.type = offsetof(PyObject, ob_type);
+    l.immortal = PY_VERSION_HEX >= 0x030c0000;
+    if (hook::g_range_known) {
+      l.range_start = offsetof(hook::RangeIterator, start), l.range_step = offsetof(hook::RangeIterator, step);
+      l.range_length = offsetof(hook::RangeIterator, length);
+#if PY_VERSION_HEX < 0x030c0000
+      l.range_index = offsetof(hook::RangeIterator, index);
+#endif
+    }
+    l.iterator_position = offsetof(hook::SequenceIterator, position), l.iterator_sequence = offsetof(hook::SequenceIterator, sequence);
+    l.cell_content = offsetof(PyCellObject, ob_ref);
+    l.holder_number = offsetof(hook::HoldingIterator, number), l.holder_inner = offsetof(hook::HoldingIterator, inner);
+    l.bytes_data = offsetof(PyBytesObject, ob_sval), l.bytearray_start = offsetof(PyByteArrayObject, ob_start);
+    l.text_length = offsetof(PyASCIIObject, length), l.ascii_data = sizeof(PyASCIIObject);
+    l.letter_size = letter_size();
+    l.small_int_size = small_int_size();
+    l.list_allocated = offsetof(PyListObject, allocated);
+    find_text_state(&l);
+    l.size = offsetof(PyVarObject, ob_size);
+    l.list_items = offsetof(PyListObject, ob_item), l.tuple_items = offsetof(PyTupleObject, ob_item);
+    l.float_value = offsetof(PyFloatObject, ob_fval), l.numpy_double_value = offsetof(PyDoubleScalarObject, obval);
+#if PY_VERSION_HEX >= 0x030c0000
+    l.int_size = offsetof(PyLongObject, long_value.lv_tag), l.int_digit = offsetof(PyLongObject, long_value.ob_digit);
+    l.int_tagged = true;
+#else
+    l.int_size = offsetof(PyVarObject, ob_size), l.int_digit = offsetof(PyLongObject, ob_digit);
+#endif
+    l.data = offsetof(PyArrayObject_fields, data);
+    l.rank = offsetof(PyArrayObject_fields, nd);
+    l.dims = offsetof(PyArrayObject_fields, dimensions);
+    l.strides = offsetof(PyArrayObject_fields, strides);
+    l.descr = offsetof(PyArrayObject_fields, descr);
+    l.flags = offsetof(PyArrayObject_fields, flags);
+    l.dtype_number = offsetof(PyArray_Descr, type_num);
+    l.byteorder = offsetof(PyArray_Descr, byteorder);
+    l.aligned = NPY_ARRAY_ALIGNED, l.writeable = NPY_ARRAY_WRITEABLE;
+    l.warns = static_cast<int32_t>(uint32_t{1} << 31);  // NPY_ARRAY_WARN_ON_WRITE, which NumPy keeps to itself
+    for (int i = 0; i < static_cast<int>(DType::kCount); ++i) {
+      const auto dtype = static_cast<DType>(i);
+      l.numbers[typed::rep_of_dtype(dtype)] = numpy::type_number(dtype);
+    }
+    return l;
+  }();
+  return known;
+}
+
+// In the order of native::Address.
+std::vector<const void*> native_addresses() {
+  std::vector<const void*> known = {&PyArray_Type, &PyRangeIter_Type, &PySeqIter_Type,       &PyList_Type, &PyTuple_Type,
+                                    &PyLong_Type,  &PyFloat_Type,     &PyDoubleArrType_Type, Py_True,      Py_False,
+                                    &PyEnum_Type,  &PyZip_Type,       &PyCell_Type,          small_int(0), letter(0)};
+  return known;
+}
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,217 @@
+// The state of a run, and what a run does besides its steps: ways out, frames that are shown, groups, jumps. Internal to the replay
+// machine.
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "replay/machine/program.h"
+
+namespace dalsegno::replay {
+
+// What frames a run has shown to others: dicts of locals() and frame objects somebody kept, per frame of the run.
+struct KeptFrame {
+  PyObject* f_locals = nullptr;
+  PyFrameObject* frame = nullptr;
+  const Trace* trace = nullptr;  // `frame` holds the variables as they were at this snapshot,
+  int32_t snapshot = -1;
+  bool written = false;  // or as somebody has assigned to them since
+};
+
+// A frame of the run that stands in the thread's chain.
+struct Link {
+  ProgramImpl* program = nullptr;
+  int32_t snapshot = -1;
+  int32_t state = -1;  // index into the trace's Snapshots::frames: as long as that is the same, so are the variables
+  void* frame = nullptr;
+  hook::FrameImage image;
+  std::vector<PyObject*> slots;
+  std::vector<PyObject*> boxes;  // owned: values that are unboxed otherwise
+  std::unique_ptr<bool[]> from_object;
+};
+
+using Programs = std::vector<std::unique_ptr<Program>>;
+
+// A call of a tree that is under way in the same run: what its caller goes on with. (calls.cc)
+struct PendingCall {
+  ProgramImpl* program;
+  const Step* step;
+  int32_t base;    // of the caller's registers
+  int32_t frames;  // of the caller
+  Jitted* callee;
+  uint64_t code_run;  // Machine's, as the call began
+  bool dirty, unsettled;
+};
+
+// What a run needs memory for; kept for the next one.
+struct Room {
+  std::vector<Reg> registers = std::vector<Reg>(256);
+  std::vector<PendingCall> calls;
+  std::vector<Link> links;
+  std::vector<std::shared_ptr<Programs>> kept;  // of calls under way
+};
+
+// The state of one run().
+//
+// Frames. A run is of one frame or more: those of the calls under way, outermost first, then those of the program that runs. Each has
+// a number. Frames are linked into the thread's chain only when code that may look at them runs, and those around the innermost one, which
+// do not change while that runs, stay linked until it has ended. What is linked are always the first `n_links` frames.
+struct Machine {
+  ProgramImpl* program = nullptr;
+  Reg* r = nullptr;
+  int32_t base = 0;  // of r, in the register file
+  Room* room = nullptr;
+  std::vector<KeptFrame> kept_frames;
+  size_t first_frame = 0;   // number of the outermost frame of the program that runs
+  size_t n_links = 0;       // of room->links
+  size_t linked_calls = 0;  // calls all of whose frames are linked
+  int counted = 0;          // frames counted against the recursion limit
+  uint64_t code_run = 0;    // times that code nothing is known of has run
+  bool written = false;     // somebody assigned to a variable of a frame shown
+  bool dirty = false;       // unknown code has run: facts of arrays are to be looked at again
+  bool unsettled = false;   // and nobody has looked since whether the run may go on
+  PyThreadState* thread = nullptr;
+  const volatile unsigned char* breaker = nullptr;  // hook::eval_breaker()
+  Outcome outcome = Outcome::kReturned;
+  PyObject** result = nullptr;
+  Exit** exit = nullptr;
+  FrameState* state = nullptr;
+  std::unique_ptr<FrameState> inner_state;  // of a call under way that has left
+
+  void reserve(int32_t n);  // registers from base on
+  bool calling() const { return !room->calls.empty(); }
+};
+
+// Frames of a snapshot standing in the thread's chain while unknown code runs. Values that are unboxed are boxed for the time.
+class LinkedScope {
+ public:
+  LinkedScope(Machine& m, int32_t snapshot, int32_t at = -1);  // at: the instruction the innermost frame stands at, if it is another
+  ~LinkedScope();
+  LinkedScope(const LinkedScope&) = delete;
+
+ protected:
+  enum class Looks { kAnywhere, kFromPython };
+  LinkedScope(Machine& m, int32_t snapshot, int32_t at, Looks looks);
+
+ private:
+  static void fill(void* scope);
+  bool unlink_unseen();
+
+  Machine& m_;
+  const bool linked_;
+  std::optional<hook::BeforePython> unseen_;  // the innermost frame has no variables yet
+};
+
+// The same while an op runs that may at most warn. Warnings look where they come from, but at variables only where they are shown by Python
+// code: until some begins the innermost frame goes without. If none does, nothing has run.
+class WarningScope : public LinkedScope {
+ public:
+  WarningScope(Machine& m, int32_t snapshot) : LinkedScope(m, snapshot, -1, Looks::kFromPython) {}
+};
+
+// -- kept_frames.cc
+// Links the frames of all calls under way.
+void link_callers(Machine& m);
+// Takes out of the chain what is linked from frame `from` on.
+void unlink(Machine& m, size_t from);
+// Has somebody kept a frame around the innermost one, or assigned to its variables? Then it is taken out, to be looked at.
+void unlink_touched(Machine& m);
+// Counts what is pending or linked against the recursion limit.
+// Frames that are recorded through are counted only while they are linked: near the limit the interpreter counts them.
+inline bool recursion_left(PyThreadState* thread) { return hook::recursion_remaining(thread) > ProgramImpl::deepest; }
+inline void count_frames(Machine& m) {
+  const auto now = static_cast<int>(m.n_links > m.first_frame ? m.n_links : m.first_frame);
+  if (now != m.counted) m.counted += hook::take_recursion(m.thread, now - m.counted);
+}
+void forget_kept_frames(Machine& m, size_t from);
+// Hands what was shown of frame i of the program that runs to its image.
+void attach_kept_frame(Machine& m, const ProgramImpl& p, size_t number, size_t i, int32_t snapshot, hook::FrameImage* image,
+                       std::unique_ptr<bool[]>* from_object);
+
+// -- calls.cc
+// The program that runs returns to the step that called its tree.
+const Step* return_to_caller(const Step* s, Reg* r, Machine& m);
+// The program that runs has left: the interpreter ends its frames, and the step that called its tree goes on with the result.
+const Step* end_left_call(Machine& m);
+// Forgets the innermost call: its caller runs again.
+void end_call(Machine& m);
+
+// -- exits.cc
+// Leaves by a plan: on to the side trace, if there is one, else the frames are built and null is returned.
+const Step* leave(Machine& m, int32_t plan);
+// Leaves because the op failed: with the exception that is set thrown in, or, where the op is pure, before its instruction.
+const Step* fail(Machine& m, int32_t plan, bool pure);
+// The same by a plan made on the spot.
+const Step* fail_by(Machine& m, ExitPlan& plan, bool pure);
+// Leaves to the interpreter, whatever trace is attached there: the run was disturbed.
+const Step* leave_disturbed(Machine& m, int32_t plan);
+// Leaves before a typed op that does not take these operands, and remembers it: a side trace does the instruction on objects.
+const Step* refuse(Machine& m, int32_t plan);
+// Leaves and remembers that an int did not fit in a register.
+const Step* overflow(Machine& m, int32_t plan);
+// The value as an object: a new reference, or null with MemoryError.
+PyObject* object_of(const Loc& loc, const Reg* r);
+void drop(const std::vector<int32_t>& regs, Reg* r);
+void prepare_side(ProgramImpl& p, ExitPlan& plan, const Program* side);  // what the way to a side trace takes
+// Builds the object unless it is there. False: MemoryError is set.
+bool build(const Virtual& what, Reg* r);
+void build_all(const ExitPlan& plan, Reg* r);  // of the plan's; throws std::bad_alloc
+// -- steps_view.cc
+// A view's elements, found by its index and put into its registers. False: NumPy has to say what is wrong, or the array is another one.
+bool find_view(const Virtual& view, Reg* r);
+PyObject* new_view(const Virtual& view, const Reg* r);  // the object, or null with an exception set
+void count_guard_failure();
+extern uint64_t g_steps;  // done in this process
+inline void count_steps(uint64_t n) { g_steps += n; }
+
+// -- settle.cc
+// What is to be asked once code has run of which nothing is known. False: the thread or some code is traced, profiled or monitored now, or
+// a variable of a frame was assigned to: the run ends at the next snapshot behind an instruction. Asks only if code has run since.
+bool undisturbed(Machine& m);
+// At a step with a plan behind its instruction: does what waits for the thread (signals, other threads), leaves if the run was disturbed or
+// a folded name changed; null: goes on. *next is where to then.
+bool settle(const Step* s, Machine& m, const Step** next);
+
+// -- drops.cc
+bool dies_quietly(PyObject* o);
+// True if dropping a reference runs no code of the user's: finalisers, callbacks of weakrefs. May err to the other side.
+inline bool drops_quietly(PyObject* o) { return Py_REFCNT(o) > 1 || dies_quietly(o); }
+// Drops a reference while the frames of the snapshot are shown.
+void drop_shown(Machine& m, PyObject* o, int32_t snapshot, int32_t at = -1);
+
+// -- groups.cc
+// Does the ops of a group one by one. False: one raised and the run has left (or goes on at *next). `most`: becomes at least the bytes of
+// arrays that there were at once.
+bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vector<int32_t>& live, const Step** next,
+                    const std::vector<std::vector<int32_t>>* dead_after, int64_t* most = nullptr);
+bool run_kernel(SegmentRunner& runner, const Group& group, Reg* r);
+// -- loops.cc
+// All of a group by NumPy's inner loops, the write that ends it included, if that is at most so many elements. False: nothing has been
+// done.
+bool run_loops(const Group& group, Reg* r, int64_t most);
+// What dies in an order of its own only where nobody can tell.
+void drop_quietly(const std::vector<int32_t>& regs, Reg* r);
+// Do the facts of array inputs still hold?
+bool facts_hold(const Group& group, const Reg* r);
+
+// -- parts.cc
+inline constexpr int64_t kMinCounted = 16 << 10;  // bytes of an array; of smaller ones a few more do not matter
+enum class Way : uint8_t { kAtOnce, kInParts, kMeasured };
+// How a group that has parts is to be done.
+Way way_of(ProgramImpl& p, Group& group, const Reg* r);
+// Bytes of the arrays that the program holds.
+int64_t array_bytes(const ProgramImpl& program, const Reg* r);
+// Notes what the group took that has just been done one by one; `before`: array_bytes() then.
+void note_measure(Group& group, const Reg* r, int64_t before);
+// Does it in parts. False: as run_one_by_one(). *noticed: some op was done by NumPy, so code may have run.
+bool run_in_parts(Machine& m, const Group& group, const std::vector<int32_t>& live, const Step** next, bool* noticed);
+
+// -- jumps.cc
+void prepare_jump(ProgramImpl& from, JumpPlan& plan);
+// Has the object, or null, a type as ProgramImpl::types has them?
+bool is_of_type(PyObject* o, PyObject* type);
+bool keeps_promises(const JumpPlan& plan, const Reg* r);  // are the objects, and their types, what the target takes them for?
+void load_constants(Machine& m, const ProgramImpl& program);
+void start_program(Machine& m, ProgramImpl& program);  // clears its own registers and loads its constants
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,206 @@
+// Products of matrices, and reductions along an axis, of arrays so small that a call of NumPy costs more than what it does: NumPy's own
+// inner loop, at once, into a new array. Where anything is not as expected, or a flag is up, the step is done as any other: nothing has
+// happened yet.
+#include <array>
+#include <cstring>
+
+#include "halide_gen/runtime/flags.h"
+#include "numpy/dtypes.h"
+#include "numpy/errstate.h"
+#include "numpy/loops.h"
+#include "replay/machine/array_operand.h"
+#include "replay/machine/scalars.h"
+#include "trace/fault.h"
+
+namespace dalsegno::replay {
+namespace {
+
+constexpr npy_intp kMostProducts = 4096;  // multiplications
+constexpr npy_intp kMostReduced = 2048;   // elements
+constexpr int kMostAxes = 4;
+
+// An exact array of a dtype that has such loops.
+PyArrayObject* operand(PyObject* o, DType* dtype) {
+  if (!o || !PyArray_CheckExact(o)) return nullptr;
+  auto* a = reinterpret_cast<PyArrayObject*>(o);
+  for (const DType known : {DType::kFloat64, DType::kInt64, DType::kFloat32, DType::kInt32}) {
+    if (PyArray_DESCR(a) != numpy::descriptor(known)) continue;
+    *dtype = known;
+    return PyArray_ISALIGNED(a) ? a : nullptr;
+  }
+  return nullptr;
+}
+
+PyObject* new_array(DType dtype, int rank, const npy_intp* shape) {
+  PyArray_Descr* descr = numpy::descriptor(dtype);
+  Py_INCREF(descr);
+  PyObject* made = PyArray_NewFromDescr(&PyArray_Type, descr, rank, shape, nullptr, nullptr, 0, nullptr);
+  if (!made) PyErr_Clear();
+  return made;
+}
+
+char* data_of(PyObject* array) { return PyArray_BYTES(reinterpret_cast<PyArrayObject*>(array)); }
+
+// What the loops have left. Consumes `made`.
+PyObject* unless_raised(PyObject* made) {
+  const int raised = rt::all_raised();
+  if (raised != 0 && !planted(Fault::ignored_flags) && !numpy::errstate_ignores(raised)) Py_CLEAR(made);
+  return made;
+}
+
+// ---- products
+
+numpy::InnerLoop matmul_loop(DType dtype) {
+  static const auto kLoops = [] {
+    std::array<numpy::InnerLoop, static_cast<size_t>(DType::kCount)> loops{};
+    for (size_t i = 0; i < loops.size(); ++i) loops[i] = numpy::matmul_loop(static_cast<DType>(i));
+    return loops;
+  }();
+  return kLoops[static_cast<size_t>(dtype)];
+}
+
+// The core strides are those that NumPy gives its loop (PyUFunc_GeneralizedFunctionInternal): 0 along an axis of one element, or none.
+npy_intp stride(npy_intp extent, npy_intp stride) { return extent == 1 ? 0 : stride; }
+
+PyObject* product(PyObject* left, PyObject* right) {
+  DType dtype, other;
+  PyArrayObject *a = operand(left, &dtype), *b = a ? operand(right, &other) : nullptr;
+  if (!b || dtype != other) return nullptr;
+  const int ra = PyArray_NDIM(a), rb = PyArray_NDIM(b);
+  if (ra < 1 || rb < 1 || ra > 2 || rb > 2 || ra + rb < 3) return nullptr;
+  const npy_intp m = ra == 2 ? PyArray_DIM(a, 0) : 1, n = PyArray_DIM(a, ra - 1), p = rb == 2 ? PyArray_DIM(b, 1) : 1;
+  if (PyArray_DIM(b, 0) != n || m < 1 || n < 1 || p < 1 || m > kMostProducts || n > kMostProducts || p > kMostProducts) return nullptr;
+  const numpy::InnerLoop loop = matmul_loop(dtype);
+  if (m * n > kMostProducts || m * n * p > kMostProducts || !loop.function) return nullptr;
+  npy_intp shape[2];
+  int rank = 0;
+  if (ra == 2) shape[rank++] = m;
+  if (rb == 2) shape[rank++] = p;
+  PyObject* made = new_array(dtype, rank, shape);
+  if (!made) return nullptr;
+  const npy_intp item = dtype_size(dtype);
+  char* operands[] = {PyArray_BYTES(a), PyArray_BYTES(b), data_of(made)};
+  const npy_intp extents[] = {1, m, n, p};
+  const npy_intp strides[] = {0,
+                              0,
+                              0,
+                              ra == 2 ? stride(m, PyArray_STRIDE(a, 0)) : 0,
+                              stride(n, PyArray_STRIDE(a, ra - 1)),
+                              stride(n, PyArray_STRIDE(b, 0)),
+                              rb == 2 ? stride(p, PyArray_STRIDE(b, 1)) : 0,
+                              ra == 2 ? stride(m, rb == 2 ? p * item : item) : 0,
+                              rb == 2 ? stride(p, item) : 0};
+  rt::clear_all_raised();
+  loop.function(operands, extents, strides, loop.data);
+  return unless_raised(made);
+}
+
+// ---- reductions
+
+// `a` in C order, without a gap, as what lies before an axis, along it, and behind it.
+struct Cut {
+  npy_intp before = 1, along = 1, behind = 1;
+};
+
+bool cut_at(PyArrayObject* a, int axis, Cut* cut) {
+  npy_intp dense = PyArray_ITEMSIZE(a);
+  for (int d = PyArray_NDIM(a) - 1; d >= 0; --d) {
+    const npy_intp extent = PyArray_DIM(a, d);
+    if (PyArray_STRIDE(a, d) != dense || extent < 1 || extent > kMostReduced) return false;
+    (d > axis ? cut->behind : d < axis ? cut->before : cut->along) *= extent;
+    dense *= extent;
+    if (dense > kMostReduced * PyArray_ITEMSIZE(a)) return false;
+  }
+  return true;
+}
+
+// As a ufunc's reduce does it (numpy/_core/src/umath/reduction.c): the axes in the order of memory; along the innermost, one loop whose
+// result is its first operand; along another, one of whole rows after the other. A sum begins with its identity, what has none with the
+// first elements.
+void reduce(const numpy::InnerLoop& loop, const Cut& cut, bool sums, char* from, char* to, npy_intp item) {
+  const npy_intp row = cut.behind * item, first = sums ? 0 : 1;
+  for (npy_intp i = 0; i < cut.before; ++i, from += cut.along * row, to += row) {
+    if (sums)
+      std::memset(to, 0, static_cast<size_t>(row));
+    else
+      std::memcpy(to, from, static_cast<size_t>(row));
+    const bool inner = cut.behind == 1;
+    const npy_intp strides[] = {inner ? 0 : item, item, inner ? 0 : item};
+    npy_intp size = inner ? cut.along - first : cut.behind;
+    for (npy_intp k = first; k < (inner ? first + 1 : cut.along) && size > 0; ++k) {
+      char* operands[] = {to, from + k * row, to};
+      loop.function(operands, &size, strides, loop.data);
+    }
+  }
+}
+
+numpy::InnerLoop reducing_loop(ArrayFn fn, DType dtype) {
+  static const auto kLoops = [] {
+    std::array<std::array<numpy::InnerLoop, static_cast<size_t>(DType::kCount)>, 3> loops{};
+    const ArrayFn fns[] = {ArrayFn::add, ArrayFn::maximum, ArrayFn::minimum};
+    for (size_t f = 0; f < loops.size(); ++f)
+      for (size_t i = 0; i < loops[f].size(); ++i) loops[f][i] = numpy::inner_loop(fns[f], static_cast<DType>(i), static_cast<DType>(i));
+    return loops;
+  }();
+  return kLoops[fn == ArrayFn::add ? 0 : fn == ArrayFn::maximum ? 1 : 2][static_cast<size_t>(dtype)];
+}
+
+PyObject* along_axis(ArrayFn fn, PyObject* object, PyObject* which) {
+  DType dtype;
+  PyArrayObject* a = operand(object, &dtype);
+  if (!a || !PyLong_CheckExact(which) || (fn == ArrayFn::add && dtype == DType::kInt32)) return nullptr;
+  const int rank = PyArray_NDIM(a);
+  int overflow = 0;
+  long axis = PyLong_AsLongAndOverflow(which, &overflow);
+  if (overflow != 0 || rank < 2 || rank > kMostAxes || axis < -rank || axis >= rank) return nullptr;
+  if (axis < 0) axis += rank;
+  const numpy::InnerLoop loop = reducing_loop(fn, dtype);
+  Cut cut;
+  if (!loop.function || !cut_at(a, static_cast<int>(axis), &cut)) return nullptr;
+  npy_intp shape[kMostAxes];
+  for (int d = 0, made = 0; d < rank; ++d)
+    if (d != axis) shape[made++] = PyArray_DIM(a, d);
+  PyObject* made = new_array(dtype, rank - 1, shape);
+  if (!made) return nullptr;
+  rt::clear_all_raised();
+  reduce(loop, cut, fn == ArrayFn::add, PyArray_BYTES(a), data_of(made), dtype_size(dtype));
+  return unless_raised(made);
+}
+
+const Step* made_or_called(PyObject* made, const Step* s, Reg* r, Machine& m) {
+  if (!made) [[unlikely]]
+    return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
+  r[s->dst].o = made;
+  return go_on(s + 1, r, m);
+}
+
+}  // namespace
+
+const Step* step_matmul(const Step* s, Reg* r, Machine& m) { return made_or_called(product(r[s->a].o, r[s->b].o), s, r, m); }
+
+const Step* step_matmul_call(const Step* s, Reg* r, Machine& m) {
+  return made_or_called(product(r[s->list[1]].o, r[s->list[2]].o), s, r, m);
+}
+
+template <ArrayFn fn>
+const Step* step_along_axis(const Step* s, Reg* r, Machine& m) {
+  return made_or_called(along_axis(fn, r[s->list[1]].o, r[s->list[2]].o), s, r, m);
+}
+
+StepFn along_axis_step(typed::Callee callee) {
+  switch (callee) {
+    case typed::Callee::kSum:
+    case typed::Callee::kSumMethod:
+      return step_along_axis<ArrayFn::add>;
+    case typed::Callee::kLargest:
+    case typed::Callee::kLargestMethod:
+      return step_along_axis<ArrayFn::maximum>;
+    case typed::Callee::kLeast:
+    case typed::Callee::kLeastMethod:
+      return step_along_axis<ArrayFn::minimum>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace dalsegno::replay

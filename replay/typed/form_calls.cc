@@ -1,0 +1,114 @@
+// The forms of calls.
+#include "replay/typed/inference.h"
+
+namespace dalsegno::typed {
+
+Rep Inference::python_rep(DType dtype) {
+  const Bits bits = bits_of(rep_of_dtype(dtype));
+  return dtype == DType::kBool ? Rep::kBool : bits == Bits::kInt64 ? Rep::kInt : Rep::kFloat;
+}
+
+// The product of two vectors of one dtype.
+bool Inference::form_product(const Op& o, ValueId i, const ValueId* factors) {
+  const ArrayFacts &a = arrays_[factors[0]], &b = arrays_[factors[1]];
+  if (a.rank != 1 || !(a == b) || !multiplies(a.dtype)) return false;
+  form(i).mode = Mode::kProduct;
+  form(i).view = a;
+  born(i, rep_of_dtype(a.dtype));
+  return true;
+}
+
+// Of a dtype whose sums are of the same.
+void Inference::form_reduction(const Op& o, ValueId i, Callee callee) {
+  const ArrayFacts& array = arrays_[in(o)[1]];
+  const bool floats = array.dtype == DType::kFloat64 || array.dtype == DType::kFloat32;
+  const bool divides = callee == Callee::kMean || callee == Callee::kMeanMethod || callee == Callee::kNorm;
+  if (o.n_inputs != 2 || array.rank < 1 || array.rank > kMaxViewRank || !(floats || (array.dtype == DType::kInt64 && !divides))) return;
+  form(i).mode = Mode::kReduction;
+  form(i).callee = callee;
+  form(i).view = array;
+  born(i, rep_of_dtype(finds_position(callee) ? DType::kInt64 : array.dtype));
+}
+
+bool Inference::multiplies(DType dtype) {
+  return dtype == DType::kFloat64 || dtype == DType::kFloat32 || dtype == DType::kInt64 || dtype == DType::kInt32;
+}
+
+void Inference::form_call(const Op& o, ValueId i) {
+  arrays_[i] = array_of(o);
+  if (o.object >= 0 || o.fn != ArrayFn::none || o.n_inputs < 2 || !is_constant(in(o)[0])) return;
+  const Callee callee = constant(in(o)[0]).callee;
+  if (callee == Callee::kNone) return;
+  if (callee == Callee::kLen) {
+    if (o.n_inputs != 2 || (o.effects & kRunsCode)) return;
+    form(i).mode = Mode::kLength;
+    return born(i, Rep::kInt);
+  }
+  if (callee == Callee::kRange) return form_range(o, i);
+  if (reduces(callee)) return form_reduction(o, i, callee);
+  if (callee == Callee::kDot || callee == Callee::kDotMethod || callee == Callee::kMatmul) {
+    if (o.n_inputs == 3 && form_product(o, i, in(o) + 1)) form(i).callee = callee;
+    return;
+  }
+  if (callee == Callee::kOrd) return form_ord(o, i);
+  if (callee == Callee::kItem) return form_item(o, i);
+  if (callee == Callee::kAppend || callee == Callee::kPop) return form_list_call(o, i, callee);
+  std::vector<Rep> arguments;
+  for (int32_t k = 1; k < o.n_inputs; ++k) arguments.push_back(typed_.rep_in_ops(in(o)[k]));
+  const Operator found = call_operator(callee, arguments);
+  if (!found) return;
+  form(i) = {Mode::kTyped, found, callee};
+  born(i, found.result);
+}
+
+void Inference::form_ord(const Op& o, ValueId i) {
+  if (o.n_inputs != 2 || types_[in(o)[1]] != Type::kText || typed_.known.box_ints) return;
+  form(i) = {.mode = Mode::kText, .callee = Callee::kOrd};
+  born(i, Rep::kInt);
+}
+
+// A range that nothing but the iter() behind it takes.
+void Inference::form_range(const Op& o, ValueId i) {
+  if (o.n_inputs > 4) return;
+  for (int32_t k = 1; k < o.n_inputs; ++k)
+    if (typed_.rep_in_ops(in(o)[k]) != Rep::kInt) return;
+  if (uses_[i] != 1 || !iterated_alone(i)) return;
+  form(i) = {.mode = Mode::kVirtual, .callee = Callee::kRange};
+}
+
+bool Inference::iterated_alone(ValueId v) const {
+  bool iterated = false;
+  for (ValueId i = v + 1; i < static_cast<ValueId>(t_.ops.size()); ++i) {
+    const Op& o = op(i);
+    if (!takes(t_, o, v)) continue;
+    if (o.kind == OpKind::release) return iterated;
+    if (o.kind != OpKind::get_iter) return false;
+    iterated = true;
+  }
+  return false;
+}
+
+void Inference::form_iterator(const Op& o, ValueId i) {
+  const OpForm& range = form(in(o)[0]);
+  if (range.mode != Mode::kVirtual || range.callee != Callee::kRange) return;
+  form(i).mode = Mode::kIterator;
+  types_[i] = Type::kRangeIterator;
+}
+
+// a.item(i) is the element as Python's own number.
+void Inference::form_item(const Op& o, ValueId i) {
+  if (!is_element(o)) return;
+  const DType dtype = t_.facts[o.facts].dtype;
+  if (dtype == DType::kFloat32 || dtype == DType::kUint64 || (typed_.known.box_ints && python_rep(dtype) == Rep::kInt)) return;
+  form(i) = {Mode::kElement, {}, Callee::kItem};
+  born(i, python_rep(dtype));
+}
+
+// xs.append(v), xs.pop()
+void Inference::form_list_call(const Op& o, ValueId i, Callee callee) {
+  if (types_[in(o)[1]] != Type::kList || o.n_inputs != (callee == Callee::kAppend ? 3 : 2)) return;
+  form(i).callee = callee;
+  form_item_of(i, Type::kList);
+}
+
+}  // namespace dalsegno::typed

@@ -1,0 +1,61 @@
+"""Numbers that native code puts into lists: what stood there alone becomes the new one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dalsegno.fuzz import equivalent
+from tests.support import check
+
+
+def filled(items: list[Any], first: Any, step: Any, kept: list[Any]) -> tuple[list[Any], list[Any], list[bool]]:
+    value = first
+    for _ in range(3):
+        for k in range(len(items)):
+            items[k] = value
+            value += step
+    found = [a is b for a in items for b in kept]
+    return items, kept, found
+
+
+STARTS = [
+    (-40, 1),
+    (240, 1),
+    (-8, 3),
+    (2**30 - 9, 1),
+    (-(2**30) - 30, 2),
+    (2**60, 2**57),
+    (2**30 + 40, -2),
+    (0.5, 0.25),
+    (0, 0),
+]
+
+
+@pytest.mark.parametrize(("first", "step"), STARTS)
+def test_an_item_that_nobody_else_holds_becomes_the_new_one(first: Any, step: Any) -> None:
+    for held in (250, -1000, 2**30 - 9, -(2**30), 2**40, 1.5):
+        numbers = [held + k for k in range(20)]
+        kept = numbers[::3]
+        check(filled, (numbers, first, step, kept), (numbers[::-1], first, step, kept))
+    equivalent(filled, *[([k * 50 - 300 for k in range(30)], first, step, [])] * 5, engines=["native"])
+
+
+def shared(rounds: int) -> tuple[list[int], list[int], bool]:
+    """The number that a variable, a tuple or another list holds stays as it is."""
+    a = [k + 1000 for k in range(8)]
+    b = list(a)
+    for k in range(rounds):
+        at = k % 8
+        old = a[at]
+        pair = (old, a[(k + 1) % 8])
+        a[at] = old + k * 7
+        if k % 5 == 0:
+            b[at] = pair[0]
+    return a, b, old is b[at]
+
+
+def test_a_number_that_is_held_elsewhere_stays() -> None:
+    check(shared, (8,), (50,), (200,), (3,))
+    equivalent(shared, *[(100,), (37,)] * 4, engines=["native", "background"])
