@@ -39,7 +39,12 @@ class Plain(Identity):
     """Not even a wrapper, which holds its arguments while they are used."""
 
     def jit(self, function: Function, *, store: bool) -> Function:
+        function.clear = _forget_nothing  # type: ignore[attr-defined]
         return function
+
+
+def _forget_nothing() -> None:
+    pass
 
 
 class _Jitted:

@@ -14,7 +14,7 @@ def backend(name: str) -> list[str]:
 
 
 def test_summary_line(capfd) -> None:
-    assert run_cli(["--examples", "60", "--seed", "3", *backend("Identity")]) == 0
+    assert run_cli(["--examples", "60", "--seed", "3", *backend("Plain")]) == 0
     out = capfd.readouterr().out
     last = out.strip().splitlines()[-1]
     assert re.fullmatch(
