@@ -79,13 +79,16 @@ Operator numpy_integer_operator(BinaryOp op, Rep dtype, bool python_int) {
   }
 }
 
-Operator numpy_float_operator(BinaryOp op, Rep dtype) {
+// own: the dtype is an operand's. If it is neither's NumPy's scalars leave the operator to the ufunc (scalarmath.c.src, PROMOTION_REQUIRED),
+// whose powers are others than the C library's on processors with AVX-512.
+Operator numpy_float_operator(BinaryOp op, Rep dtype, bool own) {
   switch (op) {
+    case BinaryOp::power:
+      return own ? Operator{dtype, dtype} : Operator{};
     case BinaryOp::add:
     case BinaryOp::subtract:
     case BinaryOp::multiply:
     case BinaryOp::true_divide:
-    case BinaryOp::power:
     case BinaryOp::floor_divide:
     case BinaryOp::remainder:
       return {dtype, dtype};
@@ -98,7 +101,7 @@ Operator numpy_operator(BinaryOp op, Rep a, Rep b) {
   if (a == Rep::kNone || b == Rep::kNone || is_truth(a) || is_truth(b)) return {};
   const Rep dtype = common(a, b);
   if (bits_of(dtype) == Bits::kInt64) return numpy_integer_operator(op, dtype, a == Rep::kInt || b == Rep::kInt);
-  return numpy_float_operator(op, dtype);
+  return numpy_float_operator(op, dtype, dtype == a || dtype == b);
 }
 
 }  // namespace
