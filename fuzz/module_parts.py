@@ -287,6 +287,11 @@ _SMALL_FUNCTIONS = {
     "who": "def who():\n"
     "    frame = sys._getframe(1)\n"
     "    return (frame.f_code.co_name, frame.f_lineno, sorted(frame.f_locals))\n",
+    "GENERATOR": "import random\n\nGENERATOR = random.Random(5)\n",
+    "Looking": "class Looking:\n"
+    "    def __del__(self):\n"
+    "        frame = sys._getframe(1)\n"
+    "        LOG.append((frame.f_code.co_name, frame.f_lineno, sorted(frame.f_locals)))\n",
     "Point": "Point = collections.namedtuple('Point', 'x y')\n",
 }
 

@@ -98,8 +98,11 @@ void fill_builtins(PyObject* builtins) {
                                                        {"clear", unknown, nullptr},
                                                        {"insert", quiet_write, nullptr, 1},
                                                        {"copy", quiet, &PyList_Type}});
-  add_rows(reinterpret_cast<PyObject*>(&PySet_Type), {{"add", quiet_write, nullptr}});
+  add_rows(reinterpret_cast<PyObject*>(&PySet_Type),
+           {{"add", quiet_write, nullptr}, {"discard", quiet_write, nullptr}, {"remove", quiet_write, nullptr}});
   add_rows(reinterpret_cast<PyObject*>(&PyDict_Type), {{"get", quiet, nullptr},
+                                                       {"setdefault", quiet_write, nullptr},
+                                                       {"pop", quiet_write, nullptr},
                                                        {"keys", quiet, nullptr},
                                                        {"values", quiet, nullptr},
                                                        {"items", quiet, nullptr},
@@ -111,7 +114,33 @@ void fill_builtins(PyObject* builtins) {
                                                           {"startswith", quiet, nullptr},
                                                           {"endswith", quiet, nullptr},
                                                           {"replace", quiet, nullptr},
-                                                          {"find", quiet, nullptr},
+                                                          {"find", quiet, &PyLong_Type},
+                                                          {"rfind", quiet, &PyLong_Type},
+                                                          {"count", quiet, &PyLong_Type},
+                                                          {"index", quiet, &PyLong_Type},
+                                                          {"lstrip", quiet, &PyUnicode_Type},
+                                                          {"rstrip", quiet, &PyUnicode_Type},
+                                                          {"rsplit", quiet, &PyList_Type},
+                                                          {"splitlines", quiet, &PyList_Type},
+                                                          {"partition", quiet, &PyTuple_Type},
+                                                          {"rpartition", quiet, &PyTuple_Type},
+                                                          {"center", quiet, &PyUnicode_Type},
+                                                          {"ljust", quiet, &PyUnicode_Type},
+                                                          {"rjust", quiet, &PyUnicode_Type},
+                                                          {"title", quiet, &PyUnicode_Type},
+                                                          {"capitalize", quiet, &PyUnicode_Type},
+                                                          {"swapcase", quiet, &PyUnicode_Type},
+                                                          {"casefold", quiet, &PyUnicode_Type},
+                                                          {"removeprefix", quiet, &PyUnicode_Type},
+                                                          {"removesuffix", quiet, &PyUnicode_Type},
+                                                          {"isalpha", quiet, &PyBool_Type},
+                                                          {"isalnum", quiet, &PyBool_Type},
+                                                          {"isdecimal", quiet, &PyBool_Type},
+                                                          {"isnumeric", quiet, &PyBool_Type},
+                                                          {"isspace", quiet, &PyBool_Type},
+                                                          {"isupper", quiet, &PyBool_Type},
+                                                          {"islower", quiet, &PyBool_Type},
+                                                          {"join", quiet, &PyUnicode_Type},
                                                           {"isdigit", quiet, nullptr},
                                                           {"zfill", quiet, nullptr}});
 }
@@ -194,18 +223,71 @@ void fill_numpy_functions(PyObject* numpy) {
   }
 }
 
+// Methods of types of the standard library written in C that run no code of the user's; found when they are first come across.
+struct Method {
+  const char *module, *type, *name;
+  CalleeKind kind;
+  PyTypeObject* result;
+};
+constexpr Method kMethods[] = {
+    {"_random", "Random", "random", CalleeKind::quiet, &PyFloat_Type},
+    {"_random", "Random", "getrandbits", CalleeKind::quiet, &PyLong_Type},
+    {"collections", "deque", "pop", CalleeKind::quiet_write, nullptr},
+    {"collections", "deque", "popleft", CalleeKind::quiet_write, nullptr},
+    {"collections", "deque", "append", CalleeKind::unbounded_write, nullptr},
+    {"collections", "deque", "appendleft", CalleeKind::unbounded_write, nullptr},
+};
+
+// Is it what its module, where that is imported, has under this name?
+bool is_found_as(PyTypeObject* type, const char* module_name, const char* name) {
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), module_name);
+  if (!module || !PyModule_CheckExact(module)) return false;
+  return PyDict_GetItemString(PyModule_GetDict(module), name) == reinterpret_cast<PyObject*>(type);
+}
+
+// Of a method descriptor, or the descriptor that a bound method was made of; null: it is neither.
+PyObject* descriptor_of(PyObject* callee) {
+  if (Py_IS_TYPE(callee, &PyMethodDescr_Type)) return callee;
+  if (!PyCFunction_CheckExact(callee) || !PyCFunction_GET_SELF(callee) || PyModule_Check(PyCFunction_GET_SELF(callee))) return nullptr;
+  const PyMethodDef* definition = reinterpret_cast<PyCFunctionObject*>(callee)->m_ml;
+  PyObject* name = PyUnicode_InternFromString(definition->ml_name);
+  PyObject* found = name ? _PyType_Lookup(Py_TYPE(PyCFunction_GET_SELF(callee)), name) : nullptr;
+  Py_XDECREF(name);
+  const bool same =
+      found && Py_IS_TYPE(found, &PyMethodDescr_Type) && reinterpret_cast<PyMethodDescrObject*>(found)->d_method == definition;
+  return same ? found : nullptr;
+}
+
+CalleeFacts facts_of_method(PyObject* callee) {
+  PyObject* descriptor = descriptor_of(callee);
+  if (!descriptor) return {};
+  const char* name = reinterpret_cast<PyMethodDescrObject*>(descriptor)->d_method->ml_name;
+  for (const Method& row : kMethods) {
+    if (std::strcmp(row.name, name) != 0 || !is_found_as(PyDescr_TYPE(descriptor), row.module, row.type)) continue;
+    CalleeFacts facts{row.kind, row.result};
+    facts.any_self = true;
+    return facts;
+  }
+  return {};
+}
+
 void fill_special(PyObject* sys) {
   add_rows(sys, {{"getrefcount", CalleeKind::refcount, nullptr}, {"_getframe", CalleeKind::frame_reader, nullptr}});
 }
 
 }  // namespace
 
-bool is_plain_type(PyTypeObject* type) { return g_plain.contains(type); }
+bool is_plain_type(PyTypeObject* type) {
+  if (g_plain.contains(type)) return true;
+  const bool deque = std::strcmp(type->tp_name, "collections.deque") == 0 && is_found_as(type, "collections", "deque");
+  if (deque) g_plain.insert(type);
+  return deque;
+}
 bool is_simple_type(PyTypeObject* type) { return g_simple.contains(type); }
 
 CalleeFacts callee_facts(PyObject* callee) {
   auto found = g_callees.find(callee);
-  return found == g_callees.end() ? CalleeFacts{} : found->second;
+  return found != g_callees.end() ? found->second : callee ? facts_of_method(callee) : CalleeFacts{};
 }
 
 bool is_partial(PyObject* object) { return Py_IS_TYPE(object, g_partial); }

@@ -15,19 +15,22 @@ bool is_simple_type(PyTypeObject* type);
 
 // How calling an object behaves, given that its arguments are of plain types.
 enum class CalleeKind : uint8_t {
-  unknown,       // may run anything
-  quiet,         // builtin that runs no code of the user's on plain arguments
-  quiet_write,   // a method that changes its list, given the list and, at `index`, an exact int; or adds what it looks up to its set
-  numpy_pure,    // NumPy: may warn, changes nothing
-  numpy_write,   // NumPy: may warn, changes data
-  frame_reader,  // locals, exec, super ...: needs to see the frames
-  refcount,      // looks at reference counts
+  unknown,      // may run anything
+  quiet,        // builtin that runs no code of the user's on plain arguments
+  quiet_write,  // a method that changes its list, given the list and, at `index`, an exact int; or its dict or set where that look-up is
+                // quiet
+  unbounded_write,  // the same of a deque, where that has no greatest length: nothing is dropped
+  numpy_pure,       // NumPy: may warn, changes nothing
+  numpy_write,      // NumPy: may warn, changes data
+  frame_reader,     // locals, exec, super ...: needs to see the frames
+  refcount,         // looks at reference counts
 };
 struct CalleeFacts {
   CalleeKind kind = CalleeKind::unknown;
   PyTypeObject* result = nullptr;  // exact type of the result, where certain
   ArrayFn fn = ArrayFn::none;      // the array function it is
   int index = 0;                   // quiet_write: the argument that is used as an index, if it is there
+  bool any_self = false;           // a method that asks nothing of its object but that it is one of its own type, or of a class below it
 };
 CalleeFacts callee_facts(PyObject* callee);
 // functools.partial itself, no subclass; what it calls (borrowed).

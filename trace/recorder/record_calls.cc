@@ -227,6 +227,12 @@ bool takes_numpy_scalars(PyObject* callee) {
          (facts.result == &PyFloat_Type || name == "isnan" || name == "isinf" || name == "isfinite");
 }
 
+// str.join of a list or tuple: no item is asked for more than whether it is a text.
+bool joins_sequence(PyObject* callee, const std::vector<PyObject*>& args) {
+  return is_method_of(callee, &PyUnicode_Type) && PyUnicode_CompareWithASCIIString(PyDescr_NAME(callee), "join") == 0 && args.size() == 2 &&
+         args[1] && (PyList_CheckExact(args[1]) || PyTuple_CheckExact(args[1]));
+}
+
 // Types that ask their arguments for an iterator, and for nothing else before the first item.
 bool makes_iterator(PyObject* callee) {
   for (PyTypeObject* type : {&PyEnum_Type, &PyZip_Type, &PyReversed_Type})
@@ -242,7 +248,8 @@ bool Recorder::call_is_quiet(const OpaqueCall& call) {
   if (is_class_test(callee, call.live_args) && is_constant(call.args[1])) return info(call.args[0]).type != nullptr;
   if (!call.plain) return false;
   // (min(list) looks into it)
-  const bool any_container = builtin_name(callee) == "len" || builtin_name(callee) == "id" || makes_iterator(callee);
+  const bool any_container =
+      builtin_name(callee) == "len" || builtin_name(callee) == "id" || makes_iterator(callee) || joins_sequence(callee, call.live_args);
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool own = i == 0 && Py_IS_TYPE(callee, &PyMethodDescr_Type);
     const bool of_numpy = takes_numpy_scalars(callee) && is_numpy_scalar(call.args[i]);
@@ -265,6 +272,18 @@ bool Recorder::numpy_knows(const OpaqueCall& call) {
   return known;
 }
 
+// A deque without a greatest length: guards that.
+bool Recorder::is_unbounded(ValueId deque, PyObject* live) {
+  static PyObject* const kMaxlen = PyUnicode_InternFromString("maxlen");
+  if (!know(deque, live)) return false;
+  PyObject* most = PyObject_GetAttr(live, kMaxlen);
+  Py_XDECREF(most);
+  if (most != Py_None) return PyErr_Clear(), false;
+  ValueId v = emit(OpKind::get_attr, {deque}, {.name = name_index(kMaxlen), .effects = kNoEffect});
+  emit(OpKind::guard_is, {v}, {.object = object_index(Py_None, "const:None")});
+  return true;
+}
+
 // Does the call run no code of the user's, but for warnings? If so, *effects says what else it does.
 bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
   switch (call.facts.kind) {
@@ -277,11 +296,14 @@ bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
     case CalleeKind::quiet_write:
       if (call.kwnames || call.args.empty() || !info(call.args[0]).type) return false;
       if (call.facts.index > 0 && call.args.size() > 1 && !is_int(call.args[call.facts.index])) return false;  // __index__
-      if (is_method_of(call.live, &PySet_Type) &&
-          (call.args.size() != 2 || !know_lookup(call.args[0], call.live_args[0], call.args[1], call.live_args[1])))
+      if ((is_method_of(call.live, &PySet_Type) || is_method_of(call.live, &PyDict_Type)) &&
+          (call.args.size() < 2 || !know_lookup(call.args[0], call.live_args[0], call.args[1], call.live_args[1])))
         return false;
       *effects = kWritesMemory | kRaises;
       return true;
+    case CalleeKind::unbounded_write:
+      *effects = kWritesMemory | kRaises;
+      return !call.kwnames && call.args.size() == 2 && is_unbounded(call.args[0], call.live_args[0]);
     case CalleeKind::numpy_pure:
     case CalleeKind::numpy_write:
       *effects = kWarnsOnly;
@@ -339,7 +361,7 @@ void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) 
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool known = know(call.args[i], call.live_args[i]) || is_constant_dtype(call.args[i], call.live_args[i]);
     if (known && numpy::is_exact_array(call.live_args[i])) call.arrays_known &= know_array(call.args[i], call.live_args[i]);
-    call.plain &= known;
+    call.plain &= known || (i == 0 && call.facts.any_self && Py_IS_TYPE(live, &PyMethodDescr_Type));
   }
   const bool of_array = call.args.size() == 1 && numpy::is_exact_array(call.live_args[0]) && call.plain && call.arrays_known;
   if (of_array && live && builtin_name(live) == "abs") call.facts = {CalleeKind::numpy_pure, nullptr, ArrayFn::absolute};

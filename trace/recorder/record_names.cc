@@ -238,7 +238,7 @@ bool Recorder::instance_attr(PyObject* name, bool method) {
     push_loaded(emit_attr(OpKind::own_attr, {object}, a, path), kNull, method);
     return true;
   }
-  const bool is_method = method && a.found && PyFunction_Check(a.found);
+  const bool is_method = method && a.found && (PyFunction_Check(a.found) || Py_IS_TYPE(a.found, &PyMethodDescr_Type));
   if (!is_method && (!a.found || Py_TYPE(a.found)->tp_descr_get)) return false;
   if (!dalsegno_has_class_attribute(live, &a, &cache)) return false;
   emit_attr(OpKind::class_attr, {object}, a, path);

@@ -1,0 +1,167 @@
+"""Methods of the standard library's C types that run no code of the user's (trace/recorder/facts.cc, kMethods)."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import deque
+
+import pytest
+
+import dalsegno as ds
+from tests.support import check, reasons
+
+
+def _walk(source, turns):
+    total = 0.0
+    for _ in range(turns):
+        total += source.random() * source.getrandbits(7)
+    return total
+
+
+class _Loaded(random.Random):
+    def random(self):
+        return 0.25
+
+
+def test_numbers_of_a_generator_come_in_order():
+    check(_walk, (random.Random(3), 20), (random.Random(4), 20), (_Loaded(1), 5))
+
+
+def test_a_generators_own_attribute_hides_its_method():
+    hidden = random.Random(1)
+    hidden.random = lambda: 2.0  # type: ignore[method-assign]
+    check(_walk, (random.Random(3), 20), (hidden, 4), (random.Random(3), 20))
+
+
+def test_the_modules_own_generator():
+    def seeded(seed, turns):
+        random.seed(seed)
+        return [random.random() for _ in range(turns)], random.getrandbits(9)
+
+    check(seeded, (1, 8), (2, 8), (1, 8))
+
+
+def test_a_method_is_replaced_in_its_class():
+    class Own(random.Random):
+        pass
+
+    jitted = ds.jit(store=False)(_walk)
+    for _ in range(4):
+        assert jitted(Own(3), 9) == _walk(Own(3), 9)
+    Own.random = lambda self: 0.5  # type: ignore[method-assign]
+    assert jitted(Own(3), 9) == _walk(Own(3), 9)
+
+
+def _through_queue(queue, items):
+    out = []
+    for item in items:
+        queue.append(item)
+        queue.appendleft(-item)
+        if len(queue) > 3:
+            out.append((queue.popleft(), queue.pop()))
+    while queue:
+        out.append(queue.pop())
+    return out
+
+
+def test_queues_with_and_without_a_greatest_length():
+    numbers = list(range(12))
+    check(
+        _through_queue,
+        (deque(), numbers),
+        (deque([1.5]), numbers),
+        (deque(maxlen=3), numbers),
+        (deque([4], 2), numbers),
+        (deque(), []),
+    )
+
+
+class _Seen:
+    """Says which line was running when it died."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def __del__(self):
+        self.log.append(sys._getframe(1).f_lineno)
+
+
+def test_what_a_full_queue_drops_sees_the_frames():
+    def fill(queue, log, turns):
+        kept = 0
+        for i in range(turns):
+            queue.append(_Seen(log))
+            kept += i
+        return kept, list(log)
+
+    def run(function):
+        log: list[int] = []
+        return function(deque(maxlen=2), log, 6), function(deque(), [], 3), function(deque(maxlen=2), log, 6)
+
+    jitted = ds.jit(store=False)(fill)
+    for _ in range(4):
+        assert run(jitted) == run(fill)
+
+
+def test_an_empty_queue_raises_as_in_eager():
+    def drain(queue):
+        total = 0
+        for _ in range(5):
+            total += queue.popleft()
+        return total
+
+    check(drain, (deque(range(6)),), (deque(range(3)),), (deque(),), (deque(range(9)),))
+
+
+class _Text(str):
+    def __add__(self, other):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("items", [["a", "b"], ("a", _Text("c")), ["one"], [], ["a", 3], ["\xe9", "\u20ac"]], ids=repr)
+def test_texts_are_joined(items):
+    def joined(separator, items):
+        return separator.join(items), "".join(items)
+
+    check(joined, ("-", ["x", "y"]), ("-", items), ("\u20ac", items))
+
+
+def test_methods_of_texts():
+    def looked_at(text):
+        return [
+            text.rfind("o"), text.count("o"), text.lstrip(), text.rstrip(), text.rsplit(" ", 1), text.splitlines(),
+            text.partition(" "), text.rpartition(" "), text.center(20), text.ljust(20, "."), text.rjust(20),
+            text.title(), text.capitalize(), text.swapcase(), text.casefold(), text.removeprefix("fo"),
+            text.removesuffix("r"),
+            text.isalpha(), text.isalnum(), text.isdecimal(), text.isnumeric(), text.isspace(), text.isupper(),
+            text.islower(), text.index("o"),
+        ]  # fmt: skip
+
+    check(looked_at, (" foo bar ",), ("foo",), ("F\xf6o",), ("\u0663",), ("",))
+
+
+def _counted(words, table, seen):
+    for word in words:
+        table.setdefault(word, []).append(len(table))
+        seen.discard(word)
+    return table, seen, table.pop(words[0]), table.pop("nobody", None)
+
+
+def test_dicts_and_sets_change_quietly():
+    words = "to be or not to be".split()
+    check(_counted, (words, {}, {"or", "and"}), (words[::-1], {"be": [7]}, set()), (["a"], {}, {"a"}), ([], {}, set()))
+
+
+def test_a_loop_of_such_calls_is_recorded_without_unknown_code():
+    def play(source, queue, turns):
+        for i in range(turns):
+            queue.append(source.random())
+            if i > 3:
+                queue.popleft()
+        return len(queue)
+
+    jitted = ds.jit(store=False)(play)
+    for _ in range(4):
+        jitted(random.Random(2), deque(), 9)
+    assert reasons(jitted) == {"none"}
