@@ -79,8 +79,8 @@ Operator numpy_integer_operator(BinaryOp op, Rep dtype, bool python_int) {
   }
 }
 
-// own: the dtype is an operand's. If it is neither's NumPy's scalars leave the operator to the ufunc (scalarmath.c.src, PROMOTION_REQUIRED),
-// whose powers are others than the C library's on processors with AVX-512.
+// own: the dtype is an operand's. If it is neither's NumPy's scalars leave the operator to the ufunc (scalarmath.c.src,
+// PROMOTION_REQUIRED), whose powers are others than the C library's on processors with AVX-512.
 Operator numpy_float_operator(BinaryOp op, Rep dtype, bool own) {
   switch (op) {
     case BinaryOp::power:
