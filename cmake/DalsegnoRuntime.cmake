@@ -23,6 +23,8 @@ if(runtime_sources AND generator_found)
   add_library(dalsegno_rt SHARED ${runtime_sources} "${runtime_object}")
   target_include_directories(dalsegno_rt PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(dalsegno_rt PRIVATE Halide::Runtime Threads::Threads ${CMAKE_DL_LIBS} m)
+  # Copies and fills: -O2 of GCC leaves these loops at an element a turn.
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/halide_gen/runtime/pack.cc" PROPERTIES COMPILE_OPTIONS -O3)
   set_target_properties(dalsegno_rt PROPERTIES CXX_VISIBILITY_PRESET default C_VISIBILITY_PRESET default)
   if(DALSEGNO_DEV)
     set_target_properties(dalsegno_rt PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_SOURCE_DIR}/dalsegno/lib")

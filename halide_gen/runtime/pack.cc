@@ -6,12 +6,14 @@
 namespace dalsegno::rt {
 namespace {
 
+// (What a compiler makes of plain loops here reads a broadcast element anew for each one it writes: they might be the same memory.)
 template <typename T>
 void copy_row(const T* from, int64_t stride, int64_t n, T* to) {
   if (stride == 1) {
-    for (int64_t i = 0; i < n; ++i) to[i] = from[i];
+    std::memcpy(to, from, static_cast<size_t>(n) * sizeof(T));
   } else if (stride == 0) {
-    for (int64_t i = 0; i < n; ++i) to[i] = *from;
+    const T element = *from;
+    std::fill_n(to, n, element);
   } else {
     for (int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
   }
