@@ -24,7 +24,7 @@ def layouts(shape: Any, dtype: str) -> list[Any]:
     a = varied(shape, dtype)
     found = [a, np.asfortranarray(a), a.T, a[::-1], np.where(a > 0, 0.0, -0.0).astype(dtype)]
     if a.ndim > 1:
-        found += [a[:, 1:], a[1:, :-1], a[:, ::2], a[::2], a.swapaxes(0, 1)]
+        found += [a[:, 1:], a[1:, :-1], a[:, ::2], a[::2], a.swapaxes(0, 1), a[..., 1:], a[..., ::2], a[..., :1]]
     return found
 
 
@@ -56,6 +56,7 @@ def products(pairs: Any) -> Any:
 
 
 SHAPES = [(1,), (9,), (150,)], [(3, 4), (1, 5), (5, 1), (13, 17)], [(3, 4, 5), (3, 1, 9), (2, 40, 3), (1, 1, 4)]
+LONG = [(60, 60, 3), (3000, 7), (7, 3000), (9, 1100), (300, 30), (2, 9000), (9000, 2), (40, 5, 50), (4, 3, 2, 100)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -68,6 +69,8 @@ def test_whole_arrays(dtype: str) -> None:
 def test_along_axes(dtype: str) -> None:
     for shapes in SHAPES[1:]:
         check(along, ([a for shape in shapes for a in layouts(shape, dtype)],), ([np.ones((3, 0), dtype)],))
+    for shape in LONG:
+        check(along, (layouts(shape, dtype),))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

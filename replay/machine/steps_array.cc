@@ -1,6 +1,7 @@
 // Products of matrices, and reductions along an axis, of arrays so small that a call of NumPy costs more than what it does: NumPy's own
 // inner loop, at once, into a new array. Where anything is not as expected, or a flag is up, the step is done as any other: nothing has
 // happened yet.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -16,7 +17,7 @@ namespace dalsegno::replay {
 namespace {
 
 constexpr npy_intp kMostProducts = 4096;  // multiplications
-constexpr npy_intp kMostReduced = 2048;   // elements
+constexpr npy_intp kMostReduced = 1 << 16;  // elements
 constexpr int kMostAxes = 4;
 
 // An exact array of a dtype that has such loops.
@@ -97,21 +98,73 @@ PyObject* product(PyObject* left, PyObject* right) {
 
 // ---- reductions
 
-// `a` in C order, without a gap, as what lies before an axis, along it, and behind it.
+// An array as what lies before an axis, along it, and behind it: how many, and how far apart in bytes.
 struct Cut {
   npy_intp before = 1, along = 1, behind = 1;
+  npy_intp before_step = 0, along_step = 0, behind_step = 0;
 };
 
+// Is every axis as far apart as the ones behind it are long, or farther, and does it go upwards? NumPy then goes through them in this order,
+// and so lie the elements of the result. Axes before the one that is reduced, and behind it, must be one each. (Where there is no gap, axes of
+// one element may stand anywhere: they are as in any other array.)
 bool cut_at(PyArrayObject* a, int axis, Cut* cut) {
-  npy_intp dense = PyArray_ITEMSIZE(a);
+  npy_intp least = PyArray_ITEMSIZE(a), dense = least, size = 1;
+  bool gaps = false;
   for (int d = PyArray_NDIM(a) - 1; d >= 0; --d) {
-    const npy_intp extent = PyArray_DIM(a, d);
-    if (PyArray_STRIDE(a, d) != dense || extent < 1 || extent > kMostReduced) return false;
-    (d > axis ? cut->behind : d < axis ? cut->before : cut->along) *= extent;
-    dense *= extent;
-    if (dense > kMostReduced * PyArray_ITEMSIZE(a)) return false;
+    const npy_intp extent = PyArray_DIM(a, d), stride = PyArray_STRIDE(a, d);
+    if (extent < 1 || extent > kMostReduced || stride < least) return false;
+    npy_intp &many = d > axis ? cut->behind : d < axis ? cut->before : cut->along,
+             &step = d > axis ? cut->behind_step : d < axis ? cut->before_step : cut->along_step;
+    if (many != 1 && stride != step * many) return false;
+    if (many == 1) step = stride;
+    gaps |= stride != dense;
+    if (gaps && extent == 1) return false;
+    many *= extent, size *= extent, dense *= extent;
+    if (size > kMostReduced) return false;
+    least = stride * extent;
+  }
+  return !gaps || cut->behind == 1 || cut->behind_step == PyArray_ITEMSIZE(a);
+}
+
+// Sums of few: an inner loop costs more to be called than what it adds. Below this, NumPy adds one after the other (pairwise_sum in
+// numpy/_core/src/umath/loops_utils.h.src), and then what there was.
+constexpr npy_intp kFew = 8;
+
+template <class T>
+bool sum_of_few(const Cut& cut, const char* from, char* to) {
+  const auto at = [](const char* p) { return *reinterpret_cast<const T*>(p); };
+  if (cut.behind == 1 && cut.along < kFew) {
+    T* sums = reinterpret_cast<T*>(to);
+    for (npy_intp i = 0; i < cut.before; ++i, from += cut.before_step) {
+      T sum = -T{0};
+      for (npy_intp k = 0; k < cut.along; ++k) sum += at(from + k * cut.along_step);
+      sums[i] = T{0} + sum;
+    }
+    return true;
+  }
+  if (cut.behind == 1 || cut.behind >= kFew) return false;
+  T* sums = reinterpret_cast<T*>(to);
+  for (npy_intp i = 0; i < cut.before; ++i, from += cut.before_step, sums += cut.behind) {
+    T sum[kFew] = {};
+    const char* row = from;
+    for (npy_intp k = 0; k < cut.along; ++k, row += cut.along_step)
+      for (npy_intp j = 0; j < cut.behind; ++j) sum[j] += at(row + j * cut.behind_step);
+    std::copy_n(sum, cut.behind, sums);
   }
   return true;
+}
+
+bool sum_of_few(DType dtype, const Cut& cut, const char* from, char* to) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return sum_of_few<double>(cut, from, to);
+    case DType::kFloat32:
+      return sum_of_few<float>(cut, from, to);
+    case DType::kInt64:
+      return sum_of_few<uint64_t>(cut, from, to);
+    default:
+      return false;
+  }
 }
 
 // As a ufunc's reduce does it (numpy/_core/src/umath/reduction.c): the axes in the order of memory; along the innermost, one loop whose
@@ -119,16 +172,16 @@ bool cut_at(PyArrayObject* a, int axis, Cut* cut) {
 // first elements.
 void reduce(const numpy::InnerLoop& loop, const Cut& cut, bool sums, char* from, char* to, npy_intp item) {
   const npy_intp row = cut.behind * item, first = sums ? 0 : 1;
-  for (npy_intp i = 0; i < cut.before; ++i, from += cut.along * row, to += row) {
+  for (npy_intp i = 0; i < cut.before; ++i, from += cut.before_step, to += row) {
     if (sums)
       std::memset(to, 0, static_cast<size_t>(row));
     else
       std::memcpy(to, from, static_cast<size_t>(row));
     const bool inner = cut.behind == 1;
-    const npy_intp strides[] = {inner ? 0 : item, item, inner ? 0 : item};
+    const npy_intp strides[] = {inner ? 0 : item, inner ? cut.along_step : item, inner ? 0 : item};
     npy_intp size = inner ? cut.along - first : cut.behind;
     for (npy_intp k = first; k < (inner ? first + 1 : cut.along) && size > 0; ++k) {
-      char* operands[] = {to, from + k * row, to};
+      char* operands[] = {to, from + k * cut.along_step, to};
       loop.function(operands, &size, strides, loop.data);
     }
   }
@@ -163,7 +216,8 @@ PyObject* along_axis(ArrayFn fn, PyObject* object, PyObject* which) {
   PyObject* made = new_array(dtype, rank - 1, shape);
   if (!made) return nullptr;
   rt::clear_all_raised();
-  reduce(loop, cut, fn == ArrayFn::add, PyArray_BYTES(a), data_of(made), dtype_size(dtype));
+  if (fn != ArrayFn::add || !sum_of_few(dtype, cut, PyArray_BYTES(a), data_of(made)))
+    reduce(loop, cut, fn == ArrayFn::add, PyArray_BYTES(a), data_of(made), dtype_size(dtype));
   return unless_raised(made);
 }
 
