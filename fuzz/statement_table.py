@@ -275,6 +275,9 @@ ELEMENT_BODIES: Weighted[str] = Weighted(
         (2, "$s = $s + np.mean($e[$i:]) - $e.mean(); LOG.append(type($s).__name__)"),
         (2, "$s = $s + $e.argmax() - np.argmin($e[: $i + 1]); LOG.append(type($s).__name__)"),
         (1, "$s = np.linalg.norm($e) - $s; LOG.append($s.dtype.char)"),
+        (2, "np.<ufunc2>($e, $e[::-1], out=$e)"),
+        (2, "np.<ufunc2>($e[1:], $x, out=$e[:-1]); LOG.append($e.tolist())"),
+        (1, "v = np.<ufunc1>($e[$i:], out=$e[$i:]); LOG.append((v.base is $e, v.tolist()))"),
     ]
 )
 GRID_BODIES: Weighted[str] = Weighted(
@@ -312,6 +315,10 @@ GRID_BODIES: Weighted[str] = Weighted(
         (2, "$s = $g.<fold>() - $g[1:].mean() + $g[:, $j:].<fold>(); LOG.append(type($s).__name__)"),
         (1, "$s = $s + np.linalg.norm($g) + $g.argmin()"),
         (1, "$g[None, $i] <inplace> $g[$i - 1, :]; LOG.append(raising(<small>))"),
+        (2, "np.<ufunc2>($g, $g[:, $j, None] + $g[0], out=$g)"),
+        (1, "np.<ufunc2>($g[$i], <num>, out=$g[0]); LOG.append($g.tolist())"),
+        (2, "LOG.append(($g[:, $j:].<fold>(axis=0).tolist(), $g[..., None].<fold>(axis=1).tolist()))"),
+        (1, "v = $g[::2, 1:].<fold>(1); LOG.append((v.tolist(), v.strides))"),
         (1, "t = $g[:, $j, None] + $g[None, $i, :]; $g[$j:] = t[:len($g) - $j, :$g.shape[1]]"),
     ]
 )

@@ -53,6 +53,29 @@ def orthogonalize(a: Any, q: Any, r: Any) -> Any:
     return a, q, r
 
 
+def into(u: Any, t: Any, k: Any) -> Any:
+    seen = []
+    for i in range(7):
+        np.subtract(u[2:], u[1:-1], out=t)
+        np.add(t, u[:-2], out=t)
+        np.multiply(t, k, out=t)
+        u[1:-1] += t
+        made = np.minimum(u[:-1], u[1:], out=u[1:])  # read and written
+        np.abs(u[::2] - k, out=u[::2])
+        np.sqrt(k, out=t)  # of a number
+        np.maximum(t[:1], u[i % 3 : i % 3 + len(t)], out=t)
+        back = np.negative(t, out=t)
+        seen.append((back is t, made.base is u, made.strides, made.tolist(), t.tolist()))
+    return u, t, seen
+
+
+def nearer(d: Any) -> Any:
+    for k in range(len(d)):
+        np.minimum(d, d[:, k, None] + d[k], out=d)
+        np.add(d[0], 1, out=d[k])
+    return d
+
+
 def shortest(d: Any) -> Any:
     for k in range(len(d)):
         for i in range(len(d)):
@@ -357,3 +380,30 @@ def test_reductions_of_vectors(dtype: str) -> None:
 def test_settles() -> None:
     settles(solve, (np.tril(A), A[0].copy()))
     settles(factorize, (A.copy(),))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_computing_into_arrays(dtype: str) -> None:
+    u, t = (R.random(12) * 9).astype(dtype), np.zeros(10, dtype)
+    read_only = t.copy()
+    read_only.flags.writeable = False
+    check(
+        into,
+        (u, t, 0.5),
+        (u, t, 3),
+        (u, t, np.float64(0.25)),
+        (u, t, np.float32(0.25)),
+        (u, t[::-1], 2),
+        (u, np.zeros((1, 10), dtype), 2),
+        (u, np.zeros(9, dtype), 2),
+        (u, np.zeros(10, "f8"), 2),
+        (u, read_only, 2),
+        (u, t, 1e308),
+        (u, t, np.ones(10)),
+    )
+    check(nearer, ((R.random((6, 6)) * 9).astype(dtype),), (np.zeros((6, 5), dtype),), (np.zeros((2, 3, 3), dtype),))
+
+
+def test_computing_into_arrays_is_compiled() -> None:
+    settles(into, (R.random(12), np.zeros(10), 0.5))
+    settles(nearer, (R.random((6, 6)),))

@@ -1,5 +1,6 @@
 // Writes into arrays that end a group of array ops: an operator in place, or an item set. And how NumPy's inner loops do a whole group.
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 
 #include "replay/lower/lower.h"
@@ -40,18 +41,25 @@ bool Lowering::loop_input(ValueId v, DType dtype, LoopInput* input) const {
 
 // Whatever is read and written is of one dtype, and NumPy has a loop for it.
 bool Lowering::may_sink(const Op& o, ValueId i) const {
-  const bool operates = o.kind == OpKind::inplace, stores = o.kind == OpKind::set_item && form(i).mode == Mode::kView;
+  const typed::Into into = typed::into_of(typed_, o);
+  const bool operates = into.fn != ArrayFn::none, stores = o.kind == OpKind::set_item && form(i).mode == Mode::kView;
   if ((!operates && !stores) || !settings().kernels || !world_proven_ || o.snapshot < 0) return false;
-  const ValueId array = in(o)[0], stored = in(o)[operates ? 1 : 2];
+  const ValueId array = operates ? into.target : in(o)[0];
   const ArrayFacts& facts = values_[array].facts;
   if (facts.rank < 1 || facts.rank > typed::kMaxViewRank || values_[array].pending) return false;
   if (stores && (is_virtual(array) || !(form(i).view.dtype == facts.dtype) || is_stored_in_place(o, i))) return false;
-  if (operates && (!numpy::inner_loop(array_fn_of(static_cast<BinaryOp>(o.imm)), facts.dtype, facts.dtype).function ||
-                   (is_virtual(array) && !view_of(array)) || (view_of(array) && !typed::dies_behind(t(), array, i))))
+  if (operates && (!numpy::inner_loop(into.fn, facts.dtype, facts.dtype).function || (is_virtual(array) && !view_of(array)) ||
+                   (view_of(array) && !typed::dies_behind(t(), array, i))))
     return false;
-  LoopInput ignored;
-  if (!loop_input(stored, facts.dtype, &ignored)) return false;
-  return ignored.as.kind != InputKind::kArray || ignored.as.rank <= (operates ? facts.rank : form(i).view.rank);
+  const std::span<const ValueId> operands = operates ? std::span(into.operands, into.n) : std::span(in(o) + 2, 1);
+  bool arrays = stores || o.kind == OpKind::inplace;
+  for (const ValueId v : operands) {
+    LoopInput read;
+    if (!loop_input(v, facts.dtype, &read)) return false;
+    if (read.as.kind == InputKind::kArray && read.as.rank > (operates ? facts.rank : form(i).view.rank)) return false;
+    arrays |= read.as.kind == InputKind::kArray;
+  }
+  return arrays;  // of numbers alone NumPy promotes in another way
 }
 
 void Lowering::sink(const Op& o, ValueId i) {
@@ -70,9 +78,9 @@ bool Lowering::is_stored_in_place(const Op& o, ValueId i) const {
 // What the write gives, as the group is done.
 void Lowering::end_sink() {
   if (sink_ == kNull) return;
-  const ValueId i = sink_, array = in(op(i))[0];
+  const ValueId i = sink_, array = typed::into_of(typed_, op(i)).target;
   sink_ = kNull;
-  if (op(i).kind != OpKind::inplace) return;
+  if (array == kNull) return;
   values_[i].facts = values_[array].facts;
   values_[i].type = values_[array].type;
   learned_.push_back(i);
@@ -89,7 +97,9 @@ void Lowering::end_sink() {
 template <class Operand>
 bool Lowering::plan_sink(ValueId i, const Operand& operand, LoopPlan* plan) {
   const Op& o = op(i);
-  const DType dtype = values_[in(o)[0]].facts.dtype;
+  const typed::Into into = typed::into_of(typed_, o);
+  const ValueId target = into.target == kNull ? in(o)[0] : into.target;
+  const DType dtype = values_[target].facts.dtype;
   plan->writes = true;
   LoopSink& sink = plan->sink;
   LoopOp made;
@@ -101,11 +111,12 @@ bool Lowering::plan_sink(ValueId i, const Operand& operand, LoopPlan* plan) {
     sink.stored = made.operands[0];
     return true;
   }
-  if (!loop_input(in(o)[0], dtype, &sink.target)) return false;
+  if (!loop_input(target, dtype, &sink.target)) return false;
   sink.result = loc(i).obj;
   made.result = dtype;
-  made.loop = numpy::inner_loop(array_fn_of(static_cast<BinaryOp>(o.imm)), dtype, dtype);
-  if (!operand(in(o)[0], dtype, &made) || !operand(in(o)[1], dtype, &made)) return false;
+  made.loop = numpy::inner_loop(into.fn, dtype, dtype);
+  for (int32_t k = 0; k < into.n; ++k)
+    if (!operand(into.operands[k], dtype, &made)) return false;
   sink.stored = static_cast<int32_t>(plan->ops.size());
   plan->ops.push_back(std::move(made));
   return true;

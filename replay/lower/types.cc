@@ -4,6 +4,7 @@
 #include "numpy/api.h"
 #include "replay/lower/lower.h"
 #include "replay/machine/rep_types.h"
+#include "trace/recorder/facts.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -103,6 +104,9 @@ typed::ObjectFacts facts_of(PyObject* object) {
   facts.positions = positions_of(object);
   facts.none = object == Py_None;
   facts.ellipsis = object == Py_Ellipsis;
+  if (PyObject_TypeCheck(object, &PyUFunc_Type)) facts.ufunc = recorder::callee_facts(object).fn;
+  facts.names_out = PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 1 && PyUnicode_Check(PyTuple_GET_ITEM(object, 0)) &&
+                    PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(object, 0), "out") == 0;
   facts.names = type_named(object);
   facts.type = type_named(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   facts.number = PyLong_Check(object) || PyFloat_Check(object) || facts.type != typed::Type::kOther;

@@ -16,7 +16,7 @@
 namespace dalsegno::replay {
 namespace {
 
-constexpr npy_intp kMostProducts = 4096;  // multiplications
+constexpr npy_intp kMostProducts = 4096;    // multiplications
 constexpr npy_intp kMostReduced = 1 << 16;  // elements
 constexpr int kMostAxes = 4;
 
@@ -104,17 +104,21 @@ struct Cut {
   npy_intp before_step = 0, along_step = 0, behind_step = 0;
 };
 
-// Is every axis as far apart as the ones behind it are long, or farther, and does it go upwards? NumPy then goes through them in this order,
-// and so lie the elements of the result. Axes before the one that is reduced, and behind it, must be one each. (Where there is no gap, axes of
-// one element may stand anywhere: they are as in any other array.)
+// Is every axis as far apart as the ones behind it are long, or farther, and does it go upwards? NumPy then goes through them in this
+// order, and so lie the elements of the result. Axes before the one that is reduced, and behind it, must be one each. (Where there is no
+// gap, axes of one element may stand anywhere: they are as in any other array.)
 bool cut_at(PyArrayObject* a, int axis, Cut* cut) {
   npy_intp least = PyArray_ITEMSIZE(a), dense = least, size = 1;
   bool gaps = false;
   for (int d = PyArray_NDIM(a) - 1; d >= 0; --d) {
     const npy_intp extent = PyArray_DIM(a, d), stride = PyArray_STRIDE(a, d);
     if (extent < 1 || extent > kMostReduced || stride < least) return false;
-    npy_intp &many = d > axis ? cut->behind : d < axis ? cut->before : cut->along,
-             &step = d > axis ? cut->behind_step : d < axis ? cut->before_step : cut->along_step;
+    npy_intp &many = d > axis   ? cut->behind
+                     : d < axis ? cut->before
+                                : cut->along,
+             &step = d > axis   ? cut->behind_step
+                     : d < axis ? cut->before_step
+                                : cut->along_step;
     if (many != 1 && stride != step * many) return false;
     if (many == 1) step = stride;
     gaps |= stride != dense;

@@ -77,7 +77,7 @@ void Inference::form_of(ValueId i) {
 // What an op on arrays gives, as far as that is known.
 ArrayFacts Inference::array_of(const Op& o) const {
   if (o.fn != ArrayFn::none && o.facts >= 0) return t_.facts[o.facts];
-  if (o.kind == OpKind::inplace) return arrays_[in(o)[0]];
+  if (const Into into = into_of(typed_, o); into.target != kNull) return arrays_[into.target];
   return kNoFacts;
 }
 

@@ -123,7 +123,8 @@ void visit(IO& io, ObjectFacts& facts) {
   one_of(io, facts.names);
   one_of(io, facts.type);
   one_of(io, facts.callee);
-  all(io, facts.number, facts.unboxes, facts.bits, facts.positions, facts.none, facts.ellipsis);
+  one_of(io, facts.ufunc);
+  all(io, facts.number, facts.unboxes, facts.bits, facts.positions, facts.none, facts.ellipsis, facts.names_out);
 }
 template <class IO>
 void visit(IO& io, ValueForm& form) {

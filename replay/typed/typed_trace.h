@@ -52,6 +52,8 @@ struct ObjectFacts {
   Callee callee = Callee::kNone;
   std::vector<int64_t> positions;  // a tuple of ints, each fitting in a register; empty: anything else
   bool none = false, ellipsis = false;
+  ArrayFn ufunc = ArrayFn::none;  // it is NumPy's ufunc
+  bool names_out = false;         // the names of a call's arguments, of which `out` is the only one
 };
 
 // How an op is done.
@@ -171,6 +173,14 @@ inline constexpr int32_t kMaxViewRank = 4;
 std::optional<std::vector<IndexPart>> view_index_of(const TypedTrace& typed, const Op& op);
 // Axes that the index leaves of an array of `rank`; -1: the index does not suit it.
 int32_t rank_of_view(const std::vector<IndexPart>& index, int32_t rank);
+// A ufunc that computes into an array that is there: an operator in place, or a call with out=. `fn` is none: it is neither.
+struct Into {
+  ArrayFn fn = ArrayFn::none;
+  ValueId target = kNull;
+  const ValueId* operands = nullptr;
+  int32_t n = 0;
+};
+Into into_of(const TypedTrace& typed, const Op& op);
 // Which item of a list or tuple an op of mode kItem reads or writes.
 struct Item {
   ValueId container = kNull;  // or the iterator

@@ -70,6 +70,17 @@ std::optional<std::vector<IndexPart>> view_index_of(const TypedTrace& typed, con
   return std::move(reader.parts);
 }
 
+Into into_of(const TypedTrace& typed, const Op& op) {
+  const ValueId* inputs = typed.inputs_of(op);
+  if (op.kind == OpKind::inplace) return {array_fn_of(static_cast<BinaryOp>(op.imm)), inputs[0], inputs, 2};
+  if (op.kind != OpKind::call || op.object < 0 || !typed.known.objects[op.object].names_out) return {};
+  const Op& callee = typed.trace->ops[inputs[0]];
+  const ArrayFn fn = callee.kind == OpKind::constant ? typed.known.objects[callee.object].ufunc : ArrayFn::none;
+  const int32_t n = array_fn_inputs(fn);
+  if (!array_fn_is_expr(fn) || op.n_inputs != n + 2) return {};
+  return {fn, inputs[n + 1], inputs + 1, n};
+}
+
 int32_t rank_of_view(const std::vector<IndexPart>& index, int32_t rank) {
   int32_t taken = 0, left = 0, ellipses = 0;
   for (const IndexPart& part : index) {

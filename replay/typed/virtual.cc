@@ -104,7 +104,9 @@ class Virtuals {
       const Op& o = op(i);
       if (!takes(t_, o, view)) continue;
       const Mode how = y_.ops[i].mode;
-      if (o.fn != ArrayFn::none || o.kind == OpKind::inplace || how == Mode::kProduct || how == Mode::kReduction) return true;
+      if (o.fn != ArrayFn::none || o.kind == OpKind::inplace || into_of(y_, o).fn != ArrayFn::none || how == Mode::kProduct ||
+          how == Mode::kReduction)
+        return true;
       if (how == Mode::kView && o.kind == OpKind::set_item && in(o)[2] == view) return true;
     }
     return false;
