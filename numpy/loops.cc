@@ -4,9 +4,9 @@
 
 namespace dalsegno::numpy {
 
-static InnerLoop loop_of(const char* name, DType loop, DType result) {
+static InnerLoop loop_of(PyObject* module, const char* name, DType loop, DType result) {
   InnerLoop found;
-  PyObject* function = PyObject_GetAttrString(module(), name);
+  PyObject* function = PyObject_GetAttrString(module, name);
   if (!function) return PyErr_Clear(), found;
   if (PyObject_TypeCheck(function, &PyUFunc_Type)) {
     const auto* ufunc = reinterpret_cast<PyUFuncObject*>(function);
@@ -22,7 +22,12 @@ static InnerLoop loop_of(const char* name, DType loop, DType result) {
   return found;
 }
 
-InnerLoop inner_loop(ArrayFn fn, DType loop, DType result) { return loop_of(array_fn_name(fn), loop, result); }
-InnerLoop matmul_loop(DType dtype) { return loop_of("matmul", dtype, dtype); }
+InnerLoop inner_loop(ArrayFn fn, DType loop, DType result) { return loop_of(module(), array_fn_name(fn), loop, result); }
+InnerLoop matmul_loop(DType dtype) { return loop_of(module(), "matmul", dtype, dtype); }
+
+InnerLoop linalg_loop(const char* name, DType dtype) {
+  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy.linalg._umath_linalg");
+  return module ? loop_of(module, name, dtype, dtype) : InnerLoop{};
+}
 
 }  // namespace dalsegno::numpy

@@ -14,5 +14,7 @@ struct InnerLoop {
 InnerLoop inner_loop(ArrayFn fn, DType loop, DType result);
 // matmul's, a generalised one: extents (outer, m, n, p), strides of the three operands, then of their core axes.
 InnerLoop matmul_loop(DType dtype);
+// One of np.linalg's, by its name in C: generalised ones, too.
+InnerLoop linalg_loop(const char* name, DType dtype);
 
 }  // namespace dalsegno::numpy

@@ -119,6 +119,134 @@ def test_what_small_arrays_are_not() -> None:
         check(wholes, ([a] * 6,), ([other],))
 
 
+def whole_facts(x: Any) -> Any:
+    base = getattr(x, "base", None)
+    return (*facts(x), None if base is None else (type(base), base.shape, base.tolist(), base.base is None))
+
+
+def of_numbers(rows: Any) -> Any:
+    return [whole_facts(np.array(row)) for row in rows]
+
+
+def joined(rows: Any) -> Any:
+    return [whole_facts(np.concatenate(row)) for row in rows]
+
+
+def rolled(pairs: Any) -> Any:
+    return [whole_facts(np.roll(a, k)) for a, k in pairs]
+
+
+def like(arrays: Any) -> Any:
+    out = []
+    for a in arrays:
+        out.append([whole_facts(np.zeros_like(a))])
+        made = np.empty_like(a)  # (what is in it may be anything)
+        out.append([made.shape, made.strides, str(made.flags), made.base])
+    return out
+
+
+def eyes(sizes: Any) -> Any:
+    return [whole_facts(np.eye(n)) for n in sizes]
+
+
+def inverses(arrays: Any) -> Any:
+    return [whole_facts(np.linalg.inv(a)) for a in arrays]
+
+
+def outers(pairs: Any) -> Any:
+    out = []
+    for a, b in pairs:
+        out.append([np.outer(a, b), np.add.outer(a, b), np.minimum.outer(a, b), np.subtract.outer(b, a)])
+    return [[whole_facts(x) for x in row] for row in out]
+
+
+def test_arrays_of_numbers() -> None:
+    plain = [
+        [1.0, 2.5],
+        (1, 2, 3),
+        [1, 2.5, -0.0],
+        [np.float64(3.5), 1],
+        [[1, 2], [3, 4]],
+        ([1.5, 2], (3, 4.5)),
+        [2**62 + 1, 0.5],
+    ]
+    odd = [
+        [2**70, 1.0],
+        [2**63],
+        [True, 1],
+        [1j],
+        ["a"],
+        [np.float32(1.5)],
+        [np.int64(3), 4],
+        [],
+        [[]],
+        [[1.0], [2.0]],
+        [[1], 2][:1],
+    ]
+    ragged = [[[1, 2], [3]], [[1, 2], 3], [1, [2]], [None], [np.zeros(2), np.ones(2)], [[[1]]]]
+    check(of_numbers, (plain,), (odd,), *[([*plain[:3], row],) for row in ragged], (5,), ([3.5, np.ones(2)],))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_vectors_made_of_vectors(dtype: str) -> None:
+    a, b = varied(9, dtype), varied(5, dtype)
+    parts = [
+        (a, b),
+        [a[::2], b[::-1], a],
+        ([1.5], a),
+        (a, [2, 3]),
+        ((True,), a),
+        (a, []),
+        (a, b[:0]),
+        (a,),
+        ([1], [2.5]),
+        ([np.inf], a[:-1]),
+    ]
+    check(joined, (parts,), ([(a, b.astype("f4"))] * 4,), ([(a, np.ones((2, 2)))],), ([()],), ([(a, 3)],))
+    vectors = [a, a[::2], a[::-1], a[:1], a.reshape(3, 3), a[:0]]
+    check(
+        rolled,
+        ([(v, k) for v in vectors for k in (0, 1, -1, 4, 100, -7)],),
+        ([(a, 1.0)],),
+        ([(a, (1, 2))],),
+        ([(a, 2**70)],),
+    )
+    vectors = [a, b, a[::2], b[::-1], a[:1], a[:0], varied((2, 3), dtype)]
+    check(outers, ([(x, y) for x in vectors[:-1] for y in vectors[:-1]],))
+    check(outers, ([(a, vectors[-1])],), ([(a, a.astype("f4"))],), ([(a, 2.0)],), ([(a, [1.0, 2.0])],))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arrays_like_others(dtype: str) -> None:
+    check(like, (layouts((3, 4), dtype) + layouts((5,), dtype) + layouts((3, 1, 2), dtype) + [np.ones((0, 2), dtype)],))
+    check(like, ([varied(3, dtype).view(Sub), 3.0, [1, 2]],))
+
+
+def test_unit_matrices_and_inverses() -> None:
+    check(eyes, ([1, 2, 3, 17, 65, 0, True, np.int64(3)],), ([2.0],), ([-1],))
+    good = [varied((n, n), "f8") for n in (1, 2, 3, 5, 17, 33)]
+    for n in (1, 2, 3):
+        check(inverses, ([x for a in layouts((n, n), "f8")[:4] for x in (a, a + 0.5)],))
+    check(
+        inverses,
+        (good,),
+        ([good[2], np.ones((2, 2))],),
+        ([np.ones((2, 3))],),
+        ([np.eye(3, dtype="f4"), np.eye(2, dtype=int), good[1] * 1e-300],),
+    )
+    check(
+        inverses,
+        ([np.full((2, 2), np.nan)] * 3,),
+        ([np.array([[1e308, 0], [0, 1e-308]])] * 3,),
+        ([np.ones((2, 2, 2)) + np.eye(2)],),
+    )
+
+
+def test_warnings_of_made_arrays() -> None:
+    large = np.full(3, 1e308)
+    check(outers, ([(np.ones(3), np.ones(3))] * 4,), ([(large, large)] * 3,), ([(large * np.inf, large * 0)] * 3,))
+
+
 def track(measured: Any, f: Any, h: Any, q: Any, r: Any) -> Any:
     x, p, seen = np.zeros(2), np.eye(2), []
     for z in measured:
@@ -145,5 +273,6 @@ def attract(x: Any, masses: Any, n: Any) -> Any:
 def test_settles() -> None:
     f, h = np.array([[1.0, 0.1], [0.0, 1.0]]), np.array([[1.0, 0.0]])
     settles(track, (R.random(40), f, h, 0.01 * np.eye(2), np.array([[0.5]])))
+    settles(outers, ([(R.random(4), R.random(5))] * 9,))
     settles(attract, (varied((9, 3), "f8"), R.random(9), 12))
     ds.wait()

@@ -1,5 +1,7 @@
 // From the live objects to the typed trace: what infer() has to know of them.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "numpy/api.h"
 #include "replay/lower/lower.h"
@@ -49,12 +51,14 @@ bool is_method(PyObject* object, const PyTypeObject* type, const char* name) {
 
 // A Python function of NumPy's own that hands its array on to one in C.
 bool is_of_numpy(PyObject* function, const char* name) {
+  constexpr const char* kModules[] = {"numpy._core.fromnumeric", "numpy._core.numeric", "numpy.lib._twodim_base_impl",
+                                      "numpy.linalg._linalg"};
   if (!PyFunction_Check(function)) return false;
   PyObject* module = PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__");
   const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
   return module && PyUnicode_Check(module) &&
-         (PyUnicode_CompareWithASCIIString(module, "numpy._core.fromnumeric") == 0 ||
-          PyUnicode_CompareWithASCIIString(module, "numpy.linalg._linalg") == 0) &&
+         std::any_of(std::begin(kModules), std::end(kModules),
+                     [&](const char* known) { return PyUnicode_CompareWithASCIIString(module, known) == 0; }) &&
          PyUnicode_CompareWithASCIIString(code->co_name, name) == 0;
 }
 
@@ -64,6 +68,7 @@ bool is_numpy_function(PyObject* object, const char* name) {
     const auto* ufunc = reinterpret_cast<PyUFuncObject*>(object);
     return ufunc->ntypes > 0 && ufunc->name != nullptr && std::strcmp(ufunc->name, name) == 0;
   }
+  if (is_function(object, "_multiarray_umath", name) || is_of_numpy(object, name)) return true;
   if (std::strcmp(Py_TYPE(object)->tp_name, "numpy._ArrayFunctionDispatcher") != 0) return false;
   PyObject* implementation = PyObject_GetAttrString(object, "_implementation");
   const bool same = implementation && (is_function(implementation, "_multiarray_umath", name) || is_of_numpy(implementation, name));

@@ -5,13 +5,9 @@
 #include <array>
 #include <cstring>
 
-#include "halide_gen/runtime/flags.h"
-#include "numpy/dtypes.h"
-#include "numpy/errstate.h"
 #include "numpy/loops.h"
-#include "replay/machine/array_operand.h"
 #include "replay/machine/scalars.h"
-#include "trace/fault.h"
+#include "replay/machine/small_arrays.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -19,35 +15,6 @@ namespace {
 constexpr npy_intp kMostProducts = 4096;    // multiplications
 constexpr npy_intp kMostReduced = 1 << 16;  // elements
 constexpr int kMostAxes = 4;
-
-// An exact array of a dtype that has such loops.
-PyArrayObject* operand(PyObject* o, DType* dtype) {
-  if (!o || !PyArray_CheckExact(o)) return nullptr;
-  auto* a = reinterpret_cast<PyArrayObject*>(o);
-  for (const DType known : {DType::kFloat64, DType::kInt64, DType::kFloat32, DType::kInt32}) {
-    if (PyArray_DESCR(a) != numpy::descriptor(known)) continue;
-    *dtype = known;
-    return PyArray_ISALIGNED(a) ? a : nullptr;
-  }
-  return nullptr;
-}
-
-PyObject* new_array(DType dtype, int rank, const npy_intp* shape) {
-  PyArray_Descr* descr = numpy::descriptor(dtype);
-  Py_INCREF(descr);
-  PyObject* made = PyArray_NewFromDescr(&PyArray_Type, descr, rank, shape, nullptr, nullptr, 0, nullptr);
-  if (!made) PyErr_Clear();
-  return made;
-}
-
-char* data_of(PyObject* array) { return PyArray_BYTES(reinterpret_cast<PyArrayObject*>(array)); }
-
-// What the loops have left. Consumes `made`.
-PyObject* unless_raised(PyObject* made) {
-  const int raised = rt::all_raised();
-  if (raised != 0 && !planted(Fault::ignored_flags) && !numpy::errstate_ignores(raised)) Py_CLEAR(made);
-  return made;
-}
 
 // ---- products
 
@@ -60,12 +27,9 @@ numpy::InnerLoop matmul_loop(DType dtype) {
   return kLoops[static_cast<size_t>(dtype)];
 }
 
-// The core strides are those that NumPy gives its loop (PyUFunc_GeneralizedFunctionInternal): 0 along an axis of one element, or none.
-npy_intp stride(npy_intp extent, npy_intp stride) { return extent == 1 ? 0 : stride; }
-
 PyObject* product(PyObject* left, PyObject* right) {
   DType dtype, other;
-  PyArrayObject *a = operand(left, &dtype), *b = a ? operand(right, &other) : nullptr;
+  PyArrayObject *a = small_operand(left, &dtype), *b = a ? small_operand(right, &other) : nullptr;
   if (!b || dtype != other) return nullptr;
   const int ra = PyArray_NDIM(a), rb = PyArray_NDIM(b);
   if (ra < 1 || rb < 1 || ra > 2 || rb > 2 || ra + rb < 3) return nullptr;
@@ -85,12 +49,12 @@ PyObject* product(PyObject* left, PyObject* right) {
   const npy_intp strides[] = {0,
                               0,
                               0,
-                              ra == 2 ? stride(m, PyArray_STRIDE(a, 0)) : 0,
-                              stride(n, PyArray_STRIDE(a, ra - 1)),
-                              stride(n, PyArray_STRIDE(b, 0)),
-                              rb == 2 ? stride(p, PyArray_STRIDE(b, 1)) : 0,
-                              ra == 2 ? stride(m, rb == 2 ? p * item : item) : 0,
-                              rb == 2 ? stride(p, item) : 0};
+                              ra == 2 ? core_stride(m, PyArray_STRIDE(a, 0)) : 0,
+                              core_stride(n, PyArray_STRIDE(a, ra - 1)),
+                              core_stride(n, PyArray_STRIDE(b, 0)),
+                              rb == 2 ? core_stride(p, PyArray_STRIDE(b, 1)) : 0,
+                              ra == 2 ? core_stride(m, rb == 2 ? p * item : item) : 0,
+                              rb == 2 ? core_stride(p, item) : 0};
   rt::clear_all_raised();
   loop.function(operands, extents, strides, loop.data);
   return unless_raised(made);
@@ -204,7 +168,7 @@ numpy::InnerLoop reducing_loop(ArrayFn fn, DType dtype) {
 
 PyObject* along_axis(ArrayFn fn, PyObject* object, PyObject* which) {
   DType dtype;
-  PyArrayObject* a = operand(object, &dtype);
+  PyArrayObject* a = small_operand(object, &dtype);
   if (!a || !PyLong_CheckExact(which) || (fn == ArrayFn::add && dtype == DType::kInt32)) return nullptr;
   const int rank = PyArray_NDIM(a);
   int overflow = 0;
@@ -223,13 +187,6 @@ PyObject* along_axis(ArrayFn fn, PyObject* object, PyObject* which) {
   if (fn != ArrayFn::add || !sum_of_few(dtype, cut, PyArray_BYTES(a), data_of(made)))
     reduce(loop, cut, fn == ArrayFn::add, PyArray_BYTES(a), data_of(made), dtype_size(dtype));
   return unless_raised(made);
-}
-
-const Step* made_or_called(PyObject* made, const Step* s, Reg* r, Machine& m) {
-  if (!made) [[unlikely]]
-    return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
-  r[s->dst].o = made;
-  return go_on(s + 1, r, m);
 }
 
 }  // namespace

@@ -83,6 +83,14 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kArgmin:
     case Callee::kArgminMethod:
     case Callee::kNorm:
+    case Callee::kArray:
+    case Callee::kEye:
+    case Callee::kZerosLike:
+    case Callee::kEmptyLike:
+    case Callee::kConcatenate:
+    case Callee::kRoll:
+    case Callee::kOuter:
+    case Callee::kInv:
     case Callee::kOrd:
       return {};
     case Callee::kAbs:

@@ -7,70 +7,78 @@
 namespace dalsegno::typed {
 
 // X(name, module, text)  Functions that are done unboxed.
-#define DALSEGNO_CALLEES(X)             \
-  X(kNone, "", "")                      \
-  X(kAbs, "builtins", "abs")            \
-  X(kMin, "builtins", "min")            \
-  X(kMax, "builtins", "max")            \
-  X(kLen, "builtins", "len")            \
-  X(kRound, "builtins", "round")        \
-  X(kInt, "type", "int")                \
-  X(kFloat, "type", "float")            \
-  X(kBool, "type", "bool")              \
-  X(kRange, "type", "range")            \
-  X(kItem, "ndarray", "item")           \
-  X(kAppend, "list", "append")          \
-  X(kPop, "list", "pop")                \
-  X(kFloor, "math", "floor")            \
-  X(kCeil, "math", "ceil")              \
-  X(kTrunc, "math", "trunc")            \
-  X(kIsnan, "math", "isnan")            \
-  X(kIsinf, "math", "isinf")            \
-  X(kIsfinite, "math", "isfinite")      \
-  X(kLog, "math", "log")                \
-  X(kLog2, "math", "log2")              \
-  X(kLog10, "math", "log10")            \
-  X(kAtan2, "math", "atan2")            \
-  X(kPow, "math", "pow")                \
-  X(kFmod, "math", "fmod")              \
-  X(kCopysign, "math", "copysign")      \
-  X(kLog1p, "math", "log1p")            \
-  X(kGcd, "math", "gcd")                \
-  X(kOrd, "builtins", "ord")            \
-  X(kAcos, "math", "acos")              \
-  X(kAcosh, "math", "acosh")            \
-  X(kAsin, "math", "asin")              \
-  X(kAsinh, "math", "asinh")            \
-  X(kAtan, "math", "atan")              \
-  X(kAtanh, "math", "atanh")            \
-  X(kCbrt, "math", "cbrt")              \
-  X(kCos, "math", "cos")                \
-  X(kCosh, "math", "cosh")              \
-  X(kExp, "math", "exp")                \
-  X(kExp2, "math", "exp2")              \
-  X(kExpm1, "math", "expm1")            \
-  X(kFabs, "math", "fabs")              \
-  X(kSin, "math", "sin")                \
-  X(kSinh, "math", "sinh")              \
-  X(kSqrt, "math", "sqrt")              \
-  X(kTan, "math", "tan")                \
-  X(kTanh, "math", "tanh")              \
-  X(kDot, "numpy", "dot")               \
-  X(kMatmul, "numpy", "matmul")         \
-  X(kDotMethod, "ndarray", "dot")       \
-  X(kSum, "numpy", "sum")               \
-  X(kSumMethod, "ndarray", "sum")       \
-  X(kLargest, "numpy", "max")           \
-  X(kLargestMethod, "ndarray", "max")   \
-  X(kLeast, "numpy", "min")             \
-  X(kLeastMethod, "ndarray", "min")     \
-  X(kMean, "numpy", "mean")             \
-  X(kMeanMethod, "ndarray", "mean")     \
-  X(kArgmax, "numpy", "argmax")         \
-  X(kArgmaxMethod, "ndarray", "argmax") \
-  X(kArgmin, "numpy", "argmin")         \
-  X(kArgminMethod, "ndarray", "argmin") \
-  X(kNorm, "numpy", "norm")
+#define DALSEGNO_CALLEES(X)               \
+  X(kNone, "", "")                        \
+  X(kAbs, "builtins", "abs")              \
+  X(kMin, "builtins", "min")              \
+  X(kMax, "builtins", "max")              \
+  X(kLen, "builtins", "len")              \
+  X(kRound, "builtins", "round")          \
+  X(kInt, "type", "int")                  \
+  X(kFloat, "type", "float")              \
+  X(kBool, "type", "bool")                \
+  X(kRange, "type", "range")              \
+  X(kItem, "ndarray", "item")             \
+  X(kAppend, "list", "append")            \
+  X(kPop, "list", "pop")                  \
+  X(kFloor, "math", "floor")              \
+  X(kCeil, "math", "ceil")                \
+  X(kTrunc, "math", "trunc")              \
+  X(kIsnan, "math", "isnan")              \
+  X(kIsinf, "math", "isinf")              \
+  X(kIsfinite, "math", "isfinite")        \
+  X(kLog, "math", "log")                  \
+  X(kLog2, "math", "log2")                \
+  X(kLog10, "math", "log10")              \
+  X(kAtan2, "math", "atan2")              \
+  X(kPow, "math", "pow")                  \
+  X(kFmod, "math", "fmod")                \
+  X(kCopysign, "math", "copysign")        \
+  X(kLog1p, "math", "log1p")              \
+  X(kGcd, "math", "gcd")                  \
+  X(kOrd, "builtins", "ord")              \
+  X(kAcos, "math", "acos")                \
+  X(kAcosh, "math", "acosh")              \
+  X(kAsin, "math", "asin")                \
+  X(kAsinh, "math", "asinh")              \
+  X(kAtan, "math", "atan")                \
+  X(kAtanh, "math", "atanh")              \
+  X(kCbrt, "math", "cbrt")                \
+  X(kCos, "math", "cos")                  \
+  X(kCosh, "math", "cosh")                \
+  X(kExp, "math", "exp")                  \
+  X(kExp2, "math", "exp2")                \
+  X(kExpm1, "math", "expm1")              \
+  X(kFabs, "math", "fabs")                \
+  X(kSin, "math", "sin")                  \
+  X(kSinh, "math", "sinh")                \
+  X(kSqrt, "math", "sqrt")                \
+  X(kTan, "math", "tan")                  \
+  X(kTanh, "math", "tanh")                \
+  X(kDot, "numpy", "dot")                 \
+  X(kMatmul, "numpy", "matmul")           \
+  X(kDotMethod, "ndarray", "dot")         \
+  X(kSum, "numpy", "sum")                 \
+  X(kSumMethod, "ndarray", "sum")         \
+  X(kLargest, "numpy", "max")             \
+  X(kLargestMethod, "ndarray", "max")     \
+  X(kLeast, "numpy", "min")               \
+  X(kLeastMethod, "ndarray", "min")       \
+  X(kMean, "numpy", "mean")               \
+  X(kMeanMethod, "ndarray", "mean")       \
+  X(kArgmax, "numpy", "argmax")           \
+  X(kArgmaxMethod, "ndarray", "argmax")   \
+  X(kArgmin, "numpy", "argmin")           \
+  X(kArgminMethod, "ndarray", "argmin")   \
+  X(kNorm, "numpy", "norm")               \
+  X(kArray, "numpy", "array")             \
+  X(kEye, "numpy", "eye")                 \
+  X(kZerosLike, "numpy", "zeros_like")    \
+  X(kEmptyLike, "numpy", "empty_like")    \
+  X(kConcatenate, "numpy", "concatenate") \
+  X(kRoll, "numpy", "roll")               \
+  X(kOuter, "numpy", "outer")             \
+  X(kInv, "numpy", "inv")
 
 enum class Callee : uint8_t {
 #define X(name, module, text) name,
@@ -83,6 +91,8 @@ const char* callee_module(Callee callee);  // "type": a type itself; "ndarray", 
 
 // In what a call with these arguments computes and gives its result; false: not done unboxed.
 Operator call_operator(Callee callee, std::span<const Rep> arguments);
+// Does it make an array? (Steps of their own may do that at once.)
+constexpr bool makes_array(Callee callee) { return callee >= Callee::kArray && callee <= Callee::kInv; }
 // Does it give the position of an element?
 constexpr bool finds_position(Callee callee) { return callee >= Callee::kArgmax && callee <= Callee::kArgminMethod; }
 // Does it take two numbers, both as doubles?

@@ -1,0 +1,51 @@
+// What steps that do small arrays at once (steps_array.cc, steps_made.cc) have in common.
+#pragma once
+#include "halide_gen/runtime/flags.h"
+#include "numpy/dtypes.h"
+#include "numpy/errstate.h"
+#include "replay/machine/run.h"
+#include "trace/fault.h"
+
+namespace dalsegno::replay {
+
+// An exact array of a dtype that has such loops.
+inline PyArrayObject* small_operand(PyObject* o, DType* dtype) {
+  if (!o || !PyArray_CheckExact(o)) return nullptr;
+  auto* a = reinterpret_cast<PyArrayObject*>(o);
+  for (const DType known : {DType::kFloat64, DType::kInt64, DType::kFloat32, DType::kInt32}) {
+    if (PyArray_DESCR(a) != numpy::descriptor(known)) continue;
+    *dtype = known;
+    return PyArray_ISALIGNED(a) ? a : nullptr;
+  }
+  return nullptr;
+}
+
+inline PyObject* new_array(DType dtype, int rank, const npy_intp* shape) {
+  PyArray_Descr* descr = numpy::descriptor(dtype);
+  Py_INCREF(descr);
+  PyObject* made = PyArray_NewFromDescr(&PyArray_Type, descr, rank, shape, nullptr, nullptr, 0, nullptr);
+  if (!made) PyErr_Clear();
+  return made;
+}
+
+inline char* data_of(PyObject* array) { return PyArray_BYTES(reinterpret_cast<PyArrayObject*>(array)); }
+
+// What the loops have left. Consumes `made`.
+inline PyObject* unless_raised(PyObject* made) {
+  const int raised = rt::all_raised();
+  if (raised != 0 && !planted(Fault::ignored_flags) && !numpy::errstate_ignores(raised)) Py_CLEAR(made);
+  return made;
+}
+
+// The core strides are those that NumPy gives its loop (PyUFunc_GeneralizedFunctionInternal): 0 along an axis of one element, or none.
+inline npy_intp core_stride(npy_intp extent, npy_intp stride) { return extent == 1 ? 0 : stride; }
+
+// Null: NumPy has to do it.
+inline const Step* made_or_called(PyObject* made, const Step* s, Reg* r, Machine& m) {
+  if (!made) [[unlikely]]
+    return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
+  r[s->dst].o = made;
+  return go_on(s + 1, r, m);
+}
+
+}  // namespace dalsegno::replay

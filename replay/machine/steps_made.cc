@@ -1,0 +1,278 @@
+// Calls that make a small array out of numbers, of other arrays, or like one: at once, where a call of NumPy costs more than what it does.
+// Where anything is not as expected, or a flag is up, the step is done as any other: nothing has happened yet.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "numpy/loops.h"
+#include "replay/machine/scalars.h"
+#include "replay/machine/small_arrays.h"
+#include "trace/recorder/facts.h"
+
+namespace dalsegno::replay {
+namespace {
+
+constexpr npy_intp kMostMade = 8192;  // elements
+
+// ---- of numbers
+
+struct Number {
+  bool whole = false;
+  int64_t i = 0;
+  double f = 0;
+};
+
+bool number_of(PyObject* o, Number* out) {
+  Reg value;
+  if (PyFloat_CheckExact(o)) return out->f = PyFloat_AS_DOUBLE(o), true;
+  if (unbox_numpy(Rep::kNpFloat64, o, &value)) return out->f = value.f, true;
+  if (!PyLong_CheckExact(o)) return false;
+  int overflow = 0;
+  out->whole = true;
+  out->i = PyLong_AsLongLongAndOverflow(o, &overflow);
+  out->f = static_cast<double>(out->i);
+  return overflow == 0;
+}
+
+std::span<PyObject* const> items_of(PyObject* o) {
+  if (!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) return {};
+  return {PySequence_Fast_ITEMS(o), static_cast<size_t>(Py_SIZE(o))};
+}
+
+bool is_nested(PyObject* o) { return PyList_CheckExact(o) || PyTuple_CheckExact(o); }
+
+// Are all items numbers? `whole`: they are ints, every one.
+bool are_numbers(std::span<PyObject* const> items, bool* whole) {
+  Number number;
+  return std::all_of(items.begin(), items.end(), [&](PyObject* o) {
+    number = {};
+    const bool known = number_of(o, &number);
+    *whole &= number.whole;
+    return known;
+  });
+}
+
+char* store_numbers(std::span<PyObject* const> items, DType dtype, char* to) {
+  for (PyObject* o : items) {
+    Number number;
+    number_of(o, &number);
+    if (dtype == DType::kInt64)
+      std::memcpy(to, &number.i, sizeof number.i), to += sizeof number.i;
+    else
+      std::memcpy(to, &number.f, sizeof number.f), to += sizeof number.f;
+  }
+  return to;
+}
+
+// np.array() of a list of numbers, or of such lists: of ints it is one of int64, else one of doubles.
+PyObject* of_numbers(const Step& s, const Reg* r) {
+  const std::span<PyObject* const> outer = items_of(r[s.list[1]].o);
+  if (outer.empty() || outer.size() > kMostMade) return nullptr;
+  bool whole = true;
+  const bool nested = is_nested(outer[0]);
+  npy_intp shape[] = {static_cast<npy_intp>(outer.size()), nested ? static_cast<npy_intp>(Py_SIZE(outer[0])) : 1};
+  if (shape[1] == 0 || shape[0] * shape[1] > kMostMade) return nullptr;
+  if (!nested && !are_numbers(outer, &whole)) return nullptr;
+  for (size_t k = 0; nested && k < outer.size(); ++k)
+    if (!is_nested(outer[k]) || Py_SIZE(outer[k]) != shape[1] || !are_numbers(items_of(outer[k]), &whole)) return nullptr;
+  const DType dtype = whole ? DType::kInt64 : DType::kFloat64;
+  PyObject* made = new_array(dtype, nested ? 2 : 1, shape);
+  if (!made) return nullptr;
+  char* to = data_of(made);
+  if (!nested) store_numbers(outer, dtype, to);
+  for (size_t k = 0; nested && k < outer.size(); ++k) to = store_numbers(items_of(outer[k]), dtype, to);
+  return made;
+}
+
+PyObject* identity(const Step& s, const Reg* r) {
+  constexpr int64_t kMostRows = 64;
+  PyObject* n = r[s.list[1]].o;
+  Number rows;
+  if (!PyLong_CheckExact(n) || !number_of(n, &rows) || rows.i < 1 || rows.i > kMostRows) return nullptr;
+  npy_intp shape[] = {rows.i, rows.i};
+  PyObject* made = new_array(DType::kFloat64, 2, shape);
+  if (!made) return nullptr;
+  auto* to = reinterpret_cast<double*>(data_of(made));
+  std::fill_n(to, rows.i * rows.i, 0.0);
+  for (int64_t i = 0; i < rows.i; ++i) to[i * (rows.i + 1)] = 1.0;
+  return made;
+}
+
+// ---- like another
+
+PyObject* like(const Step& s, const Reg* r, bool zeros) {
+  DType dtype;
+  PyArrayObject* a = small_operand(r[s.list[1]].o, &dtype);
+  if (!a || PyArray_SIZE(a) > kMostMade) return nullptr;
+  PyObject* made = PyArray_NewLikeArray(a, NPY_KEEPORDER, nullptr, 1);
+  if (!made) return PyErr_Clear(), nullptr;
+  if (zeros) std::memset(data_of(made), 0, static_cast<size_t>(PyArray_NBYTES(reinterpret_cast<PyArrayObject*>(made))));
+  return made;
+}
+PyObject* zeros_like(const Step& s, const Reg* r) { return like(s, r, true); }
+PyObject* empty_like(const Step& s, const Reg* r) { return like(s, r, false); }
+
+// ---- of vectors
+
+char* copy_vector(PyArrayObject* from, npy_intp first, npy_intp n, char* to) {
+  const npy_intp item = PyArray_ITEMSIZE(from), stride = PyArray_STRIDE(from, 0);
+  const char* at = PyArray_BYTES(from) + first * stride;
+  if (stride == item) {
+    std::memcpy(to, at, static_cast<size_t>(n * item));
+  } else {
+    for (npy_intp i = 0; i < n; ++i) std::memcpy(to + i * item, at + i * stride, static_cast<size_t>(item));
+  }
+  return to + n * item;
+}
+
+// Vectors of one dtype, and lists of numbers that it holds.
+PyObject* joined(const Step& s, const Reg* r) {
+  const std::span<PyObject* const> parts = items_of(r[s.list[1]].o);
+  DType dtype = DType::kBool, other;
+  npy_intp total = 0;
+  for (PyObject* part : parts) {
+    if (is_nested(part)) continue;
+    PyArrayObject* a = small_operand(part, &other);
+    if (!a || PyArray_NDIM(a) != 1 || (dtype != DType::kBool && dtype != other)) return nullptr;
+    dtype = other;
+  }
+  if (dtype == DType::kBool) return nullptr;
+  for (PyObject* part : parts) {
+    bool whole = true;
+    if (is_nested(part)) {
+      const std::span<PyObject* const> items = items_of(part);
+      if (items.empty() || !are_numbers(items, &whole) || (dtype != DType::kFloat64 && (dtype != DType::kInt64 || !whole))) return nullptr;
+      total += static_cast<npy_intp>(items.size());
+    } else {
+      total += PyArray_DIM(reinterpret_cast<PyArrayObject*>(part), 0);
+    }
+    if (total > kMostMade) return nullptr;
+  }
+  PyObject* made = new_array(dtype, 1, &total);
+  if (!made) return nullptr;
+  char* to = data_of(made);
+  for (PyObject* part : parts) {
+    auto* a = reinterpret_cast<PyArrayObject*>(part);
+    to = is_nested(part) ? store_numbers(items_of(part), dtype, to) : copy_vector(a, 0, PyArray_DIM(a, 0), to);
+  }
+  return made;
+}
+
+// Of a vector. What np.roll() gives back is a view of what it has made, as it reshapes it at the end.
+PyObject* rolled(const Step& s, const Reg* r) {
+  DType dtype;
+  PyArrayObject* a = small_operand(r[s.list[1]].o, &dtype);
+  Number shift;
+  if (!a || PyArray_NDIM(a) != 1 || !number_of(r[s.list[2]].o, &shift) || !shift.whole) return nullptr;
+  npy_intp n = PyArray_DIM(a, 0);
+  if (n < 1 || n > kMostMade) return nullptr;
+  PyObject* made = new_array(dtype, 1, &n);
+  if (!made) return nullptr;
+  const npy_intp by = ((shift.i % n) + n) % n;
+  copy_vector(a, 0, n - by, copy_vector(a, n - by, by, data_of(made)));
+  PyArray_Dims shape{&n, 1};
+  PyObject* view = PyArray_Newshape(reinterpret_cast<PyArrayObject*>(made), &shape, NPY_CORDER);
+  Py_DECREF(made);
+  if (!view) PyErr_Clear();
+  return view;
+}
+
+// ---- outer products, and other outer functions
+
+const numpy::InnerLoop& outer_loop(ArrayFn fn, DType dtype) {
+  static std::array<std::array<std::pair<bool, numpy::InnerLoop>, static_cast<size_t>(DType::kCount)>, static_cast<size_t>(ArrayFn::kCount)>
+      loops;
+  auto& [known, loop] = loops[static_cast<size_t>(fn)][static_cast<size_t>(dtype)];
+  if (!known) loop = numpy::inner_loop(fn, dtype, dtype), known = true;
+  return loop;
+}
+
+// Of vectors of more than one element, a row at a time. Vectors that go downwards: NumPy may go through the result in another order.
+PyObject* outer(ArrayFn fn, PyObject* left, PyObject* right) {
+  DType dtype, other;
+  PyArrayObject *a = small_operand(left, &dtype), *b = a ? small_operand(right, &other) : nullptr;
+  if (!b || dtype != other || PyArray_NDIM(a) != 1 || PyArray_NDIM(b) != 1) return nullptr;
+  npy_intp shape[] = {PyArray_DIM(a, 0), PyArray_DIM(b, 0)};
+  if (shape[0] < 2 || shape[1] < 2 || PyArray_STRIDE(a, 0) < 0 || PyArray_STRIDE(b, 0) < 0) return nullptr;
+  if (shape[0] > kMostMade || shape[1] > kMostMade || shape[0] * shape[1] > kMostMade) return nullptr;
+  const numpy::InnerLoop& loop = outer_loop(fn, dtype);
+  PyObject* made = loop.function ? new_array(dtype, 2, shape) : nullptr;
+  if (!made) return nullptr;
+  const npy_intp item = dtype_size(dtype), strides[] = {0, PyArray_STRIDE(b, 0), item};
+  rt::clear_all_raised();
+  for (npy_intp i = 0; i < shape[0]; ++i) {
+    char* operands[] = {PyArray_BYTES(a) + i * PyArray_STRIDE(a, 0), PyArray_BYTES(b), data_of(made) + i * shape[1] * item};
+    npy_intp n = shape[1];
+    loop.function(operands, &n, strides, loop.data);
+  }
+  return unless_raised(made);
+}
+
+PyObject* outer_product(const Step& s, const Reg* r) { return outer(ArrayFn::multiply, r[s.list[1]].o, r[s.list[2]].o); }
+
+// The method of a ufunc.
+PyObject* outer_of_ufunc(const Step& s, const Reg* r) {
+  PyObject* method = r[s.list[0]].o;
+  if (!PyCFunction_CheckExact(method)) return nullptr;
+  const auto* function = reinterpret_cast<PyCFunctionObject*>(method);
+  if (!function->m_self || !PyObject_TypeCheck(function->m_self, &PyUFunc_Type) || std::strcmp(function->m_ml->ml_name, "outer") != 0)
+    return nullptr;
+  const ArrayFn fn = recorder::callee_facts(function->m_self).fn;
+  return array_fn_is_expr(fn) && array_fn_inputs(fn) == 2 ? outer(fn, r[s.list[1]].o, r[s.list[2]].o) : nullptr;
+}
+
+// ---- linear algebra
+
+// As np.linalg.inv() does it: LAPACK's, of doubles; a matrix without an inverse comes up as an invalid operation, other flags are ignored.
+PyObject* inverse(const Step& s, const Reg* r) {
+  constexpr npy_intp kMostRows = 32;
+  constexpr int kInvalid = 1;
+  static const numpy::InnerLoop loop = numpy::linalg_loop("inv", DType::kFloat64);
+  DType dtype;
+  PyArrayObject* a = small_operand(r[s.list[1]].o, &dtype);
+  if (!loop.function || !a || dtype != DType::kFloat64 || PyArray_NDIM(a) != 2) return nullptr;
+  const npy_intp n = PyArray_DIM(a, 0), item = sizeof(double);
+  if (n < 1 || n > kMostRows || PyArray_DIM(a, 1) != n) return nullptr;
+  PyObject* made = new_array(dtype, 2, PyArray_DIMS(a));
+  if (!made) return nullptr;
+  char* operands[] = {PyArray_BYTES(a), data_of(made)};
+  const npy_intp extents[] = {1, n};
+  const npy_intp strides[] = {
+      0, 0, core_stride(n, PyArray_STRIDE(a, 0)), core_stride(n, PyArray_STRIDE(a, 1)), core_stride(n, n * item), core_stride(n, item)};
+  rt::clear_all_raised();
+  loop.function(operands, extents, strides, loop.data);
+  if (rt::all_raised() & kInvalid) Py_CLEAR(made);
+  return made;
+}
+
+using Make = PyObject* (*)(const Step& s, const Reg* r);  // null, and no exception: NumPy has to do it
+
+template <Make make>
+const Step* step_make(const Step* s, Reg* r, Machine& m) {
+  return made_or_called(make(*s, r), s, r, m);
+}
+
+struct Row {
+  typed::Callee callee;
+  int32_t n;  // operands, the callee among them
+  StepFn step;
+};
+constexpr Row kRows[] = {
+    {typed::Callee::kArray, 2, step_make<of_numbers>},     {typed::Callee::kEye, 2, step_make<identity>},
+    {typed::Callee::kZerosLike, 2, step_make<zeros_like>}, {typed::Callee::kEmptyLike, 2, step_make<empty_like>},
+    {typed::Callee::kConcatenate, 2, step_make<joined>},   {typed::Callee::kRoll, 3, step_make<rolled>},
+    {typed::Callee::kOuter, 3, step_make<outer_product>},  {typed::Callee::kInv, 2, step_make<inverse>},
+};
+
+}  // namespace
+
+StepFn making_step(typed::Callee callee, int32_t n) {
+  for (const Row& row : kRows)
+    if (row.callee == callee && row.n == n) return row.step;
+  return nullptr;
+}
+
+StepFn outer_method_step() { return step_make<outer_of_ufunc>; }
+
+}  // namespace dalsegno::replay
