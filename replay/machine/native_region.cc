@@ -150,8 +150,13 @@ class Describer {
     native_.programs.push_back(&p);
     native_.plans.push_back(nullptr);
     for (const Step& s : p.steps) block.instrs.push_back(instr(p, s));
-    for (const ConstReg& c : p.consts)
-      if (!c.object) block.constants[c.reg] = c.value.i;
+    for (ValueId v = 0; v < p.data().n_params; ++v) block.holds.push_back(p.locs[v].obj);
+    for (const ConstReg& c : p.consts) {
+      if (c.object)
+        block.holds.push_back(c.reg);
+      else
+        block.constants[c.reg] = c.value.i;
+    }
   }
 
   native::Instr instr(ProgramImpl& p, const Step& s) {

@@ -93,8 +93,8 @@ void Writer::head(const std::string& symbol) {
         declare(*fact);
         if (holds_always(*fact)) always_.insert(*fact);
       }
+  carry_through();
   line("%items = alloca ptr");
-  block_ = 0;
   look_up(0, true);
   line("br label %b0");
 }

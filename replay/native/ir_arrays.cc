@@ -104,6 +104,21 @@ void Writer::find_changes() {
     for (const Instr& in : block.instrs) find_given(in), find_changes(in), ++number_;
   }
   block_ = 0;
+  find_held();
+}
+
+void Writer::find_held() {
+  for (int32_t k = 0; k < static_cast<int32_t>(region_.blocks.size()); ++k) {
+    const Block& block = region_.blocks[k];
+    for (int32_t reg : block.holds) held_.insert(key_of(k, reg));
+    for (const Move& box : block.boxes) held_.insert(key_of(k, box.to_object));
+    for (const Instr& in : block.instrs) {
+      if (in.what == Do::kStep) stepped_.insert(loop_of(k));
+      for (int32_t reg : {in.dst, in.c}) held_.insert(key_of(k, reg));
+      for (const NextItem& item : in.next) held_.insert(key_of(k, item.obj));
+      for (const Move& move : in.moves) held_.insert(key_of(in.target, move.to_object));
+    }
+  }
 }
 
 void Writer::find_given(const Instr& in) {
@@ -165,21 +180,93 @@ void Writer::forget(Key key) {
   std::erase_if(fresh_, [&](const Fact& fact) { return fact.key == key; });
 }
 
+// Objects that go to another loop as they are: what is known of them goes along. (A range's iterator must be nobody else's.)
+Writer::GoesAlong Writer::goes_along(const Instr& jump) const {
+  GoesAlong known;
+  if (loop_of(block_) == jump.target) return known;
+  for (const Move& move : jump.moves) {
+    if (move.from_object < 0 || move.to_object < 0 || move.boxes || move.same >= 0) continue;
+    for (const Fact& fact : always_) {
+      Fact here = fact;
+      here.key = key_of(move.from_object);
+      const bool whole = fact.type != kRangeFact || move.takes;
+      if (fact.key == key_of(jump.target, move.to_object) && whole && fresh_.contains(here)) known.emplace(fact, here);
+    }
+  }
+  return known;
+}
+
+// What a loop knows of an object that another loop takes and brings back is known there, too: else it would be looked up again behind it.
+void Writer::carry_through() {
+  for (bool more = true; more;) {
+    more = false;
+    for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_)
+      for (const Instr& in : region_.blocks[block_].instrs)
+        if (in.what == Do::kJump && in.target != loop_of(block_)) more |= carry_through(in, in.target);
+  }
+  block_ = 0;
+}
+
+// The jump leads from a loop that knows something to one that brings it back.
+bool Writer::carry_through(const Instr& jump, int32_t through) {
+  const auto brings = [&](Key from, Key to) {
+    for (int32_t k = 0; k < static_cast<int32_t>(region_.blocks.size()); ++k) {
+      const Instr& last = region_.blocks[k].instrs.back();
+      if (loop_of(k) != through || last.what != Do::kJump) continue;
+      for (const Move& move : last.moves)
+        if (move.from_object >= 0 && move.to_object >= 0 && !move.boxes && key_of(k, move.from_object) == from &&
+            key_of(last.target, move.to_object) == to)
+          return true;
+    }
+    return false;
+  };
+  std::set<Fact> more;
+  for (const Move& move : jump.moves) {
+    if (move.from_object < 0 || move.to_object < 0 || move.boxes || move.same >= 0) continue;
+    const Key from = key_of(move.from_object), to = key_of(jump.target, move.to_object);
+    for (Fact fact : always_) {
+      if (fact.key != from || fact.type == kRangeFact || !brings(to, from)) continue;
+      fact.key = to;
+      if (!always_.contains(fact) && holds_always(fact)) more.insert(fact);
+    }
+  }
+  for (const Fact& fact : more) {
+    declare(fact);
+    always_.insert(fact);
+  }
+  return !more.empty();
+}
+
 // The facts of a loop that is entered, or those that have changed in this turn.
-void Writer::look_up(int32_t loop, bool enters) {
-  for (const Fact& fact : always_)
-    if (fact.key.first == loop && (enters || is_changed(fact, block_))) refresh(fact);
+void Writer::look_up(int32_t loop, bool enters, const GoesAlong& known) {
+  for (const Fact& fact : always_) {
+    if (fact.key.first != loop || (!enters && !is_changed(fact, block_))) continue;
+    if (const auto from = known.find(fact); from != known.end())
+      take_over(fact, from->second);
+    else
+      refresh(fact);
+  }
+}
+
+// The variables that a fact is kept in, and their types.
+std::vector<std::pair<std::string, const char*>> Writer::parts_of(const Fact& fact) const {
+  if (fact.type == kRangeFact) return {{"ok", "i1"}, {"at", "ptr"}, {"item", "i64"}, {"step", "i64"}, {"left", "i64"}, {"length", "i64"}};
+  std::vector<std::pair<std::string, const char*>> parts = {{"ok", "i1"}};
+  if (fact.type >= 0) return parts;
+  parts.emplace_back("data", "ptr");
+  for (int32_t k = 0; k < fact.rank; ++k)
+    for (const char* part : {"n", "wn", "s"}) parts.emplace_back(part + std::to_string(k), "i64");
+  return parts;
 }
 
 void Writer::declare(const Fact& fact) {
   if (!declared_.insert(fact).second) return;
-  const std::string name = name_of(fact);
-  line(name + "ok = alloca i1");
-  if (fact.type == kRangeFact) return declare_range(name);
-  if (fact.type >= 0) return;
-  line(name + "data = alloca ptr");
-  for (int32_t k = 0; k < fact.rank; ++k)
-    for (const char* part : {"n", "wn", "s"}) line(name + part + std::to_string(k) + " = alloca i64");
+  for (const auto& [part, type] : parts_of(fact)) line(name_of(fact) + part + " = alloca " + type);
+}
+
+void Writer::take_over(const Fact& fact, const Fact& from) {
+  for (const auto& [part, type] : parts_of(fact))
+    let(name_of(fact) + part, type, op(std::string("load ") + type + ", ptr " + name_of(from) + part));
 }
 
 void Writer::refresh(const Fact& fact) {

@@ -14,6 +14,7 @@ void Writer::jump(const Instr& in) {
   for (const Promise& promise : in.promises) ask(promise);
   if (region_.leaves_anywhere) line("store i64 " + op("add i64 " + op("load i64, ptr %turn") + ", 1") + ", ptr %turn");
   prepare(in);
+  const GoesAlong known = goes_along(in);
   let_go_for(in.target);
   std::vector<std::string> values, objects;
   int32_t made = 0, parts = 0;
@@ -52,7 +53,7 @@ void Writer::jump(const Instr& in) {
       if (key.first == in.target && !constant(key) && !goes_to(in, key))
         let(name_of(key), type_of(slots_.at(key)), literal(0, slots_.at(key)));
   }
-  look_up(in.target, loop_of(block_) != in.target);
+  look_up(in.target, loop_of(block_) != in.target, known);
   line("br label %b" + target);
 }
 

@@ -6,6 +6,7 @@
 namespace dalsegno::native {
 
 void Writer::drop(int32_t reg) {
+  if (is_always_null(key_of(reg))) return;
   let_go(key_of(reg));
   const std::string there = label("d"), gone = label("g");
   line("br i1 " + op("icmp ne ptr " + op("load ptr, ptr " + place(reg)) + ", null") + ", label %" + there + ", label %" + gone);
@@ -47,6 +48,7 @@ void Writer::drop_reference(const std::string& object, const std::string& last) 
 
 // An object on its way, with a reference; it may be missing.
 std::string Writer::taken(const Move& move) {
+  if (is_always_null(key_of(move.from_object))) return "null";
   let_go(key_of(move.from_object));
   std::string object = object_in(move.from_object);
   if (move.takes) {
@@ -65,6 +67,7 @@ std::string Writer::taken(const Move& move) {
 // Mostly there is nothing. What has come natively mostly lives on elsewhere.
 void Writer::release(const Instr& in) {
   for (int32_t reg : in.list) {
+    if (is_always_null(key_of(reg))) continue;
     let_go(key_of(reg));
     const std::string there = label("d"), last = label("s"), gone = label("g"), object = object_in(reg);
     const bool shared = given_.find(key_of(reg)) != given_.end();

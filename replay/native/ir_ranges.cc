@@ -90,11 +90,6 @@ void Writer::advance(const Instr& in, const Fact& fact) {
   dirty_.insert(state_of(fact.key));
 }
 
-void Writer::declare_range(const std::string& name) {
-  line(name + "at = alloca ptr");
-  for (const char* part : {"item", "step", "left", "length"}) line(name + part + " = alloca i64");
-}
-
 // What belongs to nobody is read from, and written to, a place that nobody looks at.
 void Writer::refresh_range(const std::string& name, const std::string& object) {
   const std::string there = label("y"), join = label("j"), begun = label("w");

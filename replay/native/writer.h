@@ -175,17 +175,26 @@ class Writer {
   };
   void find_changes();
   void find_changes(const Instr& in);
+  void find_held();
+  // No instruction puts anything into the object register, and nothing is there where its loop begins.
+  bool is_always_null(Key key) const { return !held_.contains(key) && !stepped_.contains(loop_of(key.first)); }
   void note_change(Key key);
   void find_given(const Instr& in);
   bool is_changed(const Fact& fact, int32_t block) const;
   void forget(Key key);
-  void look_up(int32_t loop, bool enters);
+  using GoesAlong = std::map<Fact, Fact>;  // by what the loop will know: what is known of the same object here
+  GoesAlong goes_along(const Instr& jump) const;
+  void carry_through();
+  bool carry_through(const Instr& jump, int32_t through);
+  void look_up(int32_t loop, bool enters, const GoesAlong& known = {});
   bool holds_always(const Fact& fact) const;
   void declare(const Fact& fact);
   void know(const Fact& fact) {
     if (fresh_.insert(fact).second) refresh(fact);
   }
   void refresh(const Fact& fact);
+  void take_over(const Fact& fact, const Fact& from);
+  std::vector<std::pair<std::string, const char*>> parts_of(const Fact& fact) const;
   void refresh_array(const Fact& fact, const std::string& name, const std::string& object);
   struct Memory {
     const char* type;
@@ -228,7 +237,6 @@ class Writer {
   void range_next(const Instr& in);
   void range_end(const Instr& in);
   void advance(const Instr& in, const Fact& fact);
-  void declare_range(const std::string& name);
   void refresh_range(const std::string& name, const std::string& object);
   void rewind(Key key);
   void keep_iterator(int32_t reg, const std::string& object, const std::string& gone);
@@ -283,6 +291,8 @@ class Writer {
   std::set<int32_t> places_;
   std::vector<Changes> changes_;            // by block
   std::set<Key> given_;                     // those that native code puts objects into
+  std::set<Key> held_;                      // those that anything is put into, or that hold something from the beginning
+  std::set<int32_t> stepped_;               // loops of which steps are called
   std::map<Key, Rep> boxed_;                // those that jumps put boxes into
   std::set<int32_t> asked_;                 // side traces that nothing leads to without having asked
   int32_t most_made_ = 0, most_parts_ = 0;  // by one jump
