@@ -58,6 +58,7 @@ def numbers(n: int) -> Any:
         ("native_overflow", grows, 30, 50),
         ("native_bounds", reads, 40, 41),
         ("native_exit", grows, 30, 50),
+        ("native_hoisted", reads, 40, 41),
         ("native_range", grows, 30, 50),
         ("native_registers", counts, 40, 50),
         ("native_count", numbers, 40, 50),

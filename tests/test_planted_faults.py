@@ -85,6 +85,7 @@ IN_THE_STORE = ("wrong_stored_op",)
 BY_SMALL_PROGRAMS = (
     "native_bounds",
     "native_exit",
+    "native_hoisted",
     "native_range",
     "native_registers",
     "native_overflow",

@@ -53,6 +53,10 @@ std::string Writer::write(const std::string& symbol) {
   find_changes();
   head(symbol);
   for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_) write_block();
+  hoisted_copy_ = true;
+  for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_)
+    if (hoisted_.contains(loop_of(block_))) write_block();
+  hoisted_copy_ = false;
   write_exits();
   for (int32_t loop : heads_) write_head_exit(loop);
   text_ += "elsewhere:\n  ret i32 -1\n}\n";
@@ -95,13 +99,14 @@ void Writer::head(const std::string& symbol) {
       }
   carry_through();
   line("%items = alloca ptr");
+  find_hoisted();
   look_up(0, true);
-  line("br label %b0");
+  enter_loop(0, false);
 }
 
 // Goes on where the condition holds; else the machine does the instruction, or the side trace goes on.
 void Writer::guard(const std::string& condition, bool wanted, int32_t side) {
-  const std::string ok = label("ok"), fail = side >= 0 ? "b" + std::to_string(side) : exit_label();
+  const std::string ok = label("ok"), fail = side >= 0 ? label_of(side) : exit_label();
   if (side >= 0) leads_to(side);
   if (wanted)
     line("br i1 " + condition + ", label %" + ok + ", label %" + fail + (side >= 0 ? "" : ", !prof !0"));
@@ -211,7 +216,7 @@ std::string Writer::bits(const std::string& value, Bits as) {
 
 void Writer::write_block() {
   const Block& block = region_.blocks[block_];
-  begin("b" + std::to_string(block_));
+  begin(label_of(block_));
   fresh_ = is_loop(block_) ? always_ : before_[block_];
   dirty_ = is_loop(block_) ? std::set<Key>() : dirty_before_[block_];
   leave_ = is_loop(block_) ? -1 : leave_before_[block_];
@@ -306,7 +311,7 @@ void Writer::write(const Instr& in) {
     case Do::kGuardArray: {
       const Fact fact = *fact_of(in);
       know(fact);
-      return guard(op("load i1, ptr " + name_of(fact) + "ok"));
+      return is_hoisted_array(fact) ? void() : guard(op("load i1, ptr " + name_of(fact) + "ok"));
     }
     case Do::kGuardWorld:
       return guard_world(in);
@@ -347,7 +352,7 @@ void Writer::ask(int32_t side, const std::string& otherwise) {
 
 // A side trace begins.
 void Writer::enter(const Block& block) {
-  if (block.asks && !asked_.contains(block_)) ask(block_, "x" + std::to_string(block.guard));
+  if (block.asks && !asked_.contains(block_)) ask(block_, exit_name(block.guard, hoisted_copy_));
   for (int32_t reg : block.owns) add_reference(object_in(reg));
   for (int32_t reg : block.drops) drop(reg);
   for (const Move& box : block.boxes) forget(key_of(box.to_object));

@@ -20,14 +20,19 @@ void Writer::element(const Instr& in) {
   know(fact);
   refused_.insert(number_);
   const std::string name = name_of(fact), dim = in.what == Do::kStore ? "wn" : "n";
+  const bool hoisted = is_hoisted(in) && !planted(Fault::native_hoisted);
   std::string at = op("load ptr, ptr " + name + "data");
   for (size_t k = 0; k < in.list.size(); ++k) {
     const std::string axis = std::to_string(k), i = get(in.list[k]);
     const std::string n = op("load i64, ptr " + name + dim + axis), stride = op("load i64, ptr " + name + "s" + axis);
+    if (hoisted) {
+      at = op("getelementptr i8, ptr " + at + ", i64 " + op("mul nsw i64 " + i + ", " + stride));
+      continue;
+    }
     const std::string wrapped = op("add i64 " + i + ", " + n);
     std::string index = op("select i1 " + op("icmp slt i64 " + i + ", 0") + ", i64 " + wrapped + ", i64 " + i);
     const std::string inside = op("icmp ult i64 " + index + ", " + n);
-    if (planted(Fault::native_bounds)) {
+    if (planted(Fault::native_bounds) || is_hoisted(in)) {
       guard(op("icmp ne i64 " + n + ", 0"));
       index = op("select i1 " + inside + ", i64 " + index + ", i64 0");
     } else {

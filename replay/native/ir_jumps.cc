@@ -54,7 +54,7 @@ void Writer::jump(const Instr& in) {
         let(name_of(key), type_of(slots_.at(key)), literal(0, slots_.at(key)));
   }
   look_up(in.target, loop_of(block_) != in.target, known);
-  line("br label %b" + target);
+  enter_loop(in.target, loop_of(block_) == in.target);
 }
 
 // Is an object what the loop takes it for?

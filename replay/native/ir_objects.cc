@@ -266,7 +266,7 @@ void Writer::ended(const Instr& in, const std::string& end) {
   begin(end);
   const std::string told = op("call i32 " + helper(offsetof(Frame, ends)) + "(ptr %f, i32 " + in_file(in.a) + ")");
   leads_to(in.side);
-  branch(op("icmp ne i32 " + told + ", 0"), "b" + std::to_string(in.side), exit_label());
+  branch(op("icmp ne i32 " + told + ", 0"), label_of(in.side), exit_label());
 }
 
 // At its end the iterator itself has to find that out.

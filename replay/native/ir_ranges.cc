@@ -39,7 +39,12 @@ void Writer::range_next(const Instr& in) {
   const std::optional<Fact> fact = fact_of(in);
   if (!fact) return by_step(in);
   know(*fact);
-  const std::string name = name_of(*fact), mine = label("m"), slow = label("s"), join = label("j");
+  const std::string name = name_of(*fact);
+  if (is_hoisted(*fact)) {
+    guard(op("icmp sgt i64 " + op("load i64, ptr " + name + "left") + ", 0"), true, in.side);
+    return advance(in, *fact);
+  }
+  const std::string mine = label("m"), slow = label("s"), join = label("j");
   branch(op("load i1, ptr " + name + "ok"), mine, slow, true);
   begin(mine);
   guard(op("icmp sgt i64 " + op("load i64, ptr " + name + "left") + ", 0"), true, in.side);
@@ -76,7 +81,7 @@ void Writer::range_end(const Instr& in) {
     }
     advance(in, *fact);
     leads_to(in.side);
-    go("b" + std::to_string(in.side));
+    go(label_of(in.side));
     dirty_ = before;
   }
   slowly(in, slow, join);

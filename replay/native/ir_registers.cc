@@ -13,9 +13,10 @@ void Writer::write_exits() {
   const auto lead = [&](int32_t group, const std::string& number, const std::string& from) {
     comes[static_cast<size_t>(group)] += (comes[static_cast<size_t>(group)].empty() ? "[" : ", [") + number + ", %" + from + "]";
   };
-  for (const auto& [number, group] : exits_) {
+  for (const auto& [exit, group] : exits_) {
+    const auto& [hoisted, number] = exit;
     const bool behind = planted(Fault::native_exit) && refused_.find(number) != refused_.end();
-    const std::string at = "x" + std::to_string(number);
+    const std::string at = exit_name(number, hoisted);
     begin(at);
     go("stores" + std::to_string(group));
     lead(group, std::to_string(number + (behind ? 1 : 0)), at);
@@ -187,7 +188,7 @@ void Writer::load_first(Key key, Bits bits) {
 std::string Writer::exit_label() {
   constexpr size_t kSmall = 200, kFew = 2, kMany = 12;
   const size_t most_for_nobody = instructions_ < kSmall ? kFew : kMany;
-  if (exits_.find(number_) == exits_.end()) {
+  if (exits_.find({hoisted_copy_, number_}) == exits_.end()) {
     std::vector<Key> keys = unstored();
     const std::set<Key> stored = stored_from(leave_);
     const auto known = std::count_if(keys.begin(), keys.end(), [&](const Key& key) { return stored.find(key) != stored.end(); });
@@ -200,9 +201,9 @@ std::string Writer::exit_label() {
       leaving_.push_back({std::move(keys), leave_});
       leave_ = static_cast<int32_t>(leaving_.size()) - 1;
     }
-    exits_[number_] = leave_;
+    exits_[{hoisted_copy_, number_}] = leave_;
   }
-  return "x" + std::to_string(number_);
+  return exit_name(number_, hoisted_copy_);
 }
 
 std::set<Writer::Key> Writer::stored_from(int32_t group) const {

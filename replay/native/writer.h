@@ -207,6 +207,35 @@ class Writer {
   std::string loaded(Rep rep, const std::string& at);
   void refresh_elements(const Fact& fact, const std::string& name, const std::string& object);
 
+  // -- ir_hoisted.cc
+  struct Place {
+    Key base;  // the range's item, or what the loop does not change
+    int64_t offset = 0;
+  };
+  struct Element {
+    Fact fact;
+    bool written = false;
+    std::vector<Place> at;  // by axis
+  };
+  // What of a loop over a range is looked at as it is entered: by the instructions' numbers.
+  struct Hoisted {
+    Fact range;
+    Key item;
+    std::map<int32_t, Element> elements;
+    std::map<int32_t, Key> sums;  // of the base and a constant: they do not overflow
+  };
+  void find_hoisted();
+  void find_hoisted(int32_t loop);
+  std::map<Key, int> writes_in(const std::vector<int32_t>& blocks) const;
+  void enter_loop(int32_t loop, bool turns);
+  std::string holds(const Hoisted& hoisted);
+  bool is_hoisted(const Instr& in) const;
+  bool is_hoisted(const Fact& fact) const;
+  bool is_hoisted_array(const Fact& fact) const;
+  bool is_hoisted_sum() const;
+  std::string label_of(int32_t block) const { return (hoisted_copy_ ? "f" : "b") + std::to_string(block); }
+  std::string exit_name(int32_t number, bool hoisted) const { return (hoisted ? "fx" : "x") + std::to_string(number); }
+
   // -- ir_texts.cc
   void same_text(const Instr& in);
   void ord(const Instr& in);
@@ -301,7 +330,9 @@ class Writer {
   std::map<int32_t, std::set<Fact>> before_;
   std::map<int32_t, std::set<Key>> dirty_before_;
   std::map<int32_t, int32_t> leave_before_;
-  std::map<int32_t, int32_t> exits_;  // numbers of instructions that are left before: the group
+  std::map<std::pair<bool, int32_t>, int32_t> exits_;  // of the copy with checks hoisted?, numbers of instructions left before: the group
+  std::map<int32_t, Hoisted> hoisted_;                 // by loop
+  bool hoisted_copy_ = false;                          // which copy is being written
   // What exits store, before they go on to those stores that others do as well, or leave.
   struct Leaving {
     std::vector<Key> stores;
