@@ -247,6 +247,55 @@ def test_warnings_of_made_arrays() -> None:
     check(outers, ([(np.ones(3), np.ones(3))] * 4,), ([(large, large)] * 3,), ([(large * np.inf, large * 0)] * 3,))
 
 
+ONE = "sqrt exp log log2 log1p expm1 sin cos tan arcsin arctan sinh tanh cbrt fabs absolute square floor ceil rint sign"
+TWO = "maximum minimum fmax fmin arctan2 hypot copysign add multiply divide power remainder floor_divide"
+SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.0, -1.0, 1e-310, 1e308, -1e308, 710.0, -750.0, 2.0, 0.5]
+
+
+def scalar_function(name: str, arguments: str) -> Any:
+    scope: dict[str, Any] = {"np": np}
+    loop = f"for x, y in pairs:\n        r = np.{name}({arguments})\n        out.append((r, type(r)))"
+    exec(f"def function(pairs):\n    out = []\n    {loop}\n    return out", scope)
+    return scope["function"]
+
+
+@pytest.mark.parametrize("name", [*ONE.split(), *TWO.split()])
+def test_functions_of_scalars(name: str) -> None:
+    function = scalar_function(name, "x, y" if name in TWO.split() else "x")
+    plain = [(np.float64(x), np.float64(y)) for x, y in R.random((40, 2))]
+    odd = [
+        (np.float64(x), np.float64(y)) for x in SPECIAL for y in SPECIAL[: len(SPECIAL) if name in TWO.split() else 1]
+    ]
+    floats = [(float(x), y) for x, y in plain]
+    check(function, (plain,), (plain[:9] + odd + plain[:9],), (floats,), ([(x, 2) for x, _ in plain],), rounds=2)
+    check(
+        function,
+        (plain,),
+        ([*plain[:9], (np.float32(0.5), 0.5)],),
+        ([*plain[:9], (3, 2)],),
+        ([*plain[:9], (np.ones(2), 2.0)],),
+        rounds=2,
+    )
+    check(
+        function,
+        ([*plain[:9], (2**70, 0.5)],),
+        ([*plain[:9], (0.5, 2**70)],),
+        ([*plain[:9], (True, 0.5)],),
+        ([*plain[:9], ("x", 0.5)],),
+        rounds=2,
+    )
+
+
+def roots(x: Any, n: Any) -> Any:
+    for i in range(n):
+        x = np.sqrt(np.abs(np.sin(x) - i)) + np.maximum(x, 0) * 0.5
+    return x
+
+
+def test_functions_of_scalars_stay() -> None:
+    settles(roots, (np.float64(0.5), 20))
+
+
 def track(measured: Any, f: Any, h: Any, q: Any, r: Any) -> Any:
     x, p, seen = np.zeros(2), np.eye(2), []
     for z in measured:

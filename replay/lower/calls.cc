@@ -8,6 +8,12 @@
 
 namespace dalsegno::replay {
 
+// What native code does for one of math's functions, and for the ufunc, too, as far as it does not leave it to the step.
+static typed::Callee same_natively(ArrayFn ufunc) {
+  if (ufunc == ArrayFn::sqrt) return typed::Callee::kSqrt;
+  return ufunc == ArrayFn::fabs || ufunc == ArrayFn::absolute ? typed::Callee::kFabs : typed::Callee::kNone;
+}
+
 void Lowering::emit_call(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
@@ -48,6 +54,20 @@ void Lowering::emit_call(const Op& o, ValueId i) {
     const bool shared = typed::gives_argument(how.callee, loc(v).rep) && !values_[v].passing;
     regs.push_back(shared ? loc(v).obj : -1);
     shares |= shared;
+  }
+  s.dst = loc(i).raw;
+  if (how.callee == typed::Callee::kUfunc) {
+    s.fn = step_ufunc;
+    s.imm = static_cast<int32_t>(how.fn);
+    if (const typed::Callee same = same_natively(how.fn); same != typed::Callee::kNone) {
+      s.does = native::Do::kCall;
+      s.rep = how.typed.operand;
+      s.other = static_cast<int32_t>(same);
+      s.n = n;
+      s.list = list(std::move(regs)).data();
+    }
+    push(s);
+    return defined(i);
   }
   s.fn = call_step(how.callee, how.typed, shares, n);
   s.imm = static_cast<int32_t>(how.typed.operand);

@@ -1,6 +1,7 @@
 #include "replay/typed/calls.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace dalsegno::typed {
 namespace {
@@ -91,6 +92,7 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kRoll:
     case Callee::kOuter:
     case Callee::kInv:
+    case Callee::kUfunc:
     case Callee::kOrd:
       return {};
     case Callee::kAbs:
@@ -113,6 +115,21 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     default:
       return of_double(a, Rep::kFloat);
   }
+}
+
+// Doubles and Python's floats; of two, one may be an int of Python's, which becomes a double then.
+Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments) {
+  constexpr ArrayFn kOfDoubles[] = {
+      ArrayFn::sqrt,    ArrayFn::exp,      ArrayFn::log,      ArrayFn::log2,   ArrayFn::log10,   ArrayFn::log1p,     ArrayFn::expm1,
+      ArrayFn::exp2,    ArrayFn::sin,      ArrayFn::cos,      ArrayFn::tan,    ArrayFn::arcsin,  ArrayFn::arccos,    ArrayFn::arctan,
+      ArrayFn::sinh,    ArrayFn::cosh,     ArrayFn::tanh,     ArrayFn::cbrt,   ArrayFn::fabs,    ArrayFn::absolute,  ArrayFn::square,
+      ArrayFn::floor,   ArrayFn::ceil,     ArrayFn::trunc,    ArrayFn::rint,   ArrayFn::sign,    ArrayFn::negative,  ArrayFn::reciprocal,
+      ArrayFn::maximum, ArrayFn::minimum,  ArrayFn::fmax,     ArrayFn::fmin,   ArrayFn::arctan2, ArrayFn::hypot,     ArrayFn::copysign,
+      ArrayFn::add,     ArrayFn::subtract, ArrayFn::multiply, ArrayFn::divide, ArrayFn::power,   ArrayFn::remainder, ArrayFn::floor_divide};
+  if (std::find(std::begin(kOfDoubles), std::end(kOfDoubles), fn) == std::end(kOfDoubles)) return {};
+  if (static_cast<int>(arguments.size()) != array_fn_inputs(fn) || std::none_of(arguments.begin(), arguments.end(), is_double)) return {};
+  const bool all = std::all_of(arguments.begin(), arguments.end(), [](Rep rep) { return is_double(rep) || rep == Rep::kInt; });
+  return all ? Operator{Rep::kFloat, Rep::kNpFloat64} : Operator{};
 }
 
 bool gives_argument(Callee callee, Rep argument) {

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "replay/typed/operators.h"
+#include "trace/array_fn.h"
 
 namespace dalsegno::typed {
 
@@ -78,7 +79,8 @@ namespace dalsegno::typed {
   X(kConcatenate, "numpy", "concatenate") \
   X(kRoll, "numpy", "roll")               \
   X(kOuter, "numpy", "outer")             \
-  X(kInv, "numpy", "inv")
+  X(kInv, "numpy", "inv")                 \
+  X(kUfunc, "ufunc", "")
 
 enum class Callee : uint8_t {
 #define X(name, module, text) name,
@@ -91,6 +93,8 @@ const char* callee_module(Callee callee);  // "type": a type itself; "ndarray", 
 
 // In what a call with these arguments computes and gives its result; false: not done unboxed.
 Operator call_operator(Callee callee, std::span<const Rep> arguments);
+// What a ufunc of floats computes in; the result is NumPy's double. False: not done unboxed.
+Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments);
 // Does it make an array? (Steps of their own may do that at once.)
 constexpr bool makes_array(Callee callee) { return callee >= Callee::kArray && callee <= Callee::kInv; }
 // Does it give the position of an element?

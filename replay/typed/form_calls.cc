@@ -55,9 +55,10 @@ void Inference::form_call(const Op& o, ValueId i) {
   if (callee == Callee::kAppend || callee == Callee::kPop) return form_list_call(o, i, callee);
   std::vector<Rep> arguments;
   for (int32_t k = 1; k < o.n_inputs; ++k) arguments.push_back(typed_.rep_in_ops(in(o)[k]));
-  const Operator found = call_operator(callee, arguments);
+  const ArrayFn fn = callee == Callee::kUfunc ? constant(in(o)[0]).ufunc : ArrayFn::none;
+  const Operator found = fn != ArrayFn::none ? ufunc_operator(fn, arguments) : call_operator(callee, arguments);
   if (!found) return;
-  form(i) = {Mode::kTyped, found, callee};
+  form(i) = {Mode::kTyped, found, callee, fn};
   born(i, found.result);
 }
 

@@ -137,6 +137,7 @@ void visit(IO& io, OpForm& form) {
   one_of(io, form.typed.operand);
   one_of(io, form.typed.result);
   one_of(io, form.callee);
+  one_of(io, form.fn);
   all(io, form.effects, form.of_tuple, form.facts);
   visit(io, form.view);
 }

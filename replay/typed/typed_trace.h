@@ -87,6 +87,7 @@ struct OpForm {
   Mode mode = Mode::kPython;
   Operator typed;                 // kTyped
   Callee callee = Callee::kNone;  // kTyped calls
+  ArrayFn fn = ArrayFn::none;     // of them kUfunc
   uint32_t effects = kNoEffect;   // what the op may have, done so: Effect. A typed op leaves before it would warn or raise
   bool of_tuple = false;          // kItem: of a tuple, not of a list
   int32_t facts = -1;             // kVirtual rows: the array's, index into Trace::facts

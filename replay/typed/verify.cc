@@ -165,6 +165,7 @@ std::string form_text(const OpForm& form) {
   std::string text = mode_name(form.mode);
   if (form.of_tuple) text += " of a tuple";
   if (form.callee != Callee::kNone) text += std::string(" ") + callee_module(form.callee) + "." + callee_name(form.callee);
+  if (form.fn != ArrayFn::none) text += array_fn_name(form.fn);
   if (form.typed) text += std::string(" ") + rep_name(form.typed.operand) + " -> " + rep_name(form.typed.result);
   return text;
 }
