@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import random
 import sys
 from collections import deque
+from typing import Any, ClassVar
 
 import pytest
 
@@ -165,3 +167,60 @@ def test_a_loop_of_such_calls_is_recorded_without_unknown_code():
     for _ in range(4):
         jitted(random.Random(2), deque(), 9)
     assert reasons(jitted) == {"none"}
+
+
+class _Watching:
+    """Compares, and notes where it was called from and what stood there."""
+
+    seen: ClassVar[list[Any]] = []
+
+    def __init__(self, value):
+        self.value = value
+
+    def __lt__(self, other):
+        frame = sys._getframe(1)
+        self.seen.append((frame.f_lineno, {k: v for k, v in frame.f_locals.items() if isinstance(v, int)}))
+        return self.value < other.value
+
+
+def test_python_code_that_c_functions_run_sees_the_frames():
+    def queue(values, loud):
+        heap: list[Any] = []
+        total = 0
+        for turn, value in enumerate(values):
+            heapq.heappush(heap, _Watching(value) if loud else value)
+            total += turn * value
+        first = sorted(heap, key=lambda item: len(_Watching.seen) * 0)[0]
+        highest = max(heap)
+        return total, first.value if loud else first, highest.value if loud else highest
+
+    def outcome(function, *args):
+        _Watching.seen.clear()
+        return function(*args), list(_Watching.seen)
+
+    jitted = ds.jit(store=False)(queue)
+    for loud in (False, False, True, True, False, True):
+        for values in ([3, 1, 2, 5, 4], [2, 2], [9, 8, 7]):
+            assert outcome(jitted, values, loud) == outcome(queue, values, loud)
+
+
+def test_a_frame_that_such_code_keeps_is_the_one():
+    kept = []
+
+    def keeps(item):
+        kept.append(sys._getframe(1))
+        return item
+
+    def walk(n):
+        total = 0
+        for i in range(n):
+            total += sum(map(keeps, (i, 1)))
+        return total, [frame.f_locals["total"] for frame in kept], len({id(frame) for frame in kept})
+
+    jitted = ds.jit(store=False)(walk)
+    for n in (3, 4, 5, 6):
+        kept.clear()
+        told = jitted(n)
+        kept.clear()
+        assert told == walk(n)
+    kept.clear()

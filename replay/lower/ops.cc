@@ -8,6 +8,7 @@
 #include "replay/machine/scalars.h"
 #include "trace/fault.h"
 #include "trace/kind_table.h"
+#include "trace/recorder/facts.h"
 
 namespace dalsegno::replay {
 
@@ -55,6 +56,8 @@ Step Lowering::base(const Op& o, ValueId i) {
   s.linked = shows_frames(o.effects);
   s.warns = s.linked && (o.effects & kRunsCode) == 0;
   if (s.linked && !s.warns) s.plain = plain_of(o.kind);
+  if (s.linked && o.kind == OpKind::call && is_constant(in(o)[0]))
+    s.from_python = recorder::looks_at_no_frames(object(op(in(o)[0]).object));
   s.link = s.linked || (o.effects & kDropsReferences) ? o.snapshot : -1;
   s.object = object(o.object);
   s.object2 = object(o.object2);

@@ -186,7 +186,7 @@ void link_callers(Machine& m) {
 LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at) : LinkedScope(m, snapshot, at, Looks::kAnywhere) {}
 
 LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at, Looks looks)
-    : m_(m), linked_(snapshot >= 0 && !planted(Fault::unlinked_frames)) {
+    : m_(m), linked_(snapshot >= 0 && !planted(Fault::unlinked_frames)), looks_(looks) {
   if (!linked_) return;
   link_callers(m);
   ProgramImpl& p = *m.program;
@@ -195,7 +195,7 @@ LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at, Looks looks)
   const size_t innermost = framing.snapshot.frames.size() - 1;
   link_outer(m, p, m.r, m.first_frame, framing, snapshot, innermost);
   unlink(m, m.first_frame + innermost);
-  const bool bare = looks == Looks::kFromPython && m.kept_frames.empty() && hook::BeforePython::possible(m.thread);
+  const bool bare = looks != Looks::kAnywhere && m.kept_frames.empty() && hook::BeforePython::possible(m.thread);
   link(m, p, m.r, m.first_frame, framing, snapshot, innermost, at, bare);
   count_frames(m);
   if (bare) unseen_.emplace(m.thread, fill, this);
@@ -228,12 +228,18 @@ bool LinkedScope::unlink_unseen() {
   return true;
 }
 
-LinkedScope::~LinkedScope() {
-  if (unseen_ && unlink_unseen()) [[likely]]
-    return;
-  hook::stop_if_ended();
+void LinkedScope::disturbed() const {
   m_.dirty = m_.unsettled = true;
   ++m_.code_run;
+}
+
+LinkedScope::~LinkedScope() {
+  if (unseen_ && unlink_unseen()) [[likely]] {
+    if (looks_ == Looks::kFromPython) disturbed();
+    return;
+  }
+  hook::stop_if_ended();
+  disturbed();
   if (!linked_) return;
   unlink_last(m_);
   unlink_touched(m_);

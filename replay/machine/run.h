@@ -90,15 +90,18 @@ class LinkedScope {
   LinkedScope(const LinkedScope&) = delete;
 
  protected:
-  enum class Looks { kAnywhere, kFromPython };
+  enum class Looks { kAnywhere, kFromPython, kFromWarnings };
   LinkedScope(Machine& m, int32_t snapshot, int32_t at, Looks looks);
 
  private:
   static void fill(void* scope);
   bool unlink_unseen();
 
+  void disturbed() const;
+
   Machine& m_;
   const bool linked_;
+  const Looks looks_;
   std::optional<hook::BeforePython> unseen_;  // the innermost frame has no variables yet
 };
 
@@ -106,7 +109,13 @@ class LinkedScope {
 // code: until some begins the innermost frame goes without. If none does, nothing has run.
 class WarningScope : public LinkedScope {
  public:
-  WarningScope(Machine& m, int32_t snapshot) : LinkedScope(m, snapshot, -1, Looks::kFromPython) {}
+  WarningScope(Machine& m, int32_t snapshot) : LinkedScope(m, snapshot, -1, Looks::kFromWarnings) {}
+};
+
+// The same while C code runs that looks at no frames itself, but may run anything.
+class PythonScope : public LinkedScope {
+ public:
+  PythonScope(Machine& m, int32_t snapshot) : LinkedScope(m, snapshot, -1, Looks::kFromPython) {}
 };
 
 // -- kept_frames.cc

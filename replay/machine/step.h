@@ -47,6 +47,7 @@ struct Step {
   int32_t n = 0;
   bool linked = false;                  // the frames stand in the chain all the time; else only while what it drops is finalised
   bool warns = false;                   // linked, but no more than a warning can look at them
+  bool from_python = false;             // linked, but whoever looks at them begins as Python code
   bool pure = false;                    // if it fails, leave before the instruction and let the interpreter raise
   native::Do does = native::Do::kStep;  // how native code does it; rep: its operands' representation (replay/native/region.h)
   Rep rep = Rep::kNone;

@@ -17,6 +17,10 @@ bool shown(const Step& s, const Step& what, Reg* r, Machine& m) {
     WarningScope frames(m, s.link);
     return what.exec(what, r);
   }
+  if (s.from_python) {
+    PythonScope frames(m, s.link);
+    return what.exec(what, r);
+  }
   LinkedScope frames(m, s.link);
   return what.exec(what, r);
 }

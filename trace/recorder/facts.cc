@@ -1,5 +1,6 @@
 #include "trace/recorder/facts.h"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <sstream>
@@ -271,6 +272,29 @@ CalleeFacts facts_of_method(PyObject* callee) {
   return {};
 }
 
+// Functions of these modules, written in C, look at no frames; of builtins those that are named.
+constexpr const char* kModulesInC[] = {"_bisect", "_functools", "_heapq", "_operator", "_struct", "itertools", "math", "time"};
+constexpr const char* kBuiltinsInC =
+    "abs all any ascii bin bool bytearray bytes callable chr complex dict divmod enumerate filter float format frozenset getattr hasattr "
+    "hash hex id int isinstance issubclass iter len list map max min next oct ord pow range repr reversed round set setattr slice sorted "
+    "str sum tuple zip";
+std::unordered_set<PyObject*> g_in_c;  // builtins, held
+
+void fill_in_c(PyObject* builtins) {
+  for (const std::string& name : words(kBuiltinsInC))
+    if (PyObject* callee = PyObject_GetAttrString(builtins, name.c_str())) g_in_c.insert(callee);
+  PyErr_Clear();
+}
+
+bool is_of_module_in_c(PyObject* callee) {
+  PyObject* module = PyCFunction_CheckExact(callee) ? PyCFunction_GET_SELF(callee) : nullptr;
+  if (!module || !PyModule_CheckExact(module)) return false;
+  const char* name = PyModule_GetName(module);
+  if (!name) return PyErr_Clear(), false;
+  const bool known = std::any_of(std::begin(kModulesInC), std::end(kModulesInC), [&](const char* n) { return !std::strcmp(n, name); });
+  return known && PyDict_GetItemString(PyImport_GetModuleDict(), name) == module;
+}
+
 void fill_special(PyObject* sys) {
   add_rows(sys, {{"getrefcount", CalleeKind::refcount, nullptr}, {"_getframe", CalleeKind::frame_reader, nullptr}});
 }
@@ -284,6 +308,13 @@ bool is_plain_type(PyTypeObject* type) {
   return deque;
 }
 bool is_simple_type(PyTypeObject* type) { return g_simple.contains(type); }
+
+bool looks_at_no_frames(PyObject* callee) {
+  if (g_in_c.contains(callee) || is_of_module_in_c(callee)) return true;
+  if (!Py_IS_TYPE(callee, &PyMethodDescr_Type)) return false;
+  PyTypeObject* type = PyDescr_TYPE(callee);
+  return is_plain_type(type) && type != &PyMethod_Type && type != &PyArray_Type;
+}
 
 CalleeFacts callee_facts(PyObject* callee) {
   auto found = g_callees.find(callee);
@@ -340,6 +371,7 @@ bool init_facts() {
   fill_numpy_methods();
   fill_numpy_functions(numpy);
   fill_special(sys);
+  fill_in_c(builtins);
   hook::add_quiet_sequence(&PyArray_Type);
   Py_DECREF(builtins);
   Py_DECREF(numpy);

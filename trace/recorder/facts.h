@@ -33,6 +33,8 @@ struct CalleeFacts {
   bool any_self = false;           // a method that asks nothing of its object but that it is one of its own type, or of a class below it
 };
 CalleeFacts callee_facts(PyObject* callee);
+// Is it C code of the interpreter's that looks at no frames itself, so that whoever may look at them begins as Python code?
+bool looks_at_no_frames(PyObject* callee);
 // functools.partial itself, no subclass; what it calls (borrowed).
 bool is_partial(PyObject* object);
 PyObject* partial_function(PyObject* partial);
