@@ -360,6 +360,7 @@ ITEM_LOOPS = (
     ("for $i, $x in zip(range(9), $e):", ""),
     ("for $x, $i in zip($e, bytes(range(9))):", ""),
     ("for $i in range(5):", "for $x in (-1, $i, <num>): $s = $s + $x"),
+    ("for $i, $x in [(0, <num>), (1, <num>), (2, <num>), (1, <num>), (0, <num>)]:", ""),
 )
 ITEM_BODIES: Weighted[str] = Weighted(
     [
@@ -373,6 +374,10 @@ ITEM_BODIES: Weighted[str] = Weighted(
         (2, "$e.pop() if $e[8:] else $e.append($s)"),
         (2, "$s = $e.pop(); $e.append($x)"),
         (2, "$e[$i > 1] = $x"),
+        (2, "$e[$i] = $x <cmp> $s"),
+        (2, "$e[$i] = $e[$i] * 3 + 1000"),
+        (2, "$s = $e[$i] + 300; $e[$i - 1] = $s; LOG.append($e[$i - 1] is $s)"),
+        (2, "$s = $s + [b * a for a, b in [($i, $x), ($x, 2), (1, $s)]][$i % 3]"),
         (2, "$e[$i] = None; $e[$i] = $x"),
         (2, "$s = $s + 1 if $x <cmp> $e[$i - 1] else 0.5"),
         (1, "$e[$i] = raising($s)"),

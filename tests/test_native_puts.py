@@ -59,3 +59,49 @@ def shared(rounds: int) -> tuple[list[int], list[int], bool]:
 def test_a_number_that_is_held_elsewhere_stays() -> None:
     check(shared, (8,), (50,), (200,), (3,))
     equivalent(shared, *[(100,), (37,)] * 4, engines=["native", "background"])
+
+
+def best_of(best: list[Any], numbers: list[Any]) -> tuple[list[Any], list[bool]]:
+    """What is stored is what the variable holds, the very object; what stood there dies, or becomes the next box."""
+    found = []
+    for _ in range(4):
+        for k, number in enumerate(numbers):
+            taken = best[k] + number
+            if taken > best[k - 1]:
+                best[k] = taken
+            found.append(taken is best[k])
+            best[k] = best[k]
+    return best, found
+
+
+def test_what_is_stored_is_the_variables_object() -> None:
+    for start, step in ((0, 100), (2**29, 2**28), (-(2**61), 2**59), (0.5, 1.5), (2**62, 2**60)):
+        numbers = [step + k for k in range(12)]
+        check(best_of, ([start] * 12, numbers), ([start - 5 * k for k in range(12)], numbers))
+    equivalent(best_of, *[([0] * 9, [70 * k for k in range(9)])] * 5, engines=["native"])
+
+
+def flags(size: int, step: int) -> tuple[list[Any], list[bool]]:
+    marks: list[Any] = [300, True, 2.5, False, 10**20] * size
+    for k in range(0, len(marks), step):
+        marks[k] = k % 2 == 0
+    return marks, [mark is True or mark is False for mark in marks]
+
+
+def test_bools_take_the_place_of_anything() -> None:
+    check(flags, (6, 1), (9, 2), (4, 3))
+
+
+def taken_apart(rows: list[Any]) -> tuple[Any, list[Any]]:
+    total, seen = 0, []
+    for a, b, c in rows:
+        total = total + a * c
+        seen.append(b)
+    return total, seen
+
+
+def test_tuples_are_taken_apart() -> None:
+    rows = [(k, str(k), 2.0 * k) for k in range(30)]
+    check(taken_apart, (rows,), ([(k * 1000, [k], -k) for k in range(30)],), ([[k, None, 1] for k in range(9)],))
+    check(taken_apart, (rows,), ([*rows, (1, 2)],), ([*rows, (1, 2, 3, 4)],), ([*rows, "abc"],), ([*rows, 7],))
+    equivalent(taken_apart, *[(rows,)] * 4, engines=["native", "background"])

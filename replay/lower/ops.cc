@@ -187,8 +187,11 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   s.exec = exec_of(o.kind);
   s.fn = s.linked ? step_exec_linked : step_exec;
   if (StepFn replacing = step_exec_replacing(o.kind); replacing && !s.linked) s.fn = replacing;
-  if (o.kind == OpKind::unpack && !s.linked) s.fn = step_unpack;
-  if (o.kind == OpKind::tuple_item && unpacks(op(in(o)[0]).kind)) s.fn = step_tuple_item;
+  if (o.kind == OpKind::unpack && !s.linked) {
+    s.fn = step_unpack;
+    if (values_[in(o)[0]].type == reinterpret_cast<PyObject*>(&PyTuple_Type)) s.does = native::Do::kUnpack;
+  }
+  if (o.kind == OpKind::tuple_item && unpacks(op(in(o)[0]).kind)) s.fn = step_tuple_item, s.does = native::Do::kTupleItem;
   if (s.linked && o.kind == OpKind::get_attr) s.fn = step_get_attr;
   if (s.linked && o.kind == OpKind::set_attr) s.fn = step_set_attr;
   if (o.kind == OpKind::cell_get) s.does = native::Do::kCell;

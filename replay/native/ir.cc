@@ -303,6 +303,10 @@ void Writer::write(const Instr& in) {
       return put_item(in);
     case Do::kCell:
       return cell(in);
+    case Do::kUnpack:
+      return unpack(in);
+    case Do::kTupleItem:
+      return tuple_item(in);
     case Do::kUnbox:
       return unbox(in);
     case Do::kLength:

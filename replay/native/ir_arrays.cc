@@ -127,8 +127,12 @@ void Writer::find_held() {
 }
 
 void Writer::find_given(const Instr& in) {
-  constexpr Do kGiving[] = {Do::kItem, Do::kTakeItem, Do::kNextItem, Do::kLetter, Do::kCell};
+  constexpr Do kGiving[] = {Do::kItem, Do::kTakeItem, Do::kNextItem, Do::kLetter, Do::kCell, Do::kUnpack, Do::kTupleItem};
   if (std::find(std::begin(kGiving), std::end(kGiving), in.what) != std::end(kGiving)) given_.insert(key_of(in.dst));
+  if (in.what == Do::kBox && boxes(in.rep)) {
+    given_.insert(key_of(in.dst));
+    if (spare_of(in.rep) >= 0) boxed_.try_emplace(key_of(in.dst), in.rep);
+  }
   for (const NextItem& item : in.next)
     if (item.obj >= 0) given_.insert(key_of(item.obj));
   for (const Move& move : in.moves)

@@ -78,7 +78,7 @@ void Writer::prepare(const Instr& in) {
       branch(op("icmp ne ptr " + object_in(move.from_object) + ", null"), join, none);
       begin(none);
     }
-    if (spare_of(move.rep) >= 0) take_spare(move, slot, join);
+    if (spare_of(move.rep) >= 0) take_spare(move.rep, get(move.from), slot, join);
     const std::string bits = bits_as_int(get(move.from), bits_of(move.rep));
     const std::string box = op("call ptr " + helper(offsetof(Frame, box)) + "(ptr %f, i32 " + std::to_string(static_cast<int>(move.rep)) +
                                ", i64 " + bits + ")");
@@ -117,38 +117,6 @@ void Writer::prepare(const Instr& in) {
   }
   most_made_ = std::max(most_made_, made);
   most_parts_ = std::max(most_parts_, parts);
-}
-
-int32_t Writer::spare_of(Rep rep) { return rep == Rep::kFloat ? 0 : rep == Rep::kNpFloat64 ? 1 : -1; }
-
-std::string Writer::spare(Rep rep) {
-  const size_t offset = offsetof(Frame, spare) + sizeof(void*) * static_cast<size_t>(spare_of(rep));
-  return op("getelementptr i8, ptr %f, i64 " + std::to_string(offset));
-}
-
-// The box that is left over becomes the move's, if there is one.
-void Writer::take_spare(const Move& move, const std::string& slot, const std::string& join) {
-  const std::string left = label("l"), none = label("n"), at = spare(move.rep), object = op("load ptr, ptr " + at);
-  branch(op("icmp ne ptr " + object + ", null"), left, none);
-  begin(left);
-  const int32_t offset = move.rep == Rep::kFloat ? layout_.float_value : layout_.numpy_double_value;
-  line("store double " + get(move.from) + ", ptr " + op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(offset)));
-  line("store ptr null, ptr " + at);
-  line("store ptr " + object + ", ptr " + slot);
-  go(join);
-  begin(none);
-}
-
-// The last reference to a box that a jump has made: it is kept for the next one, if there is none yet.
-void Writer::keep_spare(Rep rep, int32_t reg, const std::string& object, const std::string& gone) {
-  const std::string left = label("l"), other = label("o"), at = spare(rep);
-  const std::string type = is_type(object, rep == Rep::kFloat ? kFloatType : kNumpyDoubleType);
-  branch(op("and i1 " + type + ", " + op("icmp eq ptr " + op("load ptr, ptr " + at) + ", null")), left, other);
-  begin(left);
-  line("store ptr " + object + ", ptr " + at);
-  line("store ptr null, ptr " + place(reg));
-  go(gone);
-  begin(other);
 }
 
 // The move's object, or the one that another has made of the same number.

@@ -79,7 +79,15 @@ void Writer::release(const Instr& in) {
       go(gone);
     }
     begin(last);
-    if (const auto made = boxed_.find(key_of(reg)); shared && made != boxed_.end()) keep_spare(made->second, reg, object, gone);
+    if (const auto made = boxed_.find(key_of(reg)); shared && made != boxed_.end()) {
+      const std::string kept = label("q"), other = label("o");
+      keep_spare(made->second, object, kept);
+      go(other);
+      begin(kept);
+      line("store ptr null, ptr " + place(reg));
+      go(gone);
+      begin(other);
+    }
     keep_iterator(reg, object, gone);
     const std::string quiet = aside(offsetof(Frame, quiet), in_file(reg));
     branch(op("icmp ne i32 " + quiet + ", 0"), gone, exit_label(), true);
@@ -182,8 +190,13 @@ void Writer::make_box(const Instr& in) {
   const std::string none = label("s"), join = label("j"), leave = exit_label();
   branch(op("icmp ne ptr " + object_in(in.dst) + ", null"), join, none, true);
   begin(none);
-  const std::string value = bits_as_int(get(in.a), bits_of(in.rep)), rep = std::to_string(static_cast<int>(in.rep));
-  branch(op("icmp ne i32 " + aside(offsetof(Frame, make), in_file(in.dst), rep, value) + ", 0"), join, leave, true);
+  if (boxes(in.rep)) {
+    line("store ptr " + boxed(in.rep, get(in.a)) + ", ptr " + place(in.dst));
+    go(join);
+  } else {
+    const std::string value = bits_as_int(get(in.a), bits_of(in.rep)), rep = std::to_string(static_cast<int>(in.rep));
+    branch(op("icmp ne i32 " + aside(offsetof(Frame, make), in_file(in.dst), rep, value) + ", 0"), join, leave, true);
+  }
   begin(join);
 }
 
@@ -203,6 +216,13 @@ std::string Writer::unboxed(Rep rep, const std::string& object, const std::strin
   return field(object, rep == Rep::kFloat ? layout_.float_value : layout_.numpy_double_value, "double");
 }
 
+std::string Writer::magnitude_of(const std::string& value) {
+  return op("select i1 " + op("icmp slt i64 " + value + ", 0") + ", i64 " + op("sub i64 0, " + value) + ", i64 " + value);
+}
+
+// How many there are in an int whose size field this is.
+std::string Writer::digits_of(const std::string& size) { return layout_.int_tagged ? op("lshr i64 " + size + ", 3") : magnitude_of(size); }
+
 // Of one or two digits.
 std::string Writer::unboxed_int(const std::string& object, const std::string& slow) {
   const std::string small = label("z"), more = label("y"), join = label("w"), size = field(object, layout_.int_size, "i64"),
@@ -212,9 +232,7 @@ std::string Writer::unboxed_int(const std::string& object, const std::string& sl
   };
   // sign in two bits (0, 1: none, 2: minus), one reserved, then the number of digits; or digits, with the number's sign
   const std::string sign = layout_.int_tagged ? op("sub i64 1, " + op("and i64 " + size + ", 3")) : size;
-  const std::string digits =
-      layout_.int_tagged ? op("lshr i64 " + size + ", 3")
-                         : op("select i1 " + op("icmp slt i64 " + size + ", 0") + ", i64 " + op("sub i64 0, " + size) + ", i64 " + size);
+  const std::string digits = digits_of(size);
   line("store i64 " + digit(0) + ", ptr " + slot);
   branch(op("icmp ult i64 " + digits + ", 2"), join, small, true);
   begin(small);
@@ -251,14 +269,30 @@ void Writer::take_item(const Instr& in) {
   took(in, op("load ptr, ptr " + op("getelementptr ptr, ptr " + items(in, object) + ", i64 " + at)));
 }
 
+// A tuple that is taken apart; one of another length is the machine's.
+void Writer::unpack(const Instr& in) {
+  const std::string tuple = object_in(in.a);
+  guard(op("icmp eq i64 " + field(tuple, layout_.size, "i64") + ", " + std::to_string(in.imm)));
+  give(in.dst, tuple);
+}
+
+void Writer::tuple_item(const Instr& in) {
+  give(in.dst, field(object_in(in.a), static_cast<size_t>(layout_.tuple_items) + sizeof(void*) * static_cast<size_t>(in.imm), "ptr"));
+}
+
+// A new reference into an object register.
+void Writer::give(int32_t reg, const std::string& object) {
+  add_reference(object);
+  line("store ptr " + object + ", ptr " + place(reg));
+  forget(key_of(reg));
+}
+
 // An empty cell, or one that is none, is the machine's.
 void Writer::cell(const Instr& in) {
   const std::string object = object_in(in.a);
   const std::string content = field(object, layout_.cell_content, "ptr");
   guard(op("and i1 " + is_type(object, kCellType) + ", " + op("icmp ne ptr " + content + ", null")));
-  add_reference(content);
-  line("store ptr " + content + ", ptr " + place(in.dst));
-  forget(key_of(in.dst));
+  give(in.dst, content);
 }
 
 // The iterator is told that it has ended, if that runs no code, and the side trace goes on.
@@ -283,55 +317,6 @@ void Writer::next_item(const Instr& in) {
   line("store i64 " + op("add i64 " + at + ", 1") + ", ptr " + place);
 }
 
-// An int of the interpreter's own, or of one digit, in which an old one that nobody else holds becomes the new one.
-void Writer::put_int(const std::string& value, const std::string& old, const std::string& place, const std::string& slow,
-                     const std::string& join) {
-  const std::string small = label("i"), large = label("b"), alone = label("a"), digit = label("d");
-  branch(is_small_int(value), small, large);
-  begin(small);
-  drop_reference(old, slow);
-  const std::string made = small_int(value);
-  add_reference(made);
-  line("store ptr " + made + ", ptr " + place);
-  go(join);
-  begin(large);
-  branch(op("icmp ult i64 " + op("add i64 " + value + ", 1073741823") + ", 2147483647"), digit, slow);
-  begin(digit);
-  const std::string count = op(std::string("load ") + count_type() + ", ptr " + old);
-  const std::string mine = op(std::string("icmp eq ") + count_type() + " " + count + ", 1");
-  branch(op("and i1 " + mine + ", " + is_type(old, kIntType)), alone, slow);
-  begin(alone);
-  const std::string negative = op("icmp slt i64 " + value + ", 0");
-  const std::string size = op("select i1 " + negative + (layout_.int_tagged ? ", i64 10, i64 8" : ", i64 -1, i64 1"));
-  const std::string magnitude = op("select i1 " + negative + ", i64 " + op("sub i64 0, " + value) + ", i64 " + value);
-  put_field(size, old, layout_.int_size);
-  line("store i32 " + op("trunc i64 " + magnitude + " to i32") + ", ptr " +
-       op("getelementptr i8, ptr " + old + ", i64 " + std::to_string(layout_.int_digit)));
-  go(join);
-}
-
-// A new reference to the object of a number; where there is no memory the machine does the instruction.
-std::string Writer::boxed(Rep rep, const std::string& value) {
-  const std::string slot = "%items", join = label("j");
-  if (rep == Rep::kInt && layout_.small_int_size > 0) {
-    const std::string small = label("i"), large = label("b");
-    branch(is_small_int(value), small, large);
-    begin(small);
-    const std::string found = small_int(value);
-    add_reference(found);
-    line("store ptr " + found + ", ptr " + slot);
-    go(join);
-    begin(large);
-  }
-  const std::string made = op("call ptr " + helper(offsetof(Frame, box)) + "(ptr %f, i32 " + std::to_string(static_cast<int>(rep)) +
-                              ", i64 " + bits_as_int(value, bits_of(rep)) + ")");
-  guard(op("icmp ne ptr " + made + ", null"));
-  line("store ptr " + made + ", ptr " + slot);
-  go(join);
-  begin(join);
-  return op("load ptr, ptr " + slot);
-}
-
 // Where there is room; else by the step.
 void Writer::append(const Instr& in) {
   const std::string room = label("r"), slow = label("s"), join = label("j"), list = object_in(in.a);
@@ -345,39 +330,6 @@ void Writer::append(const Instr& in) {
   put_field(op("add i64 " + size + ", 1"), list, layout_.size);
   go(join);
   slowly(in, slow, join);
-}
-
-// An old float that nobody else holds becomes the new one, as the same memory would.
-void Writer::put_item(const Instr& in) {
-  const std::string slow = label("s"), join = label("j"), object = object_in(in.a);
-  const std::string size = field(object, layout_.size, "i64"), at = wrapped(get(in.b), size);
-  guard(op("icmp ult i64 " + at + ", " + size));
-  const std::string place = op("getelementptr ptr, ptr " + field(object, layout_.list_items, "ptr") + ", i64 " + at);
-  const std::string old = op("load ptr, ptr " + place);
-  if (in.rep == Rep::kNone) {
-    const std::string stored = object_in(in.c);
-    drop_reference(old, slow);
-    add_reference(stored);
-    line("store ptr " + stored + ", ptr " + place);
-  } else if (in.rep == Rep::kFloat) {
-    const std::string alike = label("y"), alone = label("a");
-    branch(is_type(old, kFloatType), alike, slow);
-    begin(alike);
-    branch(op("icmp eq " + std::string(count_type()) + " " + op(std::string("load ") + count_type() + ", ptr " + old) + ", 1"), alone,
-           slow);
-    begin(alone);
-    line("store double " + get(in.c) + ", ptr " + op("getelementptr i8, ptr " + old + ", i64 " + std::to_string(layout_.float_value)));
-  } else if (in.rep == Rep::kInt && layout_.small_int_size > 0) {
-    put_int(get(in.c), old, place, slow, join);
-  } else {
-    go(slow);
-  }
-  if (in.rep == Rep::kNone || in.rep == Rep::kFloat) go(join);
-  begin(slow);
-  store_all();
-  const std::string done = aside(offsetof(Frame, put), std::to_string(number_));
-  branch(op("icmp ne i32 " + done + ", 0"), join, exit_label(), true);
-  begin(join);
 }
 
 }  // namespace dalsegno::native

@@ -50,6 +50,8 @@ enum class Do : uint8_t {
   kNext,           // next: the items that the iterator in a gives at once
   kPutItem,        // item b of what is a list for certain becomes c: an object or, as rep, unboxed
   kCell,           // dst: a new reference to what the cell in a holds
+  kUnpack,         // dst: a new reference to what is a tuple for certain, in a; imm: its length
+  kTupleItem,      // dst: the item imm of such a tuple
   kUnbox,          // dst: the number in object register a, or what it was, if there is none
   kLength,         // dst: of the list or tuple in a
   kRelease,        // list: object registers whose references are dropped
@@ -186,13 +188,13 @@ struct Frame {
   const void* const* addresses = nullptr;  // in the order of Address, then the region's own
   // Object register reg becomes the iterator over a range: 1; 0: the step is to be done.
   int32_t (*range)(Frame*, int32_t reg, int64_t start, int64_t stop, int64_t step) = nullptr;
-  // Of each kind of float whose boxes jumps make again and again, and of ranges' iterators, one that nobody has: the next one.
-  void* spare[3] = {};
+  // Of each kind of number whose boxes are made again and again, and of ranges' iterators, one that nobody has: the next one.
+  void* spare[4] = {};
   int32_t loaded[kDeepest] = {};  // by depth: the block whose constants are in the registers, or 0
   void* extra = nullptr;
 };
 constexpr int32_t kElsewhere = -1;
-constexpr size_t kSpareIterator = 2;
+constexpr size_t kSpareIterator = 2, kSpareInt = 3;
 enum Came : int32_t { kNext, kLeft };  // of a step: on to the next one; the run has left
 enum Address : int32_t {
   kArrayType,

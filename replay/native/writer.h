@@ -119,10 +119,6 @@ class Writer {
   void prepare(const Instr& in);
   bool goes_to(const Instr& jump, Key key) const;
   void go_back(int32_t made);
-  static int32_t spare_of(Rep rep);
-  std::string spare(Rep rep);
-  void take_spare(const Move& move, const std::string& slot, const std::string& join);
-  void keep_spare(Rep rep, int32_t reg, const std::string& object, const std::string& gone);
   std::string shared(const Move& move, const std::string& made);
   std::string element_of(const std::string& array, int32_t index);
   std::string bits_as_int(const std::string& value, Bits as);
@@ -272,6 +268,21 @@ class Writer {
   void let_go(Key key);
   void let_go_for(int32_t target);
 
+  // -- ir_boxes.cc
+  bool boxes(Rep rep) const;
+  int32_t spare_of(Rep rep) const;
+  std::string spare(Rep rep);
+  void take_spare(Rep rep, const std::string& value, const std::string& slot, const std::string& join);
+  void keep_spare(Rep rep, const std::string& object, const std::string& kept);
+  static Address type_of_number(Rep rep);
+  void write_number(Rep rep, const std::string& value, const std::string& object, const std::string& slow);
+  std::string boxed(Rep rep, const std::string& value);
+  void retire(const std::string& number, const std::string& join);
+  void replace_last(const Instr& in, const std::string& place, const std::string& old, const std::string& slow, const std::string& join);
+  void put_item(const Instr& in);
+  std::string magnitude_of(const std::string& value);
+  std::string digits_of(const std::string& size);
+
   // -- ir_objects.cc
   std::string object_in(int32_t reg) { return op("load ptr, ptr " + place(reg)); }
   std::string is_type(const std::string& object, Address type) {
@@ -283,12 +294,11 @@ class Writer {
   void set_item(const Instr& in);
   void take_item(const Instr& in);
   void cell(const Instr& in);
+  void unpack(const Instr& in);
+  void tuple_item(const Instr& in);
+  void give(int32_t reg, const std::string& object);
   void next_item(const Instr& in);
-  void put_item(const Instr& in);
-  void put_int(const std::string& value, const std::string& old, const std::string& place, const std::string& slow,
-               const std::string& join);
   void append(const Instr& in);
-  std::string boxed(Rep rep, const std::string& value);
   std::string is_small_int(const std::string& value) { return op("icmp ult i64 " + op("add i64 " + value + ", 5") + ", 262"); }
   std::string small_int(const std::string& value) {
     return op("getelementptr i8, ptr " + address(kZero) + ", i64 " +
