@@ -69,6 +69,17 @@ def into(u: Any, t: Any, k: Any) -> Any:
     return u, t, seen
 
 
+def of_two(a: Any, b: Any, t: Any) -> Any:
+    for i in range(4):
+        np.minimum(a + b, a * b - i, out=t)
+        np.subtract(a + t, b / 2, out=a)
+        np.multiply(t * 2, t, out=t)
+        b = a.copy()
+        b[1:-1] = a[2:] - a[:-2] * 0.5
+        a = b
+    return a, b, t
+
+
 def nearer(d: Any) -> Any:
     for k in range(len(d)):
         np.minimum(d, d[:, k, None] + d[k], out=d)
@@ -402,6 +413,14 @@ def test_computing_into_arrays(dtype: str) -> None:
         (u, t, np.ones(10)),
     )
     check(nearer, ((R.random((6, 6)) * 9).astype(dtype),), (np.zeros((6, 5), dtype),), (np.zeros((2, 3, 3), dtype),))
+
+
+@pytest.mark.parametrize("n", (3, 40, 9000))
+def test_computing_into_arrays_of_all_sizes(n: int) -> None:
+    a, b = R.random(n), R.random(n)
+    for kernels in (True, False):
+        with ds.config(kernels=kernels):
+            check(of_two, (a, b, np.zeros(n)), (a * 1e308, b * 1e308, np.zeros(n)), (a, b, np.zeros(n - 1)))
 
 
 def test_computing_into_arrays_is_compiled() -> None:

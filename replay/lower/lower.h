@@ -166,9 +166,8 @@ class Lowering {
   bool is_stored_in_place(const Op& op, ValueId i) const;
   template <class Operand>
   bool plan_sink(ValueId i, const Operand& operand, LoopPlan* plan);
-  ValueId stored_by(ValueId sink) const { return in(op(sink))[op(sink).kind == OpKind::set_item ? 2 : 1]; }
   bool outlives_group(ValueId v) const { return sink_ != kNull && values_[v].released > sink_; }  // of those that die while it waits
-  bool is_written(ValueId v) const { return sink_ != kNull && v == stored_by(sink_); }
+  bool is_written(ValueId v) const;  // does the write that ends the group take it?
   std::shared_ptr<const LoopPlan> plan_loops(const Group& group, const SegmentSpec& spec);
   bool loop_input(ValueId v, DType dtype, LoopInput* input) const;
   // -- parts.cc

@@ -75,6 +75,14 @@ bool Lowering::is_stored_in_place(const Op& o, ValueId i) const {
   return in(taken)[0] == in(o)[0] && *typed::view_index_of(typed_, taken) == *typed::view_index_of(typed_, o);
 }
 
+bool Lowering::is_written(ValueId v) const {
+  if (sink_ == kNull) return false;
+  const Op& o = op(sink_);
+  if (o.kind == OpKind::set_item) return v == in(o)[2];
+  const typed::Into into = typed::into_of(typed_, o);
+  return std::find(into.operands, into.operands + into.n, v) != into.operands + into.n;
+}
+
 // What the write gives, as the group is done.
 void Lowering::end_sink() {
   if (sink_ == kNull) return;

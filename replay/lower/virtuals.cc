@@ -92,12 +92,13 @@ void Lowering::is_not_built(ValueId v, const Virtual* what) {
   version_++;
 }
 
-// A part of something that is not built, and does not die in the same release, of which others may hold the object.
+// A part of something that is not built, and dies neither before nor in the same release, of which others may hold the object.
 bool Lowering::is_part(ValueId v, const Op& release) const {
   const int32_t reg = loc(v).obj;
   if (values_[v].passing || reg < 0) return false;
   return std::any_of(virtuals_.begin(), virtuals_.end(), [&](const auto& one) {
-    if (typed::takes(t(), release, one.first)) return false;
+    const bool dead = std::find(deferred_.begin(), deferred_.end(), one.first) != deferred_.end();
+    if (dead || typed::takes(t(), release, one.first)) return false;
     return std::any_of(one.second->parts.begin(), one.second->parts.end(), [&](const Loc& part) { return part.obj == reg; });
   });
 }
