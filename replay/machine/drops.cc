@@ -45,9 +45,10 @@ int visit(PyObject* held, void* arg) {
 
 bool quiet(PyObject* o, Visits* visits) {
   PyTypeObject* type = Py_TYPE(o);
-  if (is_leaf(type)) return true;
+  const bool array = numpy::is_exact_array(o);
+  if (!array && is_leaf(type)) return true;
   if (has_weakrefs(o) || visits->depth == kMaxDepth) return false;
-  if (numpy::is_exact_array(o)) {
+  if (array) {
     PyObject* base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(o));
     return !PyDataType_REFCHK(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(o))) && (!base || visit(base, visits) == 0);
   }
@@ -61,8 +62,7 @@ bool quiet(PyObject* o, Visits* visits) {
 }  // namespace
 
 bool dies_quietly(PyObject* o) {
-  if (is_leaf(Py_TYPE(o))) [[likely]]
-    return true;
+  if (!numpy::is_exact_array(o) && is_leaf(Py_TYPE(o))) return true;
   Visits visits{kMaxVisits, 0};
   return quiet(o, &visits);
 }

@@ -162,11 +162,13 @@ void fill_math(PyObject* math) {
 void fill_numpy_methods() {
   using enum CalleeKind;
   auto* array = reinterpret_cast<PyObject*>(&PyArray_Type);
-  for (const char* name : {"all",     "any",      "argmax",   "argmin", "argsort", "astype",    "clip",         "conj",    "copy",
-                           "cumprod", "cumsum",   "diagonal", "dot",    "flatten", "item",      "max",          "mean",    "min",
-                           "nonzero", "prod",     "ravel",    "repeat", "reshape", "round",     "searchsorted", "squeeze", "std",
-                           "sum",     "swapaxes", "take",     "tolist", "trace",   "transpose", "var",          "tobytes"})
+  for (const char* name : {"all", "any", "astype", "clip", "conj", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "round",
+                           "searchsorted", "std", "sum", "tolist", "trace", "var"})
     add_rows(array, {{name, numpy_pure, nullptr}});
+  // C throughout: they copy elements, move or compare them.
+  for (const char* name : {"argmax", "argmin", "argsort", "copy", "diagonal", "flatten", "item", "nonzero", "ravel", "repeat", "reshape",
+                           "squeeze", "swapaxes", "take", "tobytes", "transpose"})
+    add_rows(array, {{name, numpy_quiet, nullptr}});
   for (const char* name : {"fill", "sort", "partition", "put"}) add_rows(array, {{name, numpy_write, nullptr}});
   add_rows(array, {{"resize", refcount, nullptr}});
 }
@@ -190,6 +192,8 @@ constexpr const char* kNumpyReaders =
     "trim_zeros triu triu_indices triu_indices_from union1d unique unpackbits unravel_index unwrap vander var vdot vsplit vstack where "
     "zeros "
     "zeros_like";
+// Those that are C throughout, with no dispatcher, and neither convert elements nor compute with them.
+constexpr const char* kNumpyQuiet = "empty zeros";
 constexpr const char* kNumpyWriters = "copyto fill_diagonal place put put_along_axis putmask";
 
 std::unordered_set<std::string> words(const char* text) {
@@ -208,7 +212,7 @@ ArrayFn fn_of_ufunc(PyObject* ufunc) {
 
 void fill_numpy_functions(PyObject* numpy) {
   using enum CalleeKind;
-  const auto readers = words(kNumpyReaders), writers = words(kNumpyWriters);
+  const auto readers = words(kNumpyReaders), quiet_ones = words(kNumpyQuiet), writers = words(kNumpyWriters);
   PyObject *name, *value;
   Py_ssize_t pos = 0;
   while (PyDict_Next(PyModule_GetDict(numpy), &pos, &name, &value)) {
@@ -218,7 +222,8 @@ void fill_numpy_functions(PyObject* numpy) {
     const bool function =
         !std::strcmp(Py_TYPE(value)->tp_name, "numpy._ArrayFunctionDispatcher") || PyCFunction_Check(value) || PyFunction_Check(value);
     if (!ufunc && !(function && (readers.contains(text) || writers.contains(text)))) continue;
-    CalleeFacts facts{writers.contains(text) ? numpy_write : numpy_pure};
+    const bool is_quiet = quiet_ones.contains(text) && PyCFunction_Check(value);
+    CalleeFacts facts{writers.contains(text) ? numpy_write : is_quiet ? numpy_quiet : numpy_pure};
     facts.fn = ufunc ? fn_of_ufunc(value) : text == "where" ? ArrayFn::where : ArrayFn::none;
     g_callees.try_emplace(Py_NewRef(value), facts);
   }

@@ -20,6 +20,7 @@ enum class CalleeKind : uint8_t {
   quiet_write,  // a method that changes its list, given the list and, at `index`, an exact int; or its dict or set where that look-up is
                 // quiet
   unbounded_write,  // the same of a deque, where that has no greatest length: nothing is dropped
+  numpy_quiet,      // NumPy: changes nothing, and does not warn where it is given arrays of numbers, whole numbers and dtypes
   numpy_pure,       // NumPy: may warn, changes nothing
   numpy_write,      // NumPy: may warn, changes data
   frame_reader,     // locals, exec, super ...: needs to see the frames

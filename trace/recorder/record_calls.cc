@@ -272,6 +272,25 @@ bool Recorder::numpy_knows(const OpaqueCall& call) {
   return known;
 }
 
+// A method's array, whole numbers, tuples of such, a dtype. (What else NumPy takes may be deprecated, and warned of; an array may be
+// `out`.)
+bool Recorder::numpy_is_quiet(const OpaqueCall& call) const {
+  if (call.kwnames) return false;
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    PyObject* live = call.live_args[i];
+    const bool own = i == 0 && Py_IS_TYPE(call.live, &PyMethodDescr_Type) && numpy::is_exact_array(live);
+    const bool dtype = is_constant(call.args[i]) &&
+                       (live == reinterpret_cast<PyObject*>(&PyFloat_Type) || numpy::is_scalar_type(reinterpret_cast<PyTypeObject*>(live)));
+    bool whole = PyLong_CheckExact(live);
+    if (PyTuple_CheckExact(live)) {
+      whole = true;
+      for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(live); ++k) whole = whole && PyLong_CheckExact(PyTuple_GET_ITEM(live, k));
+    }
+    if (!own && !dtype && !whole) return false;
+  }
+  return true;
+}
+
 // A deque without a greatest length: guards that.
 bool Recorder::is_unbounded(ValueId deque, PyObject* live) {
   static PyObject* const kMaxlen = PyUnicode_InternFromString("maxlen");
@@ -304,9 +323,10 @@ bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
     case CalleeKind::unbounded_write:
       *effects = kWritesMemory | kRaises;
       return !call.kwnames && call.args.size() == 2 && is_unbounded(call.args[0], call.live_args[0]);
+    case CalleeKind::numpy_quiet:
     case CalleeKind::numpy_pure:
     case CalleeKind::numpy_write:
-      *effects = kWarnsOnly;
+      *effects = call.facts.kind == CalleeKind::numpy_quiet && numpy_is_quiet(call) ? kReadsMemory | kRaises : kWarnsOnly;
       return numpy_knows(call);
     default:
       return false;

@@ -52,7 +52,8 @@ PyObject* tuple_of(const std::vector<PyObject*>& items) {
 bool Recorder::wants_parts(ValueId callee, PyObject* live) const {
   if (goes_through(live)) return true;
   const CalleeKind kind = live && is_constant(callee) ? callee_facts(live).kind : CalleeKind::unknown;
-  return kind == CalleeKind::quiet || kind == CalleeKind::quiet_write || kind == CalleeKind::numpy_pure || kind == CalleeKind::numpy_write;
+  return kind == CalleeKind::quiet || kind == CalleeKind::quiet_write || kind == CalleeKind::numpy_quiet ||
+         kind == CalleeKind::numpy_pure || kind == CalleeKind::numpy_write;
 }
 
 bool Recorder::spread(ValueId positional, PyObject* live, ValueId named, PyObject* live_named, Arguments* out) {

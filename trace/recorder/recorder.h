@@ -142,6 +142,7 @@ class Recorder final : public Follower, private Builder {
   bool call_is_known(const OpaqueCall& call, uint32_t* effects);
   bool call_is_quiet(const OpaqueCall& call);
   bool numpy_knows(const OpaqueCall& call);
+  bool numpy_is_quiet(const OpaqueCall& call) const;
   bool is_unbounded(ValueId deque, PyObject* live);
   bool is_constant_astype(const OpaqueCall& call) const;
   bool numpy_data(ValueId v, PyObject* live);
