@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -252,3 +254,50 @@ def test_quotients_and_remainders_of_ints_by_a_constant(divisor: int) -> None:
         space,
     )
     check(space["g"], ([x % (1 << 40) for x in WHOLE],), (WHOLE,), rounds=4)
+
+
+def _products(a, b, out):
+    for i in range(len(a)):
+        out[i, 0] = a[i] * b[i]
+        out[i, 1] = a[i] / b[i]
+        out[i, 2] = a[i] + b[i]
+        out[i, 3] = a[i] - b[i]
+    return out
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("errors", ["ignore", "warn"])
+def test_results_that_are_zero_infinite_or_too_small(dtype: type, errors: Any) -> None:
+    tiny = float(np.finfo(dtype).smallest_subnormal)
+    least = float(np.finfo(dtype).tiny)
+    values = [
+        0.0,
+        -0.0,
+        1.0,
+        -3.0,
+        tiny,
+        -tiny,
+        least,
+        least * 2,
+        0.5,
+        1e30,
+        float(np.finfo(dtype).max),
+        np.inf,
+        -np.inf,
+        np.nan,
+    ]
+    a, b = (np.array(part, dtype) for part in zip(*itertools.product(values, values), strict=True))
+
+    def outcome(function: Any) -> Any:
+        with warnings.catch_warnings(record=True) as caught, np.errstate(all=errors):
+            warnings.simplefilter("always")
+            out = function(a, b, np.empty((len(a), 4), dtype))
+        return out.tobytes(), [(w.category, str(w.message), w.lineno) for w in caught]
+
+    ones = np.ones(50, dtype)
+    with stepped(step_aside=False, hot_loop=1):
+        jitted = ds.jit(store=False)(_products)
+        for _ in range(3):
+            jitted(ones, ones, np.empty((50, 4), dtype))
+        for _ in range(3):
+            assert outcome(jitted) == outcome(_products)

@@ -193,7 +193,28 @@ void Writer::floating(const Instr& in, const std::string& a, const std::string& 
   std::string plain = op("fcmp ole " + type + " " + size + (single ? ", 0x47EFFFFFE0000000" : ", 0x7FEFFFFFFFFFFFFF"));
   const char* denormal = single ? "0x380FFFFFC0000000" : "0x000FFFFFFFFFFFFF";  // the largest
   if (!exact) plain = op("and i1 " + plain + ", " + op("fcmp ogt " + type + " " + size + ", " + denormal));
-  unless_scalar(plain, in, a, b);
+  const std::string rare = label("z"), done = label("j");
+  branch(plain, done, rare, true);
+  begin(rare);
+  unless_scalar(is_passed_on(name, type, a, b, out), in, a, b);
+  go(done);
+  begin(done);
+}
+
+// Is the result 0 or infinite because an operand is? Then nothing has come up. (What is no number is another matter.)
+std::string Writer::is_passed_on(const std::string& name, const std::string& type, const std::string& a, const std::string& b,
+                                 const std::string& out) {
+  const bool product = name == "fmul", quotient = name == "fdiv";
+  const auto is_zero = [&](const std::string& x) { return op("fcmp oeq " + type + " " + x + ", 0.0"); };
+  const auto is_infinite = [&](const std::string& x) {
+    const std::string size = op("call " + type + " @llvm.fabs." + (type == "float" ? "f32" : "f64") + "(" + type + " " + x + ")");
+    return op("fcmp oeq " + type + " " + size + ", 0x7FF0000000000000");
+  };
+  const auto either = [&](const std::string& x, const std::string& y) { return op("or i1 " + x + ", " + y); };
+  const auto both = [&](const std::string& x, const std::string& y) { return op("and i1 " + x + ", " + y); };
+  const std::string infinite = both(is_infinite(out), quotient ? is_infinite(a) : either(is_infinite(a), is_infinite(b)));
+  if (!product && !quotient) return infinite;
+  return either(infinite, both(is_zero(out), either(is_zero(a), product ? is_zero(b) : is_infinite(b))));
 }
 
 void Writer::unary(const Instr& in) {

@@ -136,6 +136,8 @@ class Writer {
   void remainder(const Instr& in, const std::string& a, const std::string& b);
   void true_divide(const Instr& in, const std::string& a, const std::string& b);
   void floating(const Instr& in, const std::string& a, const std::string& b);
+  std::string is_passed_on(const std::string& name, const std::string& type, const std::string& a, const std::string& b,
+                           const std::string& out);
   void unary(const Instr& in);
   void compare(const Instr& in);
   void truth(const Instr& in);
