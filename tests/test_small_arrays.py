@@ -37,6 +37,7 @@ def wholes(arrays: Any) -> Any:
     for a in arrays:
         out.append([a.sum(), a.max(), np.min(a), np.mean(a), a.mean()])
         out.append([a.argmax(), np.argmin(a), np.argmax(a) + 1, np.linalg.norm(a)])
+        out.append([a.std(), np.std(a), a.var(), np.var(a)])
     return [[facts(x) for x in row] for row in out]
 
 
@@ -45,6 +46,7 @@ def along(arrays: Any) -> Any:
     for a in arrays:
         out.append([a.sum(axis=0), a.sum(axis=-1), np.sum(a, axis=1), a.sum(1)])
         out.append([a.max(axis=0), np.max(a, axis=-1), np.min(a, 1), a.min(axis=1)])
+        out.append([a.mean(axis=0), np.mean(a, axis=-1), np.mean(a, 1), a.mean(0)])
     return [[facts(x) for x in row] for row in out]
 
 
@@ -55,7 +57,11 @@ def products(pairs: Any) -> Any:
     return [[facts(x) for x in row] for row in out]
 
 
-SHAPES = [(1,), (9,), (150,)], [(3, 4), (1, 5), (5, 1), (13, 17)], [(3, 4, 5), (3, 1, 9), (2, 40, 3), (1, 1, 4)]
+SHAPES = (
+    [(1,), (9,), (150,), (3000,)],
+    [(3, 4), (1, 5), (5, 1), (13, 17)],
+    [(3, 4, 5), (3, 1, 9), (2, 40, 3), (1, 1, 4)],
+)
 LONG = [(60, 60, 3), (3000, 7), (7, 3000), (9, 1100), (300, 30), (2, 9000), (9000, 2), (40, 5, 50), (4, 3, 2, 100)]
 
 

@@ -166,10 +166,18 @@ numpy::InnerLoop reducing_loop(ArrayFn fn, DType dtype) {
   return kLoops[fn == ArrayFn::add ? 0 : fn == ArrayFn::maximum ? 1 : 2][static_cast<size_t>(dtype)];
 }
 
-PyObject* along_axis(ArrayFn fn, PyObject* object, PyObject* which) {
+// Sums as means: the quotient of one and NumPy's 64-bit integer is a double, whatever the dtype (numpy/_core/_methods.py).
+template <class T>
+void divide(char* sums, npy_intp n, npy_intp by) {
+  T* at = reinterpret_cast<T*>(sums);
+  for (npy_intp i = 0; i < n; ++i) at[i] = static_cast<T>(static_cast<double>(at[i]) / static_cast<double>(by));
+}
+
+PyObject* along_axis(ArrayFn fn, bool mean, PyObject* object, PyObject* which) {
   DType dtype;
   PyArrayObject* a = small_operand(object, &dtype);
   if (!a || !PyLong_CheckExact(which) || (fn == ArrayFn::add && dtype == DType::kInt32)) return nullptr;
+  if (mean && dtype != DType::kFloat64 && dtype != DType::kFloat32) return nullptr;
   const int rank = PyArray_NDIM(a);
   int overflow = 0;
   long axis = PyLong_AsLongAndOverflow(which, &overflow);
@@ -186,6 +194,7 @@ PyObject* along_axis(ArrayFn fn, PyObject* object, PyObject* which) {
   rt::clear_all_raised();
   if (fn != ArrayFn::add || !sum_of_few(dtype, cut, PyArray_BYTES(a), data_of(made)))
     reduce(loop, cut, fn == ArrayFn::add, PyArray_BYTES(a), data_of(made), dtype_size(dtype));
+  if (mean) (dtype == DType::kFloat64 ? divide<double> : divide<float>)(data_of(made), cut.before * cut.behind, cut.along);
   return unless_raised(made);
 }
 
@@ -197,9 +206,9 @@ const Step* step_matmul_call(const Step* s, Reg* r, Machine& m) {
   return made_or_called(product(r[s->list[1]].o, r[s->list[2]].o), s, r, m);
 }
 
-template <ArrayFn fn>
+template <ArrayFn fn, bool mean = false>
 const Step* step_along_axis(const Step* s, Reg* r, Machine& m) {
-  return made_or_called(along_axis(fn, r[s->list[1]].o, r[s->list[2]].o), s, r, m);
+  return made_or_called(along_axis(fn, mean, r[s->list[1]].o, r[s->list[2]].o), s, r, m);
 }
 
 StepFn along_axis_step(typed::Callee callee) {
@@ -207,6 +216,9 @@ StepFn along_axis_step(typed::Callee callee) {
     case typed::Callee::kSum:
     case typed::Callee::kSumMethod:
       return step_along_axis<ArrayFn::add>;
+    case typed::Callee::kMean:
+    case typed::Callee::kMeanMethod:
+      return step_along_axis<ArrayFn::add, true>;
     case typed::Callee::kLargest:
     case typed::Callee::kLargestMethod:
       return step_along_axis<ArrayFn::maximum>;

@@ -294,7 +294,7 @@ constexpr Callee kElsewhere[] = {
     Callee::kLargest, Callee::kLargestMethod, Callee::kLeast,     Callee::kLeastMethod,  Callee::kMean,   Callee::kMeanMethod,
     Callee::kArgmax,  Callee::kArgmaxMethod,  Callee::kArgmin,    Callee::kArgminMethod, Callee::kNorm,   Callee::kArray,
     Callee::kEye,     Callee::kZerosLike,     Callee::kEmptyLike, Callee::kConcatenate,  Callee::kRoll,   Callee::kOuter,
-    Callee::kInv,     Callee::kUfunc};
+    Callee::kInv,     Callee::kUfunc,         Callee::kStd,       Callee::kStdMethod,    Callee::kVar,    Callee::kVarMethod};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};

@@ -1,6 +1,8 @@
 // What one number is made of all elements of an array: sums, means, norms, extremes and their positions, unboxed. Nothing here runs code of
 // the user's.
 #include <cmath>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "halide_gen/runtime/flags.h"
@@ -103,6 +105,26 @@ bool position(Callee callee, DType dtype, const Extents& a, npy_intp* made) {
   return (largest ? functions->argmax : functions->argmin)(a.data, n, made, nullptr) >= 0;
 }
 
+// As _var() and _std() of numpy/_core/_methods.py: what is left of each element beside the mean, squared, in the order of memory.
+template <DType dtype, class T>
+bool spread(bool root, const Vector& x, T* made) {
+  if (!fold<dtype>(ArrayFn::add, x, made)) return false;
+  const auto n = static_cast<double>(x.size);
+  const T mean = static_cast<T>(static_cast<double>(*made) / n);
+  T few[kMostCopied];
+  const std::unique_ptr<T[]> many(x.size > kMostCopied ? new (std::nothrow) T[static_cast<size_t>(x.size)] : nullptr);
+  T* squares = x.size > kMostCopied ? many.get() : few;
+  if (!squares) return false;
+  for (npy_intp i = 0; i < x.size; ++i) {
+    const T rest = *reinterpret_cast<const T*>(x.data + i * x.stride) - mean;
+    squares[i] = rest * rest;
+  }
+  if (!fold<dtype>(ArrayFn::add, {reinterpret_cast<char*>(squares), x.size, sizeof(T)}, made)) return false;
+  *made = static_cast<T>(static_cast<double>(*made) / n);
+  if (root) *made = std::sqrt(*made);
+  return true;
+}
+
 template <DType dtype, class T>
 bool number(Callee callee, const Vector& x, bool copied, T* made) {
   switch (callee) {
@@ -120,6 +142,13 @@ bool number(Callee callee, const Vector& x, bool copied, T* made) {
         *made = std::sqrt(*made);
         return true;
       }
+      return false;
+    case Callee::kStd:
+    case Callee::kStdMethod:
+    case Callee::kVar:
+    case Callee::kVarMethod:
+      if constexpr (std::is_floating_point_v<T>)
+        return !copied && spread<dtype>(callee == Callee::kStd || callee == Callee::kStdMethod, x, made);
       return false;
     case Callee::kLargest:
     case Callee::kLargestMethod:

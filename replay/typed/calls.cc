@@ -84,6 +84,10 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kArgmin:
     case Callee::kArgminMethod:
     case Callee::kNorm:
+    case Callee::kStd:
+    case Callee::kStdMethod:
+    case Callee::kVar:
+    case Callee::kVarMethod:
     case Callee::kArray:
     case Callee::kEye:
     case Callee::kZerosLike:

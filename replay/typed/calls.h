@@ -71,6 +71,10 @@ namespace dalsegno::typed {
   X(kArgmaxMethod, "ndarray", "argmax")   \
   X(kArgmin, "numpy", "argmin")           \
   X(kArgminMethod, "ndarray", "argmin")   \
+  X(kStd, "numpy", "std")                 \
+  X(kStdMethod, "ndarray", "std")         \
+  X(kVar, "numpy", "var")                 \
+  X(kVarMethod, "ndarray", "var")         \
   X(kNorm, "numpy", "norm")               \
   X(kArray, "numpy", "array")             \
   X(kEye, "numpy", "eye")                 \
@@ -95,6 +99,8 @@ const char* callee_module(Callee callee);  // "type": a type itself; "ndarray", 
 Operator call_operator(Callee callee, std::span<const Rep> arguments);
 // What a ufunc of floats computes in; the result is NumPy's double. False: not done unboxed.
 Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments);
+// Does it tell how far elements are spread?
+constexpr bool finds_spread(Callee callee) { return callee >= Callee::kStd && callee <= Callee::kVarMethod; }
 // Does it make an array? (Steps of their own may do that at once.)
 constexpr bool makes_array(Callee callee) { return callee >= Callee::kArray && callee <= Callee::kInv; }
 // Does it give the position of an element?

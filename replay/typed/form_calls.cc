@@ -22,7 +22,7 @@ bool Inference::form_product(const Op& o, ValueId i, const ValueId* factors) {
 void Inference::form_reduction(const Op& o, ValueId i, Callee callee) {
   const ArrayFacts& array = arrays_[in(o)[1]];
   const bool floats = array.dtype == DType::kFloat64 || array.dtype == DType::kFloat32;
-  const bool divides = callee == Callee::kMean || callee == Callee::kMeanMethod || callee == Callee::kNorm;
+  const bool divides = callee == Callee::kMean || callee == Callee::kMeanMethod || callee == Callee::kNorm || finds_spread(callee);
   if (o.n_inputs != 2 || array.rank < 1 || array.rank > kMaxViewRank || !(floats || (array.dtype == DType::kInt64 && !divides))) return;
   form(i).mode = Mode::kReduction;
   form(i).callee = callee;
