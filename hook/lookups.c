@@ -9,8 +9,25 @@
 
 #include "internal/pycore_dict.h"
 
-/* Comparing it with a plain key may run what somebody wrote in Python. */
-static int may_run_code(PyObject* key) { return PyType_HasFeature(Py_TYPE(key), Py_TPFLAGS_HEAPTYPE); }
+/* Comparing it with a plain key may run what somebody wrote in Python: that of tuples compares their items. */
+static int may_run_code_within(PyObject* key, int depth) {
+  if (!PyTuple_CheckExact(key)) return PyType_HasFeature(Py_TYPE(key), Py_TPFLAGS_HEAPTYPE);
+  if (depth == 0) return 1;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(key); k++)
+    if (may_run_code_within(PyTuple_GET_ITEM(key, k), depth - 1)) return 1;
+  return 0;
+}
+static int may_run_code(PyObject* key) { return may_run_code_within(key, 4); }
+
+/* A tuple of what hashes and compares in C alone. */
+static int is_plain_tuple(PyObject* tuple) {
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tuple); k++) {
+    PyObject* item = PyTuple_GET_ITEM(tuple, k);
+    const int number = PyLong_CheckExact(item) || PyFloat_CheckExact(item) || PyBool_Check(item) || PyComplex_CheckExact(item);
+    if (!number && !PyUnicode_CheckExact(item) && !PyBytes_CheckExact(item) && item != Py_None) return 0;
+  }
+  return 1;
+}
 
 static Py_ssize_t index_at(const PyDictKeysObject* keys, size_t slot) {
   const char* indices = keys->dk_indices;
@@ -56,6 +73,7 @@ static int quiet_in_set(const PySetObject* set, PyObject* key, Py_hash_t hash) {
 
 int dalsegno_quiet_lookup(PyObject* container, PyObject* key) {
   const int is_dict = PyDict_CheckExact(container);
+  if (PyTuple_CheckExact(key) && !is_plain_tuple(key)) return 0;
   /* Keys that are all str compare with nothing but C code. */
   if (is_dict && DK_IS_UNICODE(((PyDictObject*)container)->ma_keys)) return 1;
   if (!is_dict && !PyAnySet_CheckExact(container)) return 0;

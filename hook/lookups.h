@@ -5,8 +5,9 @@
 extern "C" {
 #endif
 
-/* 1 if looking `key`, of a type whose own hash and comparison run no code of the user's (int, float, str, bytes, None ...), up in an exact
-   dict, set or frozenset compares it with no key of a class written in Python. 0 if it might. Sets no exception. Needs the GIL. */
+/* 1 if looking `key`, of a type whose own hash and comparison run no code of the user's (int, float, str, bytes, None ...), or a
+   tuple, up in an exact dict, set or frozenset runs no such code: it is compared with no key of a class written in Python, and a tuple
+   holds numbers, str, bytes and None only. 0 if it might. Sets no exception. Needs the GIL. */
 int dalsegno_quiet_lookup(PyObject* container, PyObject* key);
 
 /* What an exact dict holds under `key`, of such a type, where that look-up is quiet: borrowed, or NULL. Sets no exception. A few ns where

@@ -105,3 +105,26 @@ def test_tuples_are_taken_apart() -> None:
     check(taken_apart, (rows,), ([(k * 1000, [k], -k) for k in range(30)],), ([[k, None, 1] for k in range(9)],))
     check(taken_apart, (rows,), ([*rows, (1, 2)],), ([*rows, (1, 2, 3, 4)],), ([*rows, "abc"],), ([*rows, 7],))
     equivalent(taken_apart, *[(rows,)] * 4, engines=["native", "background"])
+
+
+def extremes(items: list[Any], others: list[Any]) -> tuple[Any, list[Any]]:
+    """min, max, abs, int and float give one of their arguments, the very object."""
+    found: list[Any] = []
+    best = items[0]
+    for k in range(len(items)):
+        low, high = min(items[k], others[k]), max(items[k], others[k], best)
+        size = abs(items[k])
+        same = type(best)(items[k])
+        found += [low is items[k], low is others[k], high is items[k], high is best, size is items[k], same is items[k]]
+        found += [low, high, size, same]
+        best = max(best, others[k])
+        others[k - 1] = min(others[k], items[k])
+    return best, found
+
+
+def test_what_gives_an_argument_gives_the_object() -> None:
+    whole = [(k * 7919) % 4001 - 2000 for k in range(40)]
+    floats = [0.5 * v for v in whole]
+    check(extremes, (whole, whole[::-1]), (whole[3:], whole[:-3]), ([2**62, *whole], [1, *whole]))
+    check(extremes, (floats, floats[::-1]), ([*floats, float("nan"), 0.0, -0.0], [*floats, 1.0, -0.0, 0.0]))
+    equivalent(extremes, *[(list(whole), whole[::-1])] * 4, engines=["native", "background"])

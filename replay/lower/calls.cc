@@ -71,7 +71,7 @@ void Lowering::emit_call(const Op& o, ValueId i) {
   }
   s.fn = call_step(how.callee, how.typed, shares, n);
   s.imm = static_cast<int32_t>(how.typed.operand);
-  if (!shares) s.does = native::Do::kCall;
+  s.does = native::Do::kCall;
   s.rep = how.typed.operand;
   s.other = static_cast<int32_t>(how.callee);
   s.dst = loc(i).raw;

@@ -182,6 +182,7 @@ class Describer {
       case native::Do::kCall:
         in.list.assign(s.list, s.list + s.n);
         in.callee = static_cast<typed::Callee>(s.other);
+        shared(s, &in);
         in.to = result_of(in.callee, s.rep);
         if (const void* function = c_function(in.callee)) in.object = address(function);
         break;
@@ -210,6 +211,13 @@ class Describer {
       const PyTypeObject* type = recorder::type_of_walk(item.over);
       in->next.push_back({item.over, item.rep, item.raw, item.obj, type ? address(type) : -1});
     }
+  }
+
+  // What gives back an operand gives its object, too, but where nobody ever sees that.
+  static void shared(const Step& s, native::Instr* in) {
+    for (int32_t k = 0; k < s.n && s.c >= 0; ++k)
+      if (typed::gives_argument(in->callee, s.rep)) in->objects.push_back(s.list[s.n + k]);
+    if (std::all_of(in->objects.begin(), in->objects.end(), [](int32_t reg) { return reg < 0; })) in->objects.clear();
   }
 
   static Rep result_of(typed::Callee callee, Rep operand) {

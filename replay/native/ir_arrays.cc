@@ -120,6 +120,7 @@ void Writer::find_held() {
     for (const Instr& in : block.instrs) {
       if (in.what == Do::kStep) stepped_.insert(loop_of(k));
       for (int32_t reg : {in.dst, in.c}) held_.insert(key_of(k, reg));
+      for (int32_t reg : in.objects) held_.insert(key_of(k, reg));
       for (const NextItem& item : in.next) held_.insert(key_of(k, item.obj));
       for (const Move& move : in.moves) held_.insert(key_of(in.target, move.to_object));
     }
@@ -129,6 +130,7 @@ void Writer::find_held() {
 void Writer::find_given(const Instr& in) {
   constexpr Do kGiving[] = {Do::kItem, Do::kTakeItem, Do::kNextItem, Do::kLetter, Do::kCell, Do::kUnpack, Do::kTupleItem};
   if (std::find(std::begin(kGiving), std::end(kGiving), in.what) != std::end(kGiving)) given_.insert(key_of(in.dst));
+  if (!in.objects.empty()) given_.insert(key_of(in.c));
   if (in.what == Do::kBox && boxes(in.rep)) {
     given_.insert(key_of(in.dst));
     if (spare_of(in.rep) >= 0) boxed_.try_emplace(key_of(in.dst), in.rep);
@@ -150,7 +152,9 @@ void Writer::find_changes(const Instr& in) {
   if (in.what == Do::kStep && in.runs_code) changes.runs_code = std::min(changes.runs_code, number_);
   for (const NextItem& item : in.next)
     if (item.obj >= 0) note_change(key_of(item.obj));
-  for (int32_t reg : {in.dst, in.what == Do::kStep ? in.c : -1}) note_change(key_of(reg));
+  for (int32_t reg : {in.dst, in.what == Do::kStep || !in.objects.empty() ? in.c : -1}) note_change(key_of(reg));
+  for (int32_t reg : in.objects)
+    if (reg >= 0) note_change(key_of(reg));
   if (in.what == Do::kRelease)
     for (int32_t reg : in.list) note_change(key_of(reg));
   if (in.what == Do::kJump && loop_of(block_) != in.target) return;

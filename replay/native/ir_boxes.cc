@@ -118,6 +118,28 @@ std::string Writer::boxed(Rep rep, const std::string& value) {
   return op("load ptr, ptr " + slot);
 }
 
+// The result of a call is one of its operands: the object is that at `chosen`, made of the number if there is none yet; null: there never
+// is one.
+void Writer::share(const Instr& in, const std::string& chosen, const std::string& value) {
+  if (in.objects.empty()) return;
+  const std::string some = label("o"), none = label("n"), have = label("h"), join = label("j");
+  branch(op("icmp ne ptr " + chosen + ", null"), some, join, true);
+  begin(some);
+  branch(op("icmp ne ptr " + op("load ptr, ptr " + chosen) + ", null"), have, none);
+  begin(none);
+  line("store ptr " + boxed(in.rep, value) + ", ptr " + chosen);
+  go(have);
+  begin(have);
+  give(in.c, op("load ptr, ptr " + chosen));
+  go(join);
+  begin(join);
+}
+
+// Where the object of a call's operand is.
+std::string Writer::object_of(const Instr& in, size_t operand) {
+  return in.objects.empty() || in.objects[operand] < 0 ? "null" : place(in.objects[operand]);
+}
+
 // The last reference to an int or a float is dropped: it is kept for the next one.
 void Writer::retire(const std::string& number, const std::string& join) {
   for (const Rep rep : {Rep::kInt, Rep::kFloat})

@@ -285,7 +285,7 @@ void Writer::call(const Instr& in) {
       set(in.dst, intrinsic("sqrt"));
       return unless(op("fcmp ord double " + a + ", 0.0"), in);
     case Callee::kInt:
-      return bits == Bits::kDouble ? whole(in, intrinsic("trunc")) : set(in.dst, a);
+      return bits == Bits::kDouble ? whole(in, intrinsic("trunc")) : same(in, a);
     case Callee::kTrunc:
       return whole(in, intrinsic("trunc"));
     case Callee::kFloor:
@@ -293,7 +293,7 @@ void Writer::call(const Instr& in) {
     case Callee::kCeil:
       return whole(in, intrinsic("ceil"));
     case Callee::kFloat:
-      return set(in.dst, a);
+      return same(in, a);
     case Callee::kRound:
       return whole(in, intrinsic("rint"));
     case Callee::kIsnan:
@@ -335,16 +335,27 @@ void Writer::c_function(const Instr& in) {
 void Writer::extreme(const Instr& in, const std::string& type, std::string found) {
   const bool largest = in.callee == typed::Callee::kMax, whole = type == "i64";
   const std::string how = whole ? (largest ? "icmp sgt " : "icmp slt ") : (largest ? "fcmp ogt " : "fcmp olt ");
+  std::string object = object_of(in, 0);
   for (size_t k = 1; k < in.list.size(); ++k) {
     const std::string next = get(in.list[k]), better = op(how + type + " " + next + ", " + found);
     found = op("select i1 " + better + ", " + type + " " + next + ", " + type + " " + found);
+    object = op("select i1 " + better + ", ptr " + object_of(in, k) + ", ptr " + object);
   }
+  share(in, object, found);
   set(in.dst, found);
 }
 
 void Writer::absolute(const Instr& in, const std::string& a) {
   guard(op("icmp ne i64 " + a + ", -9223372036854775808"));
-  set(in.dst, op("select i1 " + op("icmp slt i64 " + a + ", 0") + ", i64 " + op("sub i64 0, " + a) + ", i64 " + a));
+  const std::string negative = op("icmp slt i64 " + a + ", 0");
+  share(in, op("select i1 " + negative + ", ptr null, ptr " + object_of(in, 0)), a);
+  set(in.dst, op("select i1 " + negative + ", i64 " + op("sub i64 0, " + a) + ", i64 " + a));
+}
+
+// A number that is one already: the very object.
+void Writer::same(const Instr& in, const std::string& a) {
+  share(in, object_of(in, 0), a);
+  set(in.dst, a);
 }
 
 void Writer::whole(const Instr& in, const std::string& value) {

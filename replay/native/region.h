@@ -101,6 +101,7 @@ struct Instr {
   int32_t target = 0;             // kJump: the block
   std::vector<Promise> promises;  // kJump
   std::vector<int32_t> list;
+  std::vector<int32_t> objects;  // kCall that gives one of its operands: their object registers (-1: nobody sees it); c: the result's
   std::vector<Move> moves;
   std::vector<int32_t> drops;  // object registers, mostly null
   std::vector<int32_t> needs;  // unboxed registers that whoever goes on from here may look at, beside those that instructions read

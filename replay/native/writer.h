@@ -151,6 +151,7 @@ class Writer {
   void call(const Instr& in);
   void extreme(const Instr& in, const std::string& type, std::string found);
   void absolute(const Instr& in, const std::string& a);
+  void same(const Instr& in, const std::string& a);
   void whole(const Instr& in, const std::string& value);
 
   // -- ir_arrays.cc: elements, and what is known of objects: looked up once, where nothing changes it
@@ -279,6 +280,8 @@ class Writer {
   static Address type_of_number(Rep rep);
   void write_number(Rep rep, const std::string& value, const std::string& object, const std::string& slow);
   std::string boxed(Rep rep, const std::string& value);
+  void share(const Instr& in, const std::string& chosen, const std::string& value);
+  std::string object_of(const Instr& in, size_t operand);
   void retire(const std::string& number, const std::string& join);
   void replace_last(const Instr& in, const std::string& place, const std::string& old, const std::string& slow, const std::string& join);
   void put_item(const Instr& in);

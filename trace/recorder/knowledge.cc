@@ -30,8 +30,10 @@ bool Builder::know_iterator(ValueId v, PyObject* live) {
 }
 
 bool Builder::know_lookup(ValueId container, PyObject* live, ValueId key, PyObject* live_key) {
-  if (!live || !live_key || !know(key, live_key) || !simple(key)) return false;
-  if (info_[container].object) return true;  // a constant of the code: a set of literals
+  if (!live || !live_key || !know(key, live_key)) return false;
+  const bool tuple = PyTuple_CheckExact(live_key);  // what it holds is looked at each time
+  if (!tuple && !simple(key)) return false;
+  if (!tuple && info_[container].object) return true;  // a constant of the code: a set of literals
   if (!dalsegno_quiet_lookup(live, live_key)) return false;
   emit(OpKind::guard_quiet_lookup, {container, key}, {});
   return true;
