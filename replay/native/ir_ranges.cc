@@ -18,6 +18,7 @@ void Writer::range_iterator(const Instr& in) {
            op("call i32 " + helper(offsetof(Frame, range)) + "(ptr %f, i32 " + in_file(in.dst) + ", i64 " + start + ", i64 " + stop +
               ", i64 " + step + ")") +
            ", 0"));
+  forget(key_of(in.dst));
 }
 
 // An object that dies, if it is a range's iterator that nobody else has: it is kept for the next range, if there is none yet.
