@@ -1,5 +1,6 @@
 // What the machine does in a run, counted for the function whose run it is. What a run inside another one does is the inner one's alone.
 #pragma once
+#include "replay/kernels/table.h"
 #include "replay/tree.h"
 
 namespace dalsegno::replay {
@@ -18,7 +19,7 @@ class Accounting {
  private:
   struct Work {
     uint64_t steps, guard_failures, launches;
-    static Work done();
+    static Work done() { return {g_machine_counters.steps, g_machine_counters.guard_failures, g_launches}; }
   };
   void add(const Work& after, uint64_t Work::*what, uint64_t Counters::*counter) {
     const uint64_t all = after.*what - before_.*what, inner = g_counted.*what - counted_.*what;

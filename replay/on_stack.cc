@@ -20,7 +20,7 @@ constexpr int kMostFruitless = 3;    // recordings of a loop that yielded nothin
 // ---- recordings ------------------------------------------------------------------------------------------------------------
 
 template <class Begin>
-hook::WatchStatus Tree::InFrame::begin(Exit* exit, const std::shared_ptr<Programs>& ran, Begin&& begin) {
+hook::WatchStatus Tree::InFrame::begin(Exit* exit, const GilShared<Programs>& ran, Begin&& begin) {
   hook::WatchStatus status = hook::WatchStatus::kLost;
   or_lose([&] {
     Recording& recording = recording_.emplace(tree_.function_, tree_.recorder_options());
@@ -40,13 +40,13 @@ hook::WatchStatus Tree::InFrame::begin(Exit* exit, const std::shared_ptr<Program
 
 hook::WatchStatus Tree::InFrame::record_entry() {
   const bool fresh = or_lose([&] {
-    if (!tree_.programs_->empty()) tree_.programs_ = std::make_shared<Programs>(), tree_.saved_ = 0;
+    if (!tree_.programs_->empty()) tree_.programs_ = GilShared<Programs>::make(), tree_.saved_ = 0;
   });
   if (!fresh) return hook::WatchStatus::kLost;
   return begin(nullptr, tree_.programs_, [](Recording& recording) { recording.recorder.begin_entry(); });
 }
 
-bool Tree::InFrame::record_exit(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) {
+bool Tree::InFrame::record_exit(Exit* exit, FrameState* state, const GilShared<Programs>& ran) {
   return begin(exit, ran, [&](Recording& recording) {
            std::vector<PyFunctionObject*> functions;
            for (PyObject* f : state->functions) functions.push_back(reinterpret_cast<PyFunctionObject*>(f));
@@ -117,7 +117,7 @@ bool Tree::InFrame::at_loop(hook::RunningFrame& frame) noexcept {
 }
 
 bool Tree::InFrame::try_loops(hook::RunningFrame& frame) {
-  const std::shared_ptr<Programs> keep = tree_.programs_;  // what runs may clear the tree
+  const GilShared<Programs> keep = tree_.programs_;  // what runs may clear the tree
   int here = 0;
   bool useless = false;
   for (size_t i = 0; i < keep->size(); ++i) {  // and may add to it
@@ -130,14 +130,14 @@ bool Tree::InFrame::try_loops(hook::RunningFrame& frame) {
     Exit* exit = nullptr;
     FrameState state;
     Accounting accounting(tree_.counters_);
-    const uint64_t before = machine_counters().steps;
+    const uint64_t before = g_machine_counters.steps;
     const Outcome outcome = enter_loop(*program, frame, &result, &exit, &state);
     if (outcome == Outcome::kRefused || outcome == Outcome::kTooDeep) continue;
     accounting.count();
     looped_ = true;
     idle_ = 0;
     ++tree_.counters_.loops_entered;
-    judge(*program, machine_counters().steps - before);
+    judge(*program, g_machine_counters.steps - before);
     if (outcome == Outcome::kReturned) return result ? frame.go_on_returning(result) : frame.go_on_raising();
     return go_on(frame, exit, &state, keep);
   }
@@ -153,7 +153,7 @@ void Tree::InFrame::judge(const Program& loop, uint64_t steps) {
 }
 
 // From here on nothing may throw: the frame has to come back.
-bool Tree::InFrame::go_on(hook::RunningFrame& frame, Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) {
+bool Tree::InFrame::go_on(hook::RunningFrame& frame, Exit* exit, FrameState* state, const GilShared<Programs>& ran) {
   bool grow = false, ahead = false;
   const hook::FrameImage& own = state->images.front();
   or_lose([&] {

@@ -20,7 +20,7 @@ class Tree::InFrame final : public hook::LoopWaiter {
 
   // Begins to record the call that follows, or what follows an exit. Not kOk: nothing is recorded.
   hook::WatchStatus record_entry();
-  bool record_exit(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
+  bool record_exit(Exit* exit, FrameState* state, const GilShared<Programs>& ran);
   // The frames are known (hook::OnEntered).
   static void entered(void* self, int index, void* frame);
   // Ends the recording, if there is one, and installs what it has yielded.
@@ -38,18 +38,18 @@ class Tree::InFrame final : public hook::LoopWaiter {
   // So many steps of a loop were done: is it worth entering?
   void judge(const Program& loop, uint64_t steps);
   // After that run the frame goes on. False: an exception is set.
-  bool go_on(hook::RunningFrame& frame, Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran);
+  bool go_on(hook::RunningFrame& frame, Exit* exit, FrameState* state, const GilShared<Programs>& ran);
 
   struct Recording {
     Recording(PyFunctionObject* function, recorder::Options options) : recorder(function, std::move(options)) {}
     recorder::Recorder recorder;
-    Exit* exit = nullptr;           // where it began; null and
-    int loop = -1;                  // offset of the loop's head; -1: at the entry
-    std::shared_ptr<Programs> ran;  // those the exit belongs to
+    Exit* exit = nullptr;     // where it began; null and
+    int loop = -1;            // offset of the loop's head; -1: at the entry
+    GilShared<Programs> ran;  // those the exit belongs to
     int codes = 0;
   };
   template <class Begin>
-  hook::WatchStatus begin(Exit* exit, const std::shared_ptr<Programs>& ran, Begin&& begin);
+  hook::WatchStatus begin(Exit* exit, const GilShared<Programs>& ran, Begin&& begin);
 
   Tree& tree_;
   void* frame_ = nullptr;

@@ -78,9 +78,8 @@ Tree::~Tree() {
 }
 
 void Tree::clear() {
-  const std::shared_ptr<Programs> gone =
-      std::exchange(programs_, std::make_shared<Programs>());  // finalisers run last, and may do anything
-  stored_ = Stored::kUnknown;                                  // the store keeps its own
+  const GilShared<Programs> gone = std::exchange(programs_, GilShared<Programs>::make());  // finalisers run last, and may do anything
+  stored_ = Stored::kUnknown;                                                              // the store keeps its own
   saved_ = 0;
   abandoned_ = pass_over_ = 0;
   policy_.forget();
@@ -189,7 +188,7 @@ PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObje
 }
 
 // What choose() asks, where the answer is to replay without anything else to be done. What a replayed function calls of itself is replayed.
-const std::shared_ptr<Tree::Programs>* Tree::ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) {
+const GilShared<Tree::Programs>* Tree::ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) {
   const auto* code = reinterpret_cast<PyCodeObject*>(function_->func_code);
   if (function_->func_code != code_ || recording_ || stored_ != Stored::kLoaded || !settings().enabled) return nullptr;
   if (count != code->co_argcount || code->co_kwonlyargcount || (code->co_flags & (CO_VARARGS | CO_VARKEYWORDS))) return nullptr;
@@ -223,7 +222,7 @@ PyObject* Tree::try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnam
 }
 
 void Tree::retire() {
-  const std::shared_ptr<Programs> gone = std::exchange(programs_, std::make_shared<Programs>());
+  const GilShared<Programs> gone = std::exchange(programs_, GilShared<Programs>::make());
   forget_stored();
   abandoned_ = pass_over_ = 0;
   punish_entry(kRetired, Reason::too_many_traces);
@@ -244,14 +243,9 @@ void Tree::punish_exit(Exit* exit, int points, Reason reason) {
 
 Accounting::Work Accounting::g_counted{};
 
-Accounting::Work Accounting::Work::done() {
-  const MachineCounters machine = machine_counters();
-  return {machine.steps, machine.guard_failures, kernel_counters().launches};
-}
-
 // Outcome kRefused or kTooDeep: nothing has run, and no exception is set.
 PyObject* Tree::replay(PyObject* const* params, std::span<const Arguments> take, Outcome* outcome) {
-  std::shared_ptr<Programs> keep = programs_;  // a step may clear the tree
+  GilShared<Programs> keep = programs_;  // a step may clear the tree
   Accounting accounting(counters_);
   PyObject* result = nullptr;
   Exit* exit = nullptr;
@@ -265,7 +259,7 @@ PyObject* Tree::replay(PyObject* const* params, std::span<const Arguments> take,
 
 // Is what follows this exit to be recorded? `ran`: the programs it belongs to. The tree may have been cleared since: then nothing is to
 // grow there any more.
-bool Tree::grows_at(Exit* exit, const FrameState& state, const std::shared_ptr<Programs>& ran) {
+bool Tree::grows_at(Exit* exit, const FrameState& state, const GilShared<Programs>& ran) {
   ++counters_.exits;
   const bool grow = ran == programs_ && !state.raised && exit->patience != 0 && !exit->side && settings().record && !recording_ &&
                     exit->count >= static_cast<uint64_t>(settings().hot_exit) * exit->patience && exit->owner;
@@ -284,7 +278,7 @@ bool Tree::loop_ahead(const hook::FrameImage& own, bool calls) const {
   return recorder::CodeInfo::of(own.code)->loops_from(calls ? own.after : own.offset);
 }
 
-PyObject* Tree::leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) {
+PyObject* Tree::leave(Exit* exit, FrameState* state, const GilShared<Programs>& ran) {
   const bool grow = grows_at(exit, *state, ran);
   const bool loop = ran == programs_ && exit->in_vain < kMostInVain && loop_ahead(state->images.front(), state->images.size() > 1);
   if (!grow && !loop) return state->resume();

@@ -63,7 +63,7 @@ class Tree final : public Jitted {
 
   const Counters& counters() const { return counters_; }
   // Its traces as they are; kept for as long as somebody looks at them, though new ones may be added meanwhile.
-  std::shared_ptr<const std::vector<std::unique_ptr<Program>>> programs() const { return programs_; }
+  GilShared<Programs> programs() const { return programs_; }
   const std::map<std::string, recorder::Note>& notes() const { return notes_; }
   const Policy& policy() const { return policy_; }
   PyFunctionObject* function() const { return function_; }
@@ -71,10 +71,10 @@ class Tree final : public Jitted {
  private:
   class InFrame;  // on_stack.h
   bool has_entry() const { return !programs_->empty() && programs_->front(); }
-  const std::shared_ptr<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) override;
+  const GilShared<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) override;
   PyObject* plain() const override { return reinterpret_cast<PyObject*>(function_); }
   void count_replay() override { ++counters_.calls, ++counters_.replays; }
-  PyObject* leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) override;
+  PyObject* leave(Exit* exit, FrameState* state, const GilShared<Programs>& ran) override;
   PyObject* choose(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     const hook::UncountedEvaluator uncounted;
@@ -88,7 +88,7 @@ class Tree final : public Jitted {
   PyObject* timed_call(Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* replay(PyObject* const* params, std::span<const Arguments> take, Outcome* outcome);
-  bool grows_at(Exit* exit, const FrameState& state, const std::shared_ptr<Programs>& ran);
+  bool grows_at(Exit* exit, const FrameState& state, const GilShared<Programs>& ran);
   bool loop_ahead(const hook::FrameImage& own, bool calls) const;
   recorder::Options recorder_options();
   int find_loop(const recorder::AnchorKey& key, const recorder::SlotTypes& types) const;
@@ -122,7 +122,7 @@ class Tree final : public Jitted {
   PyObject* code_ = nullptr;  // the code that everything below is about; null before the first call
   int codes_ = 0;             // times it has changed
   TreeOptions options_;
-  std::shared_ptr<Programs> programs_ = std::make_shared<Programs>();  // shared with replays under way
+  GilShared<Programs> programs_ = GilShared<Programs>::make();  // shared with replays under way
   Counters counters_;
   std::map<std::string, recorder::Note> notes_;
   uint32_t noted_ = 0;      // reasons of eager calls that are in notes_ already, a bit each

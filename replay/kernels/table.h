@@ -54,7 +54,8 @@ int launch_threads();
 
 // Process-wide.
 void wait_for_compilers();  // until background compilation has finished (GIL released while waiting)
-void count_launch();
+extern uint64_t g_launches;
+inline void count_launch() { ++g_launches; }
 struct KernelCounters {
   uint64_t launches, compiled, loaded;
 };

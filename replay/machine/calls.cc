@@ -44,12 +44,12 @@ void hand_over(const CallSite& site, Reg* from, Reg* to) {
   }
 }
 
-void keep(Machine& m, const std::shared_ptr<Programs>& programs) {
-  std::vector<std::shared_ptr<Programs>>& kept = m.room->kept;
+void keep(Machine& m, const GilShared<Programs>& programs) {
+  std::vector<GilShared<Programs>>& kept = m.room->kept;
   if (std::find(kept.begin(), kept.end(), programs) == kept.end()) kept.push_back(programs);
 }
 
-const std::shared_ptr<Programs>& kept(const Machine& m, const ProgramImpl& program) {
+const GilShared<Programs>& kept(const Machine& m, const ProgramImpl& program) {
   return *std::find_if(m.room->kept.begin(), m.room->kept.end(), [&](const auto& p) { return p.get() == program.tree; });
 }
 
@@ -103,7 +103,7 @@ const Step* step_call_tree(const Step* s, Reg* r, Machine& m) {
   ProgramImpl& caller = *m.program;
   CallSite& site = caller.calls[s->imm];
   Jitted* callee = jitted_at(r[site.callee].o);
-  const std::shared_ptr<Programs>* programs =
+  const GilShared<Programs>* programs =
       callee && *m.breaker == 0 ? callee->ready(m.thread, static_cast<Py_ssize_t>(site.arguments.size()), caller.tree) : nullptr;
   if (!programs) return call_object(s, site, r, m);
   auto& entry = static_cast<ProgramImpl&>(*(*programs)->front());
@@ -162,7 +162,7 @@ const Step* return_to_caller(const Step* s, Reg* r, Machine& m) {
 const Step* end_left_call(Machine& m) {
   const PendingCall call = m.room->calls.back();
   const std::unique_ptr<FrameState> state = std::move(m.inner_state);
-  const std::shared_ptr<Programs> ran = kept(m, *m.program);
+  const GilShared<Programs> ran = kept(m, *m.program);
   link_callers(m);
   count_frames(m);
   PyObject* result = call.callee->leave(*m.exit, state.get(), ran);

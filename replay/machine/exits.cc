@@ -42,8 +42,6 @@ namespace dalsegno::replay {
 // ---- what a run leaves behind ------------------------------------------------------------------------------------------------------
 
 namespace {
-MachineCounters counters;
-
 PyObject* take_exception() {
 #if PY_VERSION_HEX >= 0x030c0000
   return PyErr_GetRaisedException();
@@ -59,10 +57,7 @@ PyObject* take_exception() {
 }
 }  // namespace
 
-uint64_t g_steps = 0;
-
-MachineCounters machine_counters() { return {g_steps, counters.exits, counters.guard_failures}; }
-void count_guard_failure() { counters.guard_failures++; }
+MachineCounters g_machine_counters{};
 
 FrameState::~FrameState() {
   hook::stop_if_ended();
@@ -288,7 +283,7 @@ enum class Why : uint8_t { kGuard, kDisturbed, kRaised };
 
 const Step* to_interpreter(Machine& m, ExitPlan& plan, Why why, PyObject* raised = nullptr) {
   Exit& exit = m.program->exit_records[plan.exit];
-  counters.exits++;
+  ++g_machine_counters.exits;
   if (why == Why::kGuard) exit.count++;  // else a side trace would not be taken either
   if (m.calling()) m.inner_state = std::make_unique<FrameState>();
   FrameState& state = m.calling() ? *m.inner_state : *m.state;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr volatile unsigned char kNothingWaits = 0;
 
-// Rooms are kept for the next run of the thread; a run inside a run takes another.
-thread_local std::vector<std::unique_ptr<Room>> idle_rooms;
+// Rooms are kept for the next run; a run inside a run takes another. Guarded by the GIL, and never destroyed: threads may outlive it.
+std::vector<std::unique_ptr<Room>>& idle_rooms = *new std::vector<std::unique_ptr<Room>>;
 
 class RoomLease {
  public:

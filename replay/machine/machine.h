@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "hook/hook.h"
+#include "replay/gil_shared.h"
 #include "replay/segment/runner.h"
 #include "trace/recorder/live_trace.h"
 
@@ -61,11 +62,11 @@ class Jitted {
   using Programs = std::vector<std::unique_ptr<Program>>;
   // The programs whose first one is to be run for a call with so many positional arguments, or null: the function is to be called as
   // any callable is. `running`: those of the caller. Needs the GIL; asks no code of the user's.
-  virtual const std::shared_ptr<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) = 0;
+  virtual const GilShared<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) = 0;
   virtual void count_replay() = 0;
   virtual PyObject* plain() const = 0;  // the plain function; borrowed
   // What has run leaves: the interpreter goes on, perhaps recording. The call's result, or null with an exception set.
-  virtual PyObject* leave(Exit* exit, FrameState* state, const std::shared_ptr<Programs>& ran) = 0;
+  virtual PyObject* leave(Exit* exit, FrameState* state, const GilShared<Programs>& ran) = 0;
 
  protected:
   ~Jitted() = default;
@@ -135,7 +136,7 @@ const Snapshot* loop_of_one_frame(const Program& program);
 Outcome enter_loop(Program& loop, hook::RunningFrame& frame, PyObject** result, Exit** exit, FrameState* state);
 bool has_native_code(const Program& loop);  // which runs it where it is entered next
 
-MachineCounters machine_counters();
+extern MachineCounters g_machine_counters;  // of this process
 
 // For tests: regions compiled from now on leave before the instruction with this number, at this turn of each run (-1: none does).
 void force_native_exit(int32_t number, int64_t turn);

@@ -48,7 +48,7 @@ struct Room {
   std::vector<Reg> registers = std::vector<Reg>(256);
   std::vector<PendingCall> calls;
   std::vector<Link> links;
-  std::vector<std::shared_ptr<Programs>> kept;  // of calls under way
+  std::vector<GilShared<Programs>> kept;  // of calls under way
 };
 
 // The state of one run().
@@ -169,9 +169,8 @@ void build_all(const ExitPlan& plan, Reg* r);  // of the plan's; throws std::bad
 // A view's elements, found by its index and put into its registers. False: NumPy has to say what is wrong, or the array is another one.
 bool find_view(const Virtual& view, Reg* r);
 PyObject* new_view(const Virtual& view, const Reg* r);  // the object, or null with an exception set
-void count_guard_failure();
-extern uint64_t g_steps;  // done in this process
-inline void count_steps(uint64_t n) { g_steps += n; }
+inline void count_guard_failure() { ++g_machine_counters.guard_failures; }
+inline void count_steps(uint64_t n) { g_machine_counters.steps += n; }
 
 // -- settle.cc
 // What is to be asked once code has run of which nothing is known. False: the thread or some code is traced, profiled or monitored now, or

@@ -111,7 +111,7 @@ void Tree::look_up() {
 
 void Tree::load() {
   stored_ = Stored::kLoaded;
-  if (!key_.empty() && has_traces_ && !or_lose([this] { attach_stored(); })) programs_ = std::make_shared<Programs>();
+  if (!key_.empty() && has_traces_ && !or_lose([this] { attach_stored(); })) programs_ = GilShared<Programs>::make();
 }
 
 void Tree::attach_stored() {

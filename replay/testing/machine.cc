@@ -243,7 +243,7 @@ void bind_machine(py::module_ m) {
   });
   m.def("set_kernels", [](bool on) { settings().kernels = on; });
   m.def("counters", [] {
-    MachineCounters c = machine_counters();
+    MachineCounters c = g_machine_counters;
     py::dict d;
     d["steps"] = c.steps;
     d["exits"] = c.exits;
