@@ -16,7 +16,7 @@ std::string power_of_two(int64_t exponent) { return std::to_string(int64_t{1} <<
 bool Writer::boxes(Rep rep) const { return rep == Rep::kFloat || rep == Rep::kBool || (rep == Rep::kInt && layout_.small_int_size > 0); }
 
 int32_t Writer::spare_of(Rep rep) const {
-  if (rep == Rep::kInt) return layout_.small_int_size > 0 ? kSpareInt : -1;
+  if (rep == Rep::kInt) return layout_.small_int_size > 0 ? static_cast<int32_t>(kSpareInt) : -1;
   return rep == Rep::kFloat ? 0 : rep == Rep::kNpFloat64 ? 1 : -1;
 }
 
@@ -93,7 +93,7 @@ void Writer::write_number(Rep rep, const std::string& value, const std::string& 
 std::string Writer::boxed(Rep rep, const std::string& value) {
   if (rep == Rep::kBool) {
     const std::string yes = address(kTrue), no = address(kFalse);
-    const std::string object = op("select i1 " + op("icmp ne i64 " + value + ", 0") + ", ptr " + yes + ", ptr " + no);
+    std::string object = op("select i1 " + op("icmp ne i64 " + value + ", 0") + ", ptr " + yes + ", ptr " + no);
     add_reference(object);
     return object;
   }

@@ -128,7 +128,8 @@ std::string Writer::holds(const Hoisted& hoisted) {
     const std::string array = name_of(element.fact);
     also("icmp ne i1 " + op("load i1, ptr " + array + "ok") + ", false");
     for (size_t axis = 0; axis < element.at.size(); ++axis) {
-      const auto& [key, offset] = element.at[axis];
+      const Key key = element.at[axis].base;
+      const int64_t offset = element.at[axis].offset;
       const bool item = key == hoisted.item;
       const std::string extent = op("load i64, ptr " + array + (element.written ? "wn" : "n") + std::to_string(axis));
       const auto moved = [&](const std::string& value) {

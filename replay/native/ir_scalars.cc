@@ -212,7 +212,7 @@ std::string Writer::is_passed_on(const std::string& name, const std::string& typ
   };
   const auto either = [&](const std::string& x, const std::string& y) { return op("or i1 " + x + ", " + y); };
   const auto both = [&](const std::string& x, const std::string& y) { return op("and i1 " + x + ", " + y); };
-  const std::string infinite = both(is_infinite(out), quotient ? is_infinite(a) : either(is_infinite(a), is_infinite(b)));
+  std::string infinite = both(is_infinite(out), quotient ? is_infinite(a) : either(is_infinite(a), is_infinite(b)));
   if (!product && !quotient) return infinite;
   return either(infinite, both(is_zero(out), either(is_zero(a), product ? is_zero(b) : is_infinite(b))));
 }
