@@ -115,3 +115,112 @@ PyObject* dalsegno_value_at(PyObject* dict, PyObject* key) {
   if (found == NULL) PyErr_Clear();
   return found;
 }
+
+/* ---- look-ups that are quiet, or not done -------------------------------------------------------------------------------------------- */
+
+typedef enum { NOT_QUIET = -1, UNEQUAL, EQUAL } comparison;
+
+/* Keys are mostly short: a call would take longer. */
+static inline int same_bytes(const char* a, const char* b, size_t n) {
+  if (n > 16) return memcmp(a, b, n) == 0;
+  if (n >= 8) {
+    uint64_t first[2], last[2];
+    memcpy(&first[0], a, 8), memcpy(&first[1], b, 8), memcpy(&last[0], a + n - 8, 8), memcpy(&last[1], b + n - 8, 8);
+    return first[0] == first[1] && last[0] == last[1];
+  }
+  for (size_t i = 0; i < n; i++)
+    if (a[i] != b[i]) return 0;
+  return 1;
+}
+
+static comparison same_texts(PyObject* a, PyObject* b) {
+  const Py_ssize_t n = PyUnicode_GET_LENGTH(a);
+  if (n != PyUnicode_GET_LENGTH(b) || PyUnicode_KIND(a) != PyUnicode_KIND(b)) return UNEQUAL;
+  return same_bytes(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)n * (size_t)PyUnicode_KIND(a));
+}
+
+/* Ints of at most one digit. */
+static int one_digit(PyObject* n, Py_ssize_t* value) {
+#if PY_VERSION_HEX >= 0x030c0000
+  if (!PyUnstable_Long_IsCompact((PyLongObject*)n)) return 0;
+  *value = PyUnstable_Long_CompactValue((PyLongObject*)n);
+#else
+  const Py_ssize_t size = Py_SIZE(n);
+  if (size < -1 || size > 1) return 0;
+  *value = size * (Py_ssize_t)((PyLongObject*)n)->ob_digit[0];
+#endif
+  return 1;
+}
+
+/* A key that stands in the table is compared with one of the same hash, as the table would. */
+static comparison compare(PyObject* there, PyObject* key) {
+  if (PyUnicode_CheckExact(there) && PyUnicode_CheckExact(key)) return same_texts(there, key);
+  Py_ssize_t a, b;
+  if (PyLong_CheckExact(there) && PyLong_CheckExact(key) && one_digit(there, &a) && one_digit(key, &b)) return a == b;
+  if (may_run_code(there)) return NOT_QUIET;
+  const int equal = PyObject_RichCompareBool(there, key, Py_EQ);
+  if (equal < 0) PyErr_Clear();
+  return equal < 0 ? NOT_QUIET : (comparison)equal;
+}
+
+static int find_in_dict(const PyDictObject* dict, PyObject* key, Py_hash_t hash, PyObject** value) {
+  PyDictKeysObject* keys = dict->ma_keys;
+  const int unicode = DK_IS_UNICODE(keys);
+  const size_t mask = (size_t)DK_SIZE(keys) - 1;
+  size_t perturb = (size_t)hash, slot = (size_t)hash & mask;
+  for (;;) {
+    const Py_ssize_t index = index_at(keys, slot);
+    if (index == -1) return 0;
+    if (index >= 0) {
+      PyObject* there = unicode ? DK_UNICODE_ENTRIES(keys)[index].me_key : DK_ENTRIES(keys)[index].me_key;
+      comparison result = there == key ? EQUAL : UNEQUAL;
+      if (!result && there != NULL && (unicode ? ((PyASCIIObject*)there)->hash : DK_ENTRIES(keys)[index].me_hash) == hash)
+        result = compare(there, key);
+      if (result == NOT_QUIET) return -1;
+      if (result == EQUAL) {
+        *value = dict->ma_values != NULL ? dict->ma_values->values[index]
+                 : unicode               ? DK_UNICODE_ENTRIES(keys)[index].me_value
+                                         : DK_ENTRIES(keys)[index].me_value;
+        return *value != NULL;
+      }
+    }
+    perturb >>= 5;
+    slot = (slot * 5 + perturb + 1) & mask;
+  }
+}
+
+static int find_in_set(const PySetObject* set, PyObject* key, Py_hash_t hash) {
+  enum { kLinearProbes = 9 };
+  const size_t mask = (size_t)set->mask;
+  size_t perturb = (size_t)hash, slot = (size_t)hash & mask;
+  for (;;) {
+    const size_t last = slot + kLinearProbes <= mask ? slot + kLinearProbes : slot;
+    for (size_t i = slot; i <= last; i++) {
+      const setentry* entry = &set->table[i];
+      if (entry->key == NULL && entry->hash == 0) return 0;
+      if (entry->hash != hash || entry->key == NULL) continue;
+      const comparison result = entry->key == key ? EQUAL : compare(entry->key, key);
+      if (result != UNEQUAL) return result;
+    }
+    perturb >>= 5;
+    slot = (slot * 5 + 1 + perturb) & mask;
+  }
+}
+
+static Py_hash_t hash_of(PyObject* key) {
+  const Py_hash_t known = PyUnicode_CheckExact(key) ? ((PyASCIIObject*)key)->hash : -1;
+  return known != -1 ? known : PyObject_Hash(key);
+}
+
+int dalsegno_find(PyObject* container, PyObject* key, PyObject** value) {
+  *value = NULL;
+  if (PyTuple_CheckExact(key) && !is_plain_tuple(key)) return -1;
+  const int is_dict = PyDict_CheckExact(container);
+  if (!is_dict && !PyAnySet_CheckExact(container)) return -1;
+  const Py_hash_t hash = hash_of(key);
+  if (hash == -1) {
+    PyErr_Clear();
+    return -1;
+  }
+  return is_dict ? find_in_dict((PyDictObject*)container, key, hash, value) : find_in_set((PySetObject*)container, key, hash);
+}

@@ -14,6 +14,10 @@ int dalsegno_quiet_lookup(PyObject* container, PyObject* key);
    the key itself stands in the dict. Needs the GIL. */
 PyObject* dalsegno_value_at(PyObject* dict, PyObject* key);
 
+/* Both at once: looks such a key, or a tuple, up. 1: it is there; *value is what a dict holds under it (borrowed), or NULL of a set. 0: it
+   is not there. -1: the look-up is not quiet, or has failed. Sets no exception. Needs the GIL. */
+int dalsegno_find(PyObject* container, PyObject* key, PyObject** value);
+
 #ifdef __cplusplus
 }
 #endif

@@ -105,7 +105,40 @@ void Lowering::emit_byte(const Op& o, ValueId i) {
   if (!stores) defined(i);
 }
 
+// In a dict or set, in its guard's stead.
+void Lowering::emit_lookup(const Op& o, ValueId i) {
+  const bool call = o.kind == OpKind::call, contains = o.kind == OpKind::contains;
+  const ValueId* inputs = in(o) + (call ? 1 : 0);
+  const int32_t n = o.n_inputs - (call ? 1 : 0);
+  const int32_t container = boxed(inputs[contains ? 1 : 0], o, i), key = boxed(inputs[contains ? 0 : 1], o, i);
+  const int32_t last = n > 2 ? boxed(inputs[2], o, i) : -1;
+  const LookupStep step = lookup_step(contains                                ? Lookup::kContains
+                                      : o.kind == OpKind::get_item            ? Lookup::kGet
+                                      : o.kind == OpKind::set_item            ? Lookup::kPut
+                                      : form(i).callee == typed::Callee::kGet ? Lookup::kGetOr
+                                                                              : Lookup::kAdd);
+  Step s = base(o, i);
+  s.n = plan(i - 1, 0);
+  s.fn = step.fn;
+  s.exec = step.quick;
+  s.does = native::Do::kQuick;
+  s.a = container;
+  s.b = key;
+  s.other = last;
+  if (contains) {
+    s.dst = loc(i).raw;
+    s.truth = true;
+  } else if (op_has_result(o.kind) && form(i).callee != typed::Callee::kAdd) {
+    s.rep = values_[i].rep;
+    s.c = s.rep == Rep::kNone || loc(i).raw >= 0 ? loc(i).raw : new_reg();
+    s.dst = loc(i).obj;
+  }
+  push(s);
+  if (op_has_result(o.kind)) defined(i);
+}
+
 void Lowering::emit_get_item(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kLookup) return emit_lookup(o, i);
   if (form(i).mode == Mode::kText) return emit_text(o, i);
   if (form(i).mode == Mode::kByte) return emit_byte(o, i);
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
@@ -134,6 +167,7 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
 }
 
 void Lowering::emit_set_item(const Op& o, ValueId i) {
+  if (form(i).mode == Mode::kLookup) return emit_lookup(o, i);
   if (form(i).mode == Mode::kByte) return emit_byte(o, i);
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
   if (form(i).mode == Mode::kElement) return emit_element(o, i);

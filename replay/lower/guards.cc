@@ -7,6 +7,7 @@ namespace dalsegno::replay {
 
 void Lowering::emit_guard(const Op& o, ValueId i) {
   if (o.kind == OpKind::guard_function && planted(Fault::dropped_function_guard)) return;
+  if (o.kind == OpKind::guard_quiet_lookup && form(i + 1).mode == Mode::kLookup) return;  // it looks itself
   int32_t reg = o.n_inputs ? boxed(in(o)[0], o, i) : -1, other = o.n_inputs > 1 ? boxed(in(o)[1], o, i) : -1;
   Step s = base(o, i);
   s.fn = guard_step(o.kind);
@@ -32,7 +33,8 @@ void Lowering::emit_guard_type(const Op& o, ValueId i) {
   PyObject* type = object(o.object);
   if (value.type == type) return;
   const Rep named = typed::rep_of_type(typed_.known.objects[o.object].names);
-  if ((value.born_raw || form(v).mode == Mode::kItem || form(v).mode == Mode::kPart) && named == value.rep && named != Rep::kNone) {
+  if ((value.born_raw || form(v).mode == Mode::kItem || form(v).mode == Mode::kLookup || form(v).mode == Mode::kPart) &&
+      named == value.rep && named != Rep::kNone) {
     proven(v, type, i);
     return;
   }

@@ -106,7 +106,7 @@ void Lowering::place() {
     } else if (value.born_raw) {
       bool alias = form(v).mode == Mode::kAlias;
       loc(v) = {value.wants_obj ? new_reg() : -1, alias ? loc(in(op(v))[0]).raw : new_reg(), value.rep, value.wants_obj, -1, false};
-    } else if (form(v).mode == Mode::kItem && form(v).callee == typed::Callee::kAppend) {
+    } else if (form(v).callee == typed::Callee::kAppend || form(v).callee == typed::Callee::kAdd) {
       loc(v).obj = new_reg();
       p_->consts.push_back({loc(v).obj, Reg{.o = Py_None}, true});
     } else {

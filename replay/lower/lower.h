@@ -74,6 +74,8 @@ class Lowering {
   void emit_operator(const Op& op, ValueId i);
   void emit_truth(const Op& op, ValueId i);
   void emit_is(const Op& op, ValueId i);
+  void emit_contains(const Op& op, ValueId i) { form(i).mode == Mode::kLookup ? emit_lookup(op, i) : emit_python(op, i); }
+  void emit_lookup(const Op& op, ValueId i);
   void emit_get_item(const Op& op, ValueId i);
   void emit_set_item(const Op& op, ValueId i);
   void emit_element(const Op& op, ValueId i);

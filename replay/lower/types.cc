@@ -86,7 +86,8 @@ typed::Callee callee_of(PyObject* object) {
     if (std::strcmp(module, "type") == 0 && is_type(object, name)) return callee;
     if (std::strcmp(module, "ndarray") == 0 && is_method(object, &PyArray_Type, name)) return callee;
     if (std::strcmp(module, "numpy") == 0 && is_numpy_function(object, name)) return callee;
-    if (std::strcmp(module, "list") == 0 && is_method(object, &PyList_Type, name)) return callee;
+    for (const PyTypeObject* type : {&PyList_Type, &PyDict_Type, &PySet_Type})
+      if (std::strcmp(module, type->tp_name) == 0 && is_method(object, type, name)) return callee;
   }
   return typed::Callee::kNone;
 }

@@ -80,6 +80,7 @@ Rep result_of(const Step& s) {
 // May the step run code nothing is known of? (An item is put by the step only where that runs none.)
 bool runs_code(const Step& s) {
   if (s.does == native::Do::kItem) return s.linked;
+  if (s.does == native::Do::kQuick) return false;
   if (makes_quiet_iterator(s)) return false;
   return s.exec != nullptr || (s.link >= 0 && s.does == native::Do::kStep);
 }
@@ -194,6 +195,9 @@ class Describer {
         break;
       case native::Do::kGuardType:
         in.object = address(s.object);
+        break;
+      case native::Do::kQuick:
+        in.imm = s.truth;
         break;
       case native::Do::kJump:
         jump(p, s, &in);

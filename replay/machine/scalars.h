@@ -123,6 +123,15 @@ const Step* step_ord(const Step* s, Reg* r, Machine& m);
 const Step* step_byte(const Step* s, Reg* r, Machine& m);
 const Step* step_put_byte(const Step* s, Reg* r, Machine& m);  // c: the unboxed item
 
+// -- steps_lookup.cc. a: the dict or set; b: the key; n: plan of the guard that the look-up is quiet; c: the register of the unboxed part
+// (rep) of what is given; other: what is given otherwise (-1: None), or is put; imm of kContains: 1: is it missing?
+enum class Lookup : uint8_t { kContains, kGet, kGetOr, kPut, kAdd };
+struct LookupStep {
+  StepFn fn;
+  Exec quick;  // does it where that neither runs code nor leaves; else it has done nothing
+};
+LookupStep lookup_step(Lookup what);
+
 // -- steps_next.cc
 // Can an iterator that has come to its end be told so without running code, and without an error?
 bool ends_quietly(PyObject* iterator);

@@ -49,6 +49,7 @@ struct Step {
   bool warns = false;                   // linked, but no more than a warning can look at them
   bool from_python = false;             // linked, but whoever looks at them begins as Python code
   bool pure = false;                    // if it fails, leave before the instruction and let the interpreter raise
+  bool truth = false;                   // kQuick: dst becomes a truth value, unboxed
   native::Do does = native::Do::kStep;  // how native code does it; rep: its operands' representation (replay/native/region.h)
   Rep rep = Rep::kNone;
   PyObject* object = nullptr;  // borrowed from the trace

@@ -319,6 +319,8 @@ void Writer::write(const Instr& in) {
     }
     case Do::kGuardWorld:
       return guard_world(in);
+    case Do::kQuick:
+      return quick(in);
     case Do::kRelease:
       return release(in);
     case Do::kJump:

@@ -54,6 +54,7 @@ enum class Do : uint8_t {
   kTupleItem,      // dst: the item imm of such a tuple
   kUnbox,          // dst: the number in object register a, or what it was, if there is none
   kLength,         // dst: of the list or tuple in a
+  kQuick,          // by its Step::exec where that neither runs code nor leaves. dst: an object, or (imm) a truth; c: unboxed, as rep
   kRelease,        // list: object registers whose references are dropped
   kJump,           // to the loop `target`: `moves`, `drops`
   kEnd,            // the region ends here: the step is the machine's
@@ -173,6 +174,7 @@ struct Frame {
   int32_t (*ends)(Frame*, int32_t reg) = nullptr;      // tells an iterator over a list or tuple that it has ended, if that runs no code: 1
   int32_t (*is_quiet)(void* iterator) = nullptr;       // does it run no code?
   int32_t (*put)(Frame*, int32_t number) = nullptr;    // does a kPutItem, if that runs no code: 1; else 0
+  int32_t (*quick)(Frame*, int32_t number) = nullptr;  // does a kQuick, if that runs no code: 1; else 0
   int32_t (*enters)(Frame*, int32_t block) = nullptr;  // may the side trace be entered?
   void* (*box)(Frame*, int32_t rep, int64_t bits) = nullptr;  // a new reference, or null
   // The number in an object (its address): 1; 0: it is no such number.

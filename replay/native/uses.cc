@@ -55,6 +55,10 @@ std::vector<Use> uses_of(const Instr& in) {
     case Do::kNextItem:
       if (in.rep != Rep::kNone) writes(in.c, bits);
       break;
+    case Do::kQuick:
+      if (in.imm != 0) writes(in.dst, Bits::kInt64);
+      if (in.rep != Rep::kNone) writes(in.c, bits);
+      break;
     case Do::kNextElement:
       writes(in.dst, bits);
       break;

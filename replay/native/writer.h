@@ -317,6 +317,7 @@ class Writer {
   void make_box(const Instr& in);
   std::string unboxed(Rep rep, const std::string& object, const std::string& slow);
   std::string unboxed_int(const std::string& object, const std::string& slow);
+  void quick(const Instr& in);
   void release(const Instr& in);
   std::string taken(const Move& move);
   void drop(int32_t reg);

@@ -74,6 +74,8 @@ class Borrowing {
         return o.kind == OpKind::call;
       case Mode::kItem:
         return o.kind == OpKind::get_item;
+      case Mode::kLookup:
+        return o.kind != OpKind::set_item;
       default:
         return false;
     }

@@ -22,6 +22,8 @@ namespace dalsegno::typed {
   X(kItem, "ndarray", "item")             \
   X(kAppend, "list", "append")            \
   X(kPop, "list", "pop")                  \
+  X(kGet, "dict", "get")                  \
+  X(kAdd, "set", "add")                   \
   X(kFloor, "math", "floor")              \
   X(kCeil, "math", "ceil")                \
   X(kTrunc, "math", "trunc")              \
@@ -93,7 +95,7 @@ enum class Callee : uint8_t {
       kCount
 };
 const char* callee_name(Callee callee);
-const char* callee_module(Callee callee);  // "type": a type itself; "ndarray", "list": a method of theirs; "numpy": NumPy's
+const char* callee_module(Callee callee);  // "type": a type itself; "ndarray", "list", "dict", "set": a method of theirs; "numpy": NumPy's
 
 // In what a call with these arguments computes and gives its result; false: not done unboxed.
 Operator call_operator(Callee callee, std::span<const Rep> arguments);

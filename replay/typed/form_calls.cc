@@ -53,6 +53,11 @@ void Inference::form_call(const Op& o, ValueId i) {
   if (callee == Callee::kOrd) return form_ord(o, i);
   if (callee == Callee::kItem) return form_item(o, i);
   if (callee == Callee::kAppend || callee == Callee::kPop) return form_list_call(o, i, callee);
+  if (callee == Callee::kGet || callee == Callee::kAdd) {
+    const bool one = o.n_inputs == 3, two = o.n_inputs == 4 && callee == Callee::kGet;
+    if ((one || two) && is_lookup(i, in(o)[1], in(o)[2])) form_lookup(i, callee);
+    return;
+  }
   std::vector<Rep> arguments;
   for (int32_t k = 1; k < o.n_inputs; ++k) arguments.push_back(typed_.rep_in_ops(in(o)[k]));
   const ArrayFn fn = callee == Callee::kUfunc ? constant(in(o)[0]).ufunc : ArrayFn::none;

@@ -50,6 +50,7 @@ void Inference::form_of(ValueId i) {
       if (never_same(o)) form(i).mode = Mode::kFixed;
       return born(i, Rep::kBool);
     case OpKind::contains:
+      if (is_lookup(i, in(o)[1], in(o)[0])) form(i).mode = Mode::kLookup;
       return born(i, Rep::kBool);
     case OpKind::get_len:
       return born(i, Rep::kInt);
@@ -97,7 +98,19 @@ bool Inference::stores_array(const Op& o, ValueId i) {
   return stores(view.dtype, typed_.rep_in_ops(in(o)[2]));
 }
 
+// Is the guard before it that looking up this key in this container is quiet?
+bool Inference::is_lookup(ValueId i, ValueId container, ValueId key) const {
+  return i > 0 && op(i - 1).kind == OpKind::guard_quiet_lookup && in(op(i - 1))[0] == container && in(op(i - 1))[1] == key;
+}
+
+void Inference::form_lookup(ValueId i, Callee callee) {
+  form(i).mode = Mode::kLookup;
+  form(i).callee = callee;
+  if (callee != Callee::kAdd && op_has_result(op(i).kind)) value(i).rep = expected_[i];
+}
+
 void Inference::form_subscript(const Op& o, ValueId i) {
+  if (is_lookup(i, in(o)[0], in(o)[1])) return form_lookup(i, Callee::kNone);
   if (is_element(o)) {
     form(i).mode = Mode::kElement;
     if (o.kind == OpKind::get_item) born(i, rep_of_dtype(t_.facts[o.facts].dtype));

@@ -131,6 +131,7 @@ uint32_t Inference::effects_of(ValueId i) const {
       return kReadsMemory | kRaises;
     case Mode::kPython:
     case Mode::kIndex:
+    case Mode::kLookup:
       break;
   }
   return o.effects;

@@ -80,6 +80,8 @@ enum class Mode : uint8_t {
   kView,      // a view of an array by slices, positions and new axes: virtual as kVirtual is; or a store through one
   kProduct,   // the product of two vectors, unboxed
   kReduction,  // the sum of an array, its largest or least element, where that is, its mean or norm, unboxed
+  kLookup,     // of a plain key in a dict or set, with the guard before it that it is quiet: `in`, d[k], d.get(k), d[k] = v, s.add(k).
+               // What is given is unboxed, too, where a guard on its type follows, and that guard holds
 };
 const char* mode_name(Mode mode);
 

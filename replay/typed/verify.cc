@@ -86,6 +86,8 @@ class Verifier {
         return f.view.rank > 0 && f.view.rank <= kMaxViewRank && gives(i, finds_position(f.callee) ? DType::kInt64 : f.view.dtype)
                    ? ""
                    : "a reduction of what?";
+      case Mode::kLookup:
+        return i > 0 && t_.ops[i - 1].kind == OpKind::guard_quiet_lookup ? "" : "a look-up without its guard";
       case Mode::kAlias:
       case Mode::kTyped:
         break;
@@ -145,8 +147,8 @@ class Verifier {
   const Trace& t_;
 };
 
-constexpr const char* kModes[] = {"python", "typed", "alias", "fixed", "index",    "range",   "element", "item",    "length",
-                                  "text",   "byte",  "next",  "part",  "iterator", "virtual", "view",    "product", "reduction"};
+constexpr const char* kModes[] = {"python", "typed", "alias", "fixed",    "index",   "range", "element", "item",      "length", "text",
+                                  "byte",   "next",  "part",  "iterator", "virtual", "view",  "product", "reduction", "lookup"};
 
 std::string value_text(const TypedTrace& typed, ValueId v) {
   const ValueForm& f = typed.values[v];
