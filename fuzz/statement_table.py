@@ -337,6 +337,9 @@ GRID_BODIES: Weighted[str] = Weighted(
         (1, "np.<ufunc2>($g[$i], <num>, out=$g[0]); LOG.append($g.tolist())"),
         (2, "LOG.append(($g[:, $j:].<fold>(axis=0).tolist(), $g[..., None].<fold>(axis=1).tolist()))"),
         (1, "v = $g[::2, 1:].<fold>(1); LOG.append((v.tolist(), v.strides))"),
+        (1, "v = ($g[:, $j:, None] * $g[$i]).<fold>(axis=(0, 1)); LOG.append((v.tolist(), v.strides))"),
+        (1, "v = np.<fold>($g[:, None] * $g[0, :, None], (1, 2), keepdims=True); LOG.append((v.tolist(), v.strides))"),
+        (1, "v = $g[1:] - $g[:-1]; w = $g[:, 1:] * $s - $g[:, :-1]; LOG.append(((v * v).tolist(), (w + w).tolist()))"),
         (1, "t = $g[:, $j, None] + $g[None, $i, :]; $g[$j:] = t[:len($g) - $j, :$g.shape[1]]"),
     ]
 )

@@ -183,6 +183,19 @@ def test_ops_of_different_shapes():
         kit.check(ops, inputs, outputs=[3])
 
 
+def test_shapes_of_neighbours_that_do_not_broadcast_together():
+    """Differences along one axis and along another, say: each has a kernel of its own."""
+    ops = [("subtract", [~0, ~1]), ("multiply", [0, ~0]), ("subtract", [~2, ~3]), ("maximum", [2, ~2]), ("exp", [3])]
+    x = kit.random_values("float64", (5, 7), 1)
+    tall, wide = [x[:, 1:], x[:, :-1]], [x[1:], x[:-1]]
+    kit.check(ops, tall + wide, outputs=[0, 1, 4])
+    kit.check(ops, wide + tall, outputs=[1, 3])
+    kit.check(ops, [x[0, 1:], x[0, :-1], *wide], outputs=[1, 4])
+    segment = kit.make(ops, tall + wide, [1, 4])
+    assert not isinstance(segment.run(*tall, *wide), str)
+    assert segment.run(tall[0], wide[0], *wide) == "mismatch"
+
+
 def test_trouble_in_a_smaller_part_is_noticed():
     ops = [("divide", [~0, ~1]), ("multiply", [~2, ~2]), ("add", [~2, 0])]
     inputs = [np.ones(7), np.zeros(7), np.ones((5, 7))]

@@ -50,6 +50,15 @@ def along(arrays: Any) -> Any:
     return [[facts(x) for x in row] for row in out]
 
 
+def along_several(arrays: Any, axes: Any, keep: Any) -> Any:
+    out = []
+    for a in arrays:
+        out.append([a.sum(axis=axes), np.sum(a, axes, keepdims=keep), a.sum(axes, keepdims=True)])
+        out.append([np.max(a, axis=axes), a.min(axes), np.max(a, axis=-1, keepdims=keep)])
+        out.append([a.mean(axis=axes), np.mean(a, axes), np.mean(a, axis=axes, keepdims=True)])
+    return [[facts(x) for x in row] for row in out]
+
+
 def products(pairs: Any) -> Any:
     out = []
     for a, b in pairs:
@@ -77,6 +86,24 @@ def test_along_axes(dtype: str) -> None:
         check(along, ([a for shape in shapes for a in layouts(shape, dtype)],), ([np.ones((3, 0), dtype)],))
     for shape in LONG:
         check(along, (layouts(shape, dtype),))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
+def test_along_several_axes(dtype: str) -> None:
+    some = ((0, 1), (2, 1), (-2, -1), (0, 2))
+    for shape in [(4, 2, 3), (3, 2, 2, 5), (2, 3, 40, 2), (8, 2, 2, 3, 16), (3, 1, 5, 2), (3, 9, 130)]:
+        arrays = layouts(shape, dtype)
+        arrays += [arrays[0][:, :, 1:], arrays[0][:, ::2, :1]]
+        for axes in some:
+            check(along_several, (arrays, axes, True), ([np.ones((3, 0, 2), dtype)], axes, False))
+    for axes in ((0,), (), (0, 1, 2, 3)):
+        check(along_several, (layouts((3, 2, 2, 5), dtype), axes, True))
+
+
+def test_axes_that_are_none() -> None:
+    for axes in ((0, 0), (0, -3), (3, 0), True, (0, 1.0), None):
+        check(along_several, ([np.ones((3, 2, 2))] * 5, axes, True))
+        check(along_several, ([np.ones((3, 2, 2))] * 5, (0, 1), axes))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

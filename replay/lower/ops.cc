@@ -1,5 +1,6 @@
 // Emission: one handler a kind of op.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -157,6 +158,17 @@ static bool takes_list(OpKind kind) { return op_inputs(kind) < 0; }
 
 static bool unpacks(OpKind kind) { return kind == OpKind::unpack || kind == OpKind::unpack_ex; }
 
+// Is it called f(a, axis), f(a, axis=...), and with keepdims=... behind it?
+bool Lowering::takes_axis(const Op& o) const {
+  constexpr std::array<const char*, 2> kNames = {"axis", "keepdims"};
+  PyObject* names = o.object >= 0 ? object(o.object) : nullptr;
+  const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0, placed = o.n_inputs - 2 - named;
+  if (placed < 0 || placed > 1 || placed + named < 1 || placed + named > 2) return false;
+  for (Py_ssize_t i = 0; i < named; ++i)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), kNames[placed + i]) != 0) return false;
+  return true;
+}
+
 // Of what small arrays are given to at once; null: of nothing such.
 StepFn Lowering::array_step(const Op& o, ValueId i) const {
   const auto known = [&](ValueId v) { return values_[v].facts.rank > 0; };
@@ -171,13 +183,9 @@ StepFn Lowering::array_step(const Op& o, ValueId i) const {
   if (!is_constant(in(o)[0])) return nullptr;
   const typed::Callee callee = typed_.known.objects[op(in(o)[0]).object].callee;
   if (typed::makes_array(callee)) return o.object < 0 ? making_step(callee, o.n_inputs) : nullptr;
-  if (o.n_inputs != 3 || !known(in(o)[1])) return nullptr;
-  if (callee == typed::Callee::kMatmul) return o.object < 0 && known(in(o)[2]) ? step_matmul_call : nullptr;
-  if (o.object >= 0) {
-    PyObject* names = object(o.object);
-    if (PyTuple_GET_SIZE(names) != 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "axis") != 0) return nullptr;
-  }
-  return along_axis_step(callee);
+  if (!known(in(o)[1])) return nullptr;
+  if (callee == typed::Callee::kMatmul) return o.object < 0 && o.n_inputs == 3 && known(in(o)[2]) ? step_matmul_call : nullptr;
+  return takes_axis(o) ? along_axis_step(callee) : nullptr;
 }
 
 Step Lowering::python_step(const Op& o, ValueId i) {

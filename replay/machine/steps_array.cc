@@ -1,4 +1,4 @@
-// Products of matrices, and reductions along an axis, of arrays so small that a call of NumPy costs more than what it does: NumPy's own
+// Products of matrices, and reductions along axes, of arrays so small that a call of NumPy costs more than what it does: NumPy's own
 // inner loop, at once, into a new array. Where anything is not as expected, or a flag is up, the step is done as any other: nothing has
 // happened yet.
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr npy_intp kMostProducts = 4096;    // multiplications
 constexpr npy_intp kMostReduced = 1 << 16;  // elements
-constexpr int kMostAxes = 4;
+constexpr int kMostAxes = 6;
 
 // ---- products
 
@@ -62,36 +62,56 @@ PyObject* product(PyObject* left, PyObject* right) {
 
 // ---- reductions
 
-// An array as what lies before an axis, along it, and behind it: how many, and how far apart in bytes.
+// Neighbouring axes that are reduced, the first and the last.
+struct Span {
+  int first = 0, last = 0;
+  bool has(int axis) const { return axis >= first && axis <= last; }
+  int count() const { return last - first + 1; }
+};
+
+// Axes that are walked through as one: how many elements, and how far apart in bytes.
+struct Walk {
+  npy_intp many = 1, step = 0;
+  // One more axis around it, `stride` bytes apart. False: not evenly.
+  bool widen(npy_intp extent, npy_intp stride) {
+    if (many != 1 && stride != step * many) return false;
+    if (many == 1) step = stride;
+    many *= extent;
+    return true;
+  }
+};
+
+// An array as what lies before the axes that are reduced, along them, and behind them. What they do not walk through as one axis they
+// do in rounds.
 struct Cut {
-  npy_intp before = 1, along = 1, behind = 1;
-  npy_intp before_step = 0, along_step = 0, behind_step = 0;
+  Walk before, rounds, along, behind;
+  npy_intp reduced() const { return rounds.many * along.many; }
 };
 
 // Is every axis as far apart as the ones behind it are long, or farther, and does it go upwards? NumPy then goes through them in this
-// order, and so lie the elements of the result. Axes before the one that is reduced, and behind it, must be one each. (Where there is no
+// order, and so lie the elements of the result. Axes before those that are reduced, and behind them, must be one each. (Where there is no
 // gap, axes of one element may stand anywhere: they are as in any other array.)
-bool cut_at(PyArrayObject* a, int axis, Cut* cut) {
+bool cut_at(PyArrayObject* a, Span reduced, Cut* cut) {
   npy_intp least = PyArray_ITEMSIZE(a), dense = least, size = 1;
   bool gaps = false;
   for (int d = PyArray_NDIM(a) - 1; d >= 0; --d) {
     const npy_intp extent = PyArray_DIM(a, d), stride = PyArray_STRIDE(a, d);
     if (extent < 1 || extent > kMostReduced || stride < least) return false;
-    npy_intp &many = d > axis   ? cut->behind
-                     : d < axis ? cut->before
-                                : cut->along,
-             &step = d > axis   ? cut->behind_step
-                     : d < axis ? cut->before_step
-                                : cut->along_step;
-    if (many != 1 && stride != step * many) return false;
-    if (many == 1) step = stride;
+    if (d > reduced.last) {
+      if (!cut->behind.widen(extent, stride)) return false;
+    } else if (d < reduced.first) {
+      if (!cut->before.widen(extent, stride)) return false;
+    } else if (cut->rounds.many != 1 || !cut->along.widen(extent, stride)) {
+      if (!cut->rounds.widen(extent, stride)) return false;
+    }
     gaps |= stride != dense;
     if (gaps && extent == 1) return false;
-    many *= extent, size *= extent, dense *= extent;
+    size *= extent, dense *= extent;
     if (size > kMostReduced) return false;
     least = stride * extent;
   }
-  return !gaps || cut->behind == 1 || cut->behind_step == PyArray_ITEMSIZE(a);
+  if (cut->behind.many == 1 && cut->rounds.many != 1) return false;  // NumPy copies it, and adds all of it as one
+  return !gaps || cut->behind.many == 1 || cut->behind.step == PyArray_ITEMSIZE(a);
 }
 
 // Sums of few: an inner loop costs more to be called than what it adds. Below this, NumPy adds one after the other (pairwise_sum in
@@ -100,24 +120,24 @@ constexpr npy_intp kFew = 8;
 
 template <class T>
 bool sum_of_few(const Cut& cut, const char* from, char* to) {
+  if (cut.rounds.many != 1) return false;
   const auto at = [](const char* p) { return *reinterpret_cast<const T*>(p); };
-  if (cut.behind == 1 && cut.along < kFew) {
-    T* sums = reinterpret_cast<T*>(to);
-    for (npy_intp i = 0; i < cut.before; ++i, from += cut.before_step) {
+  T* sums = reinterpret_cast<T*>(to);
+  if (cut.behind.many == 1 && cut.along.many < kFew) {
+    for (npy_intp i = 0; i < cut.before.many; ++i, from += cut.before.step) {
       T sum = -T{0};
-      for (npy_intp k = 0; k < cut.along; ++k) sum += at(from + k * cut.along_step);
+      for (npy_intp k = 0; k < cut.along.many; ++k) sum += at(from + k * cut.along.step);
       sums[i] = T{0} + sum;
     }
     return true;
   }
-  if (cut.behind == 1 || cut.behind >= kFew) return false;
-  T* sums = reinterpret_cast<T*>(to);
-  for (npy_intp i = 0; i < cut.before; ++i, from += cut.before_step, sums += cut.behind) {
+  if (cut.behind.many == 1 || cut.behind.many >= kFew) return false;
+  for (npy_intp i = 0; i < cut.before.many; ++i, from += cut.before.step, sums += cut.behind.many) {
     T sum[kFew] = {};
     const char* row = from;
-    for (npy_intp k = 0; k < cut.along; ++k, row += cut.along_step)
-      for (npy_intp j = 0; j < cut.behind; ++j) sum[j] += at(row + j * cut.behind_step);
-    std::copy_n(sum, cut.behind, sums);
+    for (npy_intp k = 0; k < cut.along.many; ++k, row += cut.along.step)
+      for (npy_intp j = 0; j < cut.behind.many; ++j) sum[j] += at(row + j * cut.behind.step);
+    std::copy_n(sum, cut.behind.many, sums);
   }
   return true;
 }
@@ -139,18 +159,21 @@ bool sum_of_few(DType dtype, const Cut& cut, const char* from, char* to) {
 // result is its first operand; along another, one of whole rows after the other. A sum begins with its identity, what has none with the
 // first elements.
 void reduce(const numpy::InnerLoop& loop, const Cut& cut, bool sums, char* from, char* to, npy_intp item) {
-  const npy_intp row = cut.behind * item, first = sums ? 0 : 1;
-  for (npy_intp i = 0; i < cut.before; ++i, from += cut.before_step, to += row) {
+  const npy_intp row = cut.behind.many * item;
+  const bool inner = cut.behind.many == 1;
+  const npy_intp strides[] = {inner ? 0 : item, inner ? cut.along.step : item, inner ? 0 : item};
+  for (npy_intp i = 0; i < cut.before.many; ++i, from += cut.before.step, to += row) {
     if (sums)
       std::memset(to, 0, static_cast<size_t>(row));
     else
       std::memcpy(to, from, static_cast<size_t>(row));
-    const bool inner = cut.behind == 1;
-    const npy_intp strides[] = {inner ? 0 : item, inner ? cut.along_step : item, inner ? 0 : item};
-    npy_intp size = inner ? cut.along - first : cut.behind;
-    for (npy_intp k = first; k < (inner ? first + 1 : cut.along) && size > 0; ++k) {
-      char* operands[] = {to, from + k * cut.along_step, to};
-      loop.function(operands, &size, strides, loop.data);
+    for (npy_intp round = 0; round < cut.rounds.many; ++round) {
+      const npy_intp first = sums || round > 0 ? 0 : 1;
+      npy_intp size = inner ? cut.along.many - first : cut.behind.many;
+      for (npy_intp k = first; k < (inner ? first + 1 : cut.along.many) && size > 0; ++k) {
+        char* operands[] = {to, from + round * cut.rounds.step + k * cut.along.step, to};
+        loop.function(operands, &size, strides, loop.data);
+      }
     }
   }
 }
@@ -173,28 +196,59 @@ void divide(char* sums, npy_intp n, npy_intp by) {
   for (npy_intp i = 0; i < n; ++i) at[i] = static_cast<T>(static_cast<double>(at[i]) / static_cast<double>(by));
 }
 
-PyObject* along_axis(ArrayFn fn, bool mean, PyObject* object, PyObject* which) {
+// -1: it is none.
+int axis_of(PyObject* object, int rank) {
+  if (!PyLong_CheckExact(object)) return -1;
+  int overflow = 0;
+  const long axis = PyLong_AsLongAndOverflow(object, &overflow);
+  if (overflow != 0 || axis < -rank || axis >= rank) return -1;
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+// An axis, or several that are neighbours, but not all of them: the result is an array.
+bool axes_of(PyObject* which, int rank, Span* span) {
+  if (!PyTuple_CheckExact(which)) {
+    span->first = span->last = axis_of(which, rank);
+    return span->first >= 0 && rank > 1;
+  }
+  const Py_ssize_t count = PyTuple_GET_SIZE(which);
+  unsigned axes = 0;
+  span->first = rank, span->last = -1;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const int axis = axis_of(PyTuple_GET_ITEM(which, i), rank);
+    if (axis < 0 || axes >> axis & 1) return false;
+    axes |= 1u << axis;
+    span->first = std::min(span->first, axis), span->last = std::max(span->last, axis);
+  }
+  return count > 0 && span->count() == count && count < rank;
+}
+
+// `keep`: the axes stay, of one element. Null: anything but a bool.
+PyObject* along_axes(ArrayFn fn, bool mean, PyObject* object, PyObject* which, PyObject* keep) {
   DType dtype;
   PyArrayObject* a = small_operand(object, &dtype);
-  if (!a || !PyLong_CheckExact(which) || (fn == ArrayFn::add && dtype == DType::kInt32)) return nullptr;
+  if (!a || !PyBool_Check(keep) || (fn == ArrayFn::add && dtype == DType::kInt32)) return nullptr;
   if (mean && dtype != DType::kFloat64 && dtype != DType::kFloat32) return nullptr;
   const int rank = PyArray_NDIM(a);
-  int overflow = 0;
-  long axis = PyLong_AsLongAndOverflow(which, &overflow);
-  if (overflow != 0 || rank < 2 || rank > kMostAxes || axis < -rank || axis >= rank) return nullptr;
-  if (axis < 0) axis += rank;
+  Span reduced;
+  if (rank > kMostAxes || !axes_of(which, rank, &reduced)) return nullptr;
   const numpy::InnerLoop loop = reducing_loop(fn, dtype);
   Cut cut;
-  if (!loop.function || !cut_at(a, static_cast<int>(axis), &cut)) return nullptr;
+  if (!loop.function || !cut_at(a, reduced, &cut)) return nullptr;
   npy_intp shape[kMostAxes];
-  for (int d = 0, made = 0; d < rank; ++d)
-    if (d != axis) shape[made++] = PyArray_DIM(a, d);
-  PyObject* made = new_array(dtype, rank - 1, shape);
+  int left = 0;
+  for (int d = 0; d < rank; ++d) {
+    if (!reduced.has(d))
+      shape[left++] = PyArray_DIM(a, d);
+    else if (keep == Py_True)
+      shape[left++] = 1;
+  }
+  PyObject* made = new_array(dtype, left, shape);
   if (!made) return nullptr;
   rt::clear_all_raised();
   if (fn != ArrayFn::add || !sum_of_few(dtype, cut, PyArray_BYTES(a), data_of(made)))
     reduce(loop, cut, fn == ArrayFn::add, PyArray_BYTES(a), data_of(made), dtype_size(dtype));
-  if (mean) (dtype == DType::kFloat64 ? divide<double> : divide<float>)(data_of(made), cut.before * cut.behind, cut.along);
+  if (mean) (dtype == DType::kFloat64 ? divide<double> : divide<float>)(data_of(made), cut.before.many * cut.behind.many, cut.reduced());
   return unless_raised(made);
 }
 
@@ -208,7 +262,8 @@ const Step* step_matmul_call(const Step* s, Reg* r, Machine& m) {
 
 template <ArrayFn fn, bool mean = false>
 const Step* step_along_axis(const Step* s, Reg* r, Machine& m) {
-  return made_or_called(along_axis(fn, mean, r[s->list[1]].o, r[s->list[2]].o), s, r, m);
+  PyObject* keep = s->n > 3 ? r[s->list[3]].o : Py_False;
+  return made_or_called(along_axes(fn, mean, r[s->list[1]].o, r[s->list[2]].o, keep), s, r, m);
 }
 
 StepFn along_axis_step(typed::Callee callee) {

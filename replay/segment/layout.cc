@@ -23,7 +23,7 @@
 // Neighbouring axes through which every operand walks evenly become one (coalesce): most segments are one long row.
 //
 // Ops of different shapes are no matter of refusal ("mixed"): split.cc makes a segment a shape. Refused, that is left to NumPy, are
-//   shapes that do not broadcast     NumPy raises
+//   an op's shapes do not broadcast  NumPy raises
 //   arrays without elements          nothing to gain
 //   negative strides                 the iterator flips these axes, and some inner loops have other bits there (docs: exactness)
 //   strides between elements         no multiple of the item's size
@@ -36,7 +36,8 @@
 #include "replay/segment/layout.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
+#include <compare>
 #include <utility>
 
 #include "halide_gen/plan/rules.h"
@@ -66,7 +67,8 @@ class LayoutMaker {
   LayoutMaker(const SegmentSpec& spec, const ArrayView* arrays, Layout* out) : spec_(spec), arrays_(arrays), out_(*out) {}
 
   LayoutResult run(const std::vector<uint64_t>& reaches) {
-    if (!broadcast() || !align()) return LayoutResult::kRefused;
+    if (!broadcast()) return disagree_ ? LayoutResult::kMixed : LayoutResult::kRefused;
+    if (!align()) return LayoutResult::kRefused;
     if (!full_shapes(reaches)) return LayoutResult::kMixed;
     out_.c_order = all_c_like() || planted(Fault::always_c_order);
     if (out_.c_order) {
@@ -105,7 +107,7 @@ class LayoutMaker {
     for (int d = 0; d < a.rank; ++d) {
       intptr_t& extent = out_.shape[d + shift];
       if (a.shape[d] == 1) continue;
-      if (extent != 1 && extent != a.shape[d]) return false;
+      if (extent != 1 && extent != a.shape[d]) return disagree_ = true, false;
       extent = a.shape[d];
     }
     return true;
@@ -295,6 +297,34 @@ class LayoutMaker {
   Layout& out_;
   Axes strides_[64];
   unsigned spans_[64];
+  bool disagree_ = false;  // the inputs do not broadcast together; those of each op may
+};
+
+// An op's shape. What it is broadcast to has more axes that are not 1, or a higher rank, and so comes behind it.
+struct Shape {
+  int wide = 0;  // axes that are not 1
+  int rank = 0;
+  std::array<intptr_t, kMaxLayoutRank> extents;  // from the last axis, so that they mean the same whatever the rank
+
+  Shape() { extents.fill(1); }
+  auto operator<=>(const Shape&) const = default;
+
+  bool widen(const Shape& by) {
+    rank = std::max(rank, by.rank);
+    for (size_t d = 0; d < extents.size(); ++d) {
+      if (by.extents[d] == 1) continue;
+      if (extents[d] != 1 && extents[d] != by.extents[d]) return false;
+      extents[d] = by.extents[d];
+    }
+    return true;
+  }
+  bool widen(const ArrayView& by) {
+    if (by.rank > kMaxLayoutRank) return false;
+    Shape shape;
+    shape.rank = by.rank;
+    std::reverse_copy(by.shape, by.shape + by.rank, shape.extents.begin());
+    return widen(shape);
+  }
 };
 
 }  // namespace
@@ -304,22 +334,15 @@ LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& r
 }
 
 std::vector<int> shape_numbers(const SegmentSpec& spec, const ArrayView* arrays) {
-  // Axes are numbered from the last, so that they mean the same whatever the rank.
-  std::vector<std::pair<int, uint64_t>> shapes;  // (axes that are not 1, then rank; which axes)
+  std::vector<Shape> shapes;
   for (const SegmentOp& op : spec.ops) {
-    int rank = 0;
-    uint64_t spans = 0;
+    Shape shape;
     for (int v : op.operands) {
-      if (v >= 0) {
-        rank = std::max(rank, shapes[v].first % 64);
-        spans |= shapes[v].second;
-      } else if (spec.inputs[~v].kind == InputKind::kArray) {
-        const ArrayView& a = arrays[~v];
-        rank = std::max(rank, a.rank);
-        for (int d = 0; d < a.rank; ++d) spans |= uint64_t{a.shape[d] != 1} << (a.rank - 1 - d);
-      }
+      const bool fits = v >= 0 ? shape.widen(shapes[v]) : spec.inputs[~v].kind == InputKind::kArray ? shape.widen(arrays[~v]) : true;
+      if (!fits) return {};
     }
-    shapes.emplace_back(std::popcount(spans) * 64 + rank, spans);
+    shape.wide = static_cast<int>(std::count_if(shape.extents.begin(), shape.extents.end(), [](intptr_t n) { return n != 1; }));
+    shapes.push_back(shape);
   }
   auto distinct = shapes;
   std::sort(distinct.begin(), distinct.end());

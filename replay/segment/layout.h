@@ -40,7 +40,7 @@ struct Layout {
 enum class LayoutResult : uint8_t {
   kOk,
   kMixed,    // ops of different shapes: split the segment by shape
-  kRefused,  // NumPy must do it: shapes that do not broadcast, empty arrays, negative or odd strides, results of different layouts,
+  kRefused,  // NumPy must do it: empty arrays, negative or odd strides, results of different layouts,
              // extents or strides past 32 bits
 };
 
@@ -48,7 +48,7 @@ enum class LayoutResult : uint8_t {
 LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout);
 
 // Per op of the spec the number of its shape: a smaller shape has a smaller number, so that ops depend only on ops of the same or
-// of a smaller number. The shapes must broadcast.
+// of a smaller number. Empty: some op's operands do not broadcast.
 std::vector<int> shape_numbers(const SegmentSpec& spec, const ArrayView* arrays);
 
 }  // namespace dalsegno::replay

@@ -59,7 +59,7 @@ SplitSegment::Split& SplitSegment::find(const std::vector<int>& shape_numbers) {
   }
   auto made = std::make_unique<Split>();
   made->shape_numbers = shape_numbers;
-  const int count = 1 + *std::max_element(shape_numbers.begin(), shape_numbers.end());
+  const int count = shape_numbers.empty() ? 0 : 1 + *std::max_element(shape_numbers.begin(), shape_numbers.end());
   if (count > 1 && splits_.size() < kMaxSplits) {
     for (int n = 0; n < count; ++n) made->parts.push_back(make_part(shape_numbers, n));
   }
