@@ -95,6 +95,31 @@ class Money:
         return 'money' + spec
 """
 
+_PAIR = """
+
+class Pair:
+    __slots__ = ('x', 'n')
+    def __init__(self, x):
+        self.x = x
+        self.n = 0
+    def step(self, y):
+        self.x = y
+        self.n += 1
+        return self.x
+
+class Spot:
+    weight = 3
+    def __init__(self, x):
+        self.x = x
+        self.n = 0
+    def step(self, y):
+        self.x = y
+        self.n += self.weight
+        return self.x
+
+PAIRS = [Pair(0.5), Spot(1.5), Pair(2), Spot(3)]
+"""
+
 _DERIVED = """
 
 class Base:
@@ -300,6 +325,7 @@ PARTS: dict[str, str] = {
     "Box": _BOX,
     "Swallow": _SWALLOW,
     "Money": _MONEY,
+    "PAIRS": _PAIR,
     "Derived": _DERIVED,
     "numbers": _NUMBERS,
     "recursive": _RECURSIVE,
@@ -333,6 +359,11 @@ REBINDINGS: tuple[tuple[str, str], ...] = (
     ("SETTINGS.rate = 4", "SETTINGS"),
     ("SETTINGS = types.SimpleNamespace(rate=-2)", "SETTINGS"),
     ("Base.scale = 5", "Derived"),
+    ("Spot.x = property(lambda self: 4, lambda self, value: LOG.append(value))", "PAIRS"),
+    ("Pair.step = lambda self, y: y", "PAIRS"),
+    ("Spot.weight = 0.5", "PAIRS"),
+    ("PAIRS[1].__class__ = type('Other', (Spot,), {'weight': 2})", "PAIRS"),
+    ("PAIRS[3].__dict__ = {'n': 4, 'x': 1}", "PAIRS"),
     ("Derived.of = lambda self, x: x", "Derived"),
     ("Box.total = lambda self, extra=0: 7", "class Box"),
     ("Box.double = 3", "class Box"),

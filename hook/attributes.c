@@ -9,6 +9,7 @@
 
 #include "internal/pycore_dict.h"
 #include "internal/pycore_object.h"
+#include "structmember.h"
 
 #define LIKELY(condition) __builtin_expect(!!(condition), 1)
 
@@ -47,7 +48,7 @@ static void look_for_index(PyTypeObject* type, PyObject* name, dalsegno_attribut
   PyDictKeysObject* keys = shared_keys(type);
   cache->index = -1;
   cache->entries = 0;
-  if (keys == NULL || !DK_IS_UNICODE(keys)) return;
+  if (keys == NULL || !DK_IS_UNICODE(keys) || !PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT)) return;
   PyDictUnicodeEntry* entries = DK_UNICODE_ENTRIES(keys);
   cache->entries = keys->dk_nentries;
   for (Py_ssize_t i = 0; i < cache->entries && cache->index < 0; i++) {
@@ -56,12 +57,19 @@ static void look_for_index(PyTypeObject* type, PyObject* name, dalsegno_attribut
   }
 }
 
+Py_ssize_t dalsegno_slot_offset(PyTypeObject* type, PyObject* found) {
+  if (found == NULL || !Py_IS_TYPE(found, &PyMemberDescr_Type) || !PyType_IsSubtype(type, PyDescr_TYPE(found))) return 0;
+  const PyMemberDef* member = ((PyMemberDescrObject*)found)->d_member;
+  return member->type == T_OBJECT_EX && member->flags == 0 ? member->offset : 0;
+}
+
 static int class_gives_now(const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
   if (_PyType_Lookup(a->type, a->name) != a->found) return 0;
   /* The look-up gave the type a version, if it has any left to give. */
   const int has_version = PyType_HasFeature(a->type, Py_TPFLAGS_VALID_VERSION_TAG) && a->type->tp_version_tag != 0;
   cache->version = has_version ? (uint64_t)a->type->tp_version_tag + 1 : 0;
   look_for_index(a->type, a->name, cache);
+  cache->slot = dalsegno_slot_offset(a->type, a->found);
   return 1;
 }
 
@@ -98,9 +106,58 @@ static PyObject* find_in_dict(PyObject* dict, PyObject* name) {
   return found;
 }
 
+static inline PyObject** slot_in(PyObject* object, const dalsegno_attribute_cache* cache) {
+  return (PyObject**)((char*)object + cache->slot);
+}
+
+/* Where a dict that has str for keys alone keeps the value of an interned name; NULL: nowhere, or it takes a look-up to tell. */
+static PyObject** entry_in(PyDictObject* dict, PyObject* name, dalsegno_attribute_cache* cache) {
+  enum { kMostEntries = 32 };
+  PyDictKeysObject* keys = dict->ma_keys;
+  PyDictUnicodeEntry* entries = DK_UNICODE_ENTRIES(keys);
+  Py_ssize_t i = cache->entry;
+  if (i >= keys->dk_nentries || entries[i].me_key != name) {
+    const Py_ssize_t n = keys->dk_nentries < kMostEntries ? keys->dk_nentries : kMostEntries;
+    for (i = 0; i < n && entries[i].me_key != name; i++) continue;
+    if (i == n) return NULL;
+    cache->entry = i;
+  }
+  return dict->ma_values != NULL ? &dict->ma_values->values[i] : &entries[i].me_value;
+}
+
+PyObject** dalsegno_attribute_place(PyObject* object, const dalsegno_attribute* a, int sets, dalsegno_attribute_cache* cache,
+                                    PyObject** dict) {
+  *dict = NULL;
+  if (!class_gives(object, a, sets ? SET : GET, cache)) return NULL;
+  if (cache->slot != 0) return slot_in(object, cache);
+  PyObject** values = values_of(object, dict);
+  if (values != NULL) return place_in(values, object, a, cache);
+  return *dict != NULL && PyDict_CheckExact(*dict) && has_only_names(*dict) ? entry_in((PyDictObject*)*dict, a->name, cache) : NULL;
+}
+
+int dalsegno_keeps(PyTypeObject* type, PyObject* found) {
+  if (dalsegno_slot_offset(type, found) != 0) return DALSEGNO_KEEPS_IN_SLOT;
+  int pointer, first, tag;
+  const int values = dalsegno_values_layout(&pointer, &first, &tag) && PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT);
+  return values ? DALSEGNO_KEEPS_VALUES : DALSEGNO_KEEPS_ELSEWHERE;
+}
+
+int dalsegno_values_layout(int* pointer, int* first, int* tag) {
+#if PY_VERSION_HEX >= 0x030d0000
+  return 0;
+#elif PY_VERSION_HEX >= 0x030c0000
+  *pointer = -3 * (int)sizeof(void*), *first = 1, *tag = 1;
+  return 1;
+#else
+  *pointer = -4 * (int)sizeof(void*), *first = 0, *tag = 0;
+  return 1;
+#endif
+}
+
 PyObject* dalsegno_own_attribute(PyObject* object, const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
   PyObject* dict;
   if (!class_gives(object, a, GET, cache)) return NULL;
+  if (cache->slot != 0) return Py_XNewRef(*slot_in(object, cache));
   PyObject** values = values_of(object, &dict);
   if (LIKELY(values != NULL)) {
     PyObject** place = place_in(values, object, a, cache);
@@ -111,7 +168,7 @@ PyObject* dalsegno_own_attribute(PyObject* object, const dalsegno_attribute* a, 
 
 int dalsegno_has_class_attribute(PyObject* object, const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
   PyObject* dict;
-  if (!class_gives(object, a, GET, cache)) return 0;
+  if (!class_gives(object, a, GET, cache) || cache->slot != 0) return 0;
   PyObject** values = values_of(object, &dict);
   if (LIKELY(values != NULL)) {
     PyObject** place = place_in(values, object, a, cache);
@@ -122,7 +179,7 @@ int dalsegno_has_class_attribute(PyObject* object, const dalsegno_attribute* a, 
 
 PyObject* dalsegno_replace_own_attribute(PyObject* object, const dalsegno_attribute* a, PyObject* value, dalsegno_attribute_cache* cache) {
   PyObject* dict;
-  if (!class_gives(object, a, SET, cache)) return NULL;
+  if (!class_gives(object, a, SET, cache) || cache->slot != 0) return NULL;
   PyObject** values = values_of(object, &dict);
   if (LIKELY(values != NULL)) {
     PyObject** place = place_in(values, object, a, cache);

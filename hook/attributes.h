@@ -14,6 +14,8 @@ typedef struct {
   uint64_t version; /* of the class, plus 1; 0: none seen */
   Py_ssize_t index; /* of the name among those that the class's instances share; -1: not among the first `entries` */
   Py_ssize_t entries;
+  Py_ssize_t entry; /* of the name in the dict last looked into */
+  Py_ssize_t slot;  /* where in the object it stands, of a class with __slots__; 0: it is no slot */
 } dalsegno_attribute_cache;
 
 typedef struct {
@@ -27,6 +29,19 @@ typedef struct {
 PyObject* dalsegno_own_attribute(PyObject* object, const dalsegno_attribute* attribute, dalsegno_attribute_cache* cache);
 /* Whether it keeps none, so that it is the class's. 0 also if the class is another, or only user's code could tell. */
 int dalsegno_has_class_attribute(PyObject* object, const dalsegno_attribute* attribute, dalsegno_attribute_cache* cache);
+/* Where an attribute stands that the object keeps: in a slot, in an array of values, or in its dict (*dict, borrowed, otherwise NULL),
+   which it may only be read from. What is there may be NULL. NULL: the class is another, or it takes more to tell. `sets`: it is to be set.
+ */
+PyObject** dalsegno_attribute_place(PyObject* object, const dalsegno_attribute* attribute, int sets, dalsegno_attribute_cache* cache,
+                                    PyObject** dict);
+/* What the class has under the name is the slot of its instances: its offset, else 0. */
+Py_ssize_t dalsegno_slot_offset(PyTypeObject* type, PyObject* found);
+/* How instances of such a class keep what native code may look at: */
+enum { DALSEGNO_KEEPS_ELSEWHERE, DALSEGNO_KEEPS_IN_SLOT, DALSEGNO_KEEPS_VALUES };
+int dalsegno_keeps(PyTypeObject* type, PyObject* found);
+/* From an object to the pointer to its array of values, the bytes from there to the first value, and what a pointer to an array has in its
+   lowest bit (else there is no array). 0: this version of the interpreter keeps them otherwise. */
+int dalsegno_values_layout(int* pointer, int* first, int* tag);
 /* Gives an attribute that it keeps another value. The old one: a new reference. NULL: nothing was done, as the class is another, it keeps
    none, or it cannot be told. */
 PyObject* dalsegno_replace_own_attribute(PyObject* object, const dalsegno_attribute* attribute, PyObject* value,

@@ -112,11 +112,11 @@ void Lowering::emit_lookup(const Op& o, ValueId i) {
   const int32_t n = o.n_inputs - (call ? 1 : 0);
   const int32_t container = boxed(inputs[contains ? 1 : 0], o, i), key = boxed(inputs[contains ? 0 : 1], o, i);
   const int32_t last = n > 2 ? boxed(inputs[2], o, i) : -1;
-  const LookupStep step = lookup_step(contains                                ? Lookup::kContains
-                                      : o.kind == OpKind::get_item            ? Lookup::kGet
-                                      : o.kind == OpKind::set_item            ? Lookup::kPut
-                                      : form(i).callee == typed::Callee::kGet ? Lookup::kGetOr
-                                                                              : Lookup::kAdd);
+  const Quick step = lookup_step(contains                                ? Lookup::kContains
+                                 : o.kind == OpKind::get_item            ? Lookup::kGet
+                                 : o.kind == OpKind::set_item            ? Lookup::kPut
+                                 : form(i).callee == typed::Callee::kGet ? Lookup::kGetOr
+                                                                         : Lookup::kAdd);
   Step s = base(o, i);
   s.n = plan(i - 1, 0);
   s.fn = step.fn;

@@ -14,6 +14,9 @@ void Lowering::emit_guard(const Op& o, ValueId i) {
   s.a = reg;
   s.b = other;
   if (o.kind == OpKind::guard_function) s.name = object(o.imm);
+  s.exec = guard_holds(o.kind);
+  if (s.exec) s.does = native::Do::kQuick;
+  if (o.kind == OpKind::guard_is || o.kind == OpKind::guard_is_not) s.does = native::Do::kGuardIs, s.n = o.kind == OpKind::guard_is;
   if (o.kind == OpKind::guard_type) s.does = native::Do::kGuardType;
   if (o.kind == OpKind::guard_array)
     s.does = native::Do::kGuardArray, s.rep = typed::rep_of_dtype(t().facts[o.facts].dtype), s.n = t().facts[o.facts].rank;
@@ -33,7 +36,8 @@ void Lowering::emit_guard_type(const Op& o, ValueId i) {
   PyObject* type = object(o.object);
   if (value.type == type) return;
   const Rep named = typed::rep_of_type(typed_.known.objects[o.object].names);
-  if ((value.born_raw || form(v).mode == Mode::kItem || form(v).mode == Mode::kLookup || form(v).mode == Mode::kPart) &&
+  if ((value.born_raw || form(v).mode == Mode::kItem || form(v).mode == Mode::kLookup || form(v).mode == Mode::kAttribute ||
+       form(v).mode == Mode::kPart) &&
       named == value.rep && named != Rep::kNone) {
     proven(v, type, i);
     return;

@@ -72,6 +72,15 @@ const native::Layout& native_layout() {
 #endif
     }
     l.iterator_position = offsetof(hook::SequenceIterator, position), l.iterator_sequence = offsetof(hook::SequenceIterator, sequence);
+    static_assert(DALSEGNO_KEEPS_IN_SLOT == static_cast<int>(native::kInSlot) &&
+                  DALSEGNO_KEEPS_VALUES == static_cast<int>(native::kInValues));
+    l.type_version = offsetof(PyTypeObject, tp_version_tag);
+    l.place_type = offsetof(AttributePlace, attribute) + offsetof(dalsegno_attribute, type);
+    const auto in_cache = [](size_t offset) { return static_cast<int32_t>(offsetof(AttributePlace, cache) + offset); };
+    l.place_version = in_cache(offsetof(dalsegno_attribute_cache, version)),
+    l.place_slot = in_cache(offsetof(dalsegno_attribute_cache, slot));
+    l.place_index = in_cache(offsetof(dalsegno_attribute_cache, index));
+    dalsegno_values_layout(&l.values, &l.values_first, &l.values_tag);
     l.cell_content = offsetof(PyCellObject, ob_ref);
     l.holder_number = offsetof(hook::HoldingIterator, number), l.holder_inner = offsetof(hook::HoldingIterator, inner);
     l.bytes_data = offsetof(PyBytesObject, ob_sval), l.bytearray_start = offsetof(PyByteArrayObject, ob_start);

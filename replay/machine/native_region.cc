@@ -55,6 +55,10 @@ native::Do known(const Step& s) {
     case Do::kTakeItem:
     case Do::kNextItem:
       return s.rep == Rep::kNone || native::reads_number(s.rep) ? s.does : Do::kStep;
+    case Do::kAttribute:
+      return s.imm != native::kUnknown && (s.rep == Rep::kNone || native::reads_number(s.rep)) ? s.does : Do::kQuick;
+    case Do::kSetAttribute:
+      return s.imm != native::kUnknown ? s.does : Do::kQuick;
     case Do::kNext:
       return gives_natively(*s.next) ? s.does : Do::kStep;
     case Do::kRangeIterator:
@@ -80,7 +84,7 @@ Rep result_of(const Step& s) {
 // May the step run code nothing is known of? (An item is put by the step only where that runs none.)
 bool runs_code(const Step& s) {
   if (s.does == native::Do::kItem) return s.linked;
-  if (s.does == native::Do::kQuick) return false;
+  if (s.does == native::Do::kQuick || s.does == native::Do::kAttribute || s.does == native::Do::kSetAttribute) return false;
   if (makes_quiet_iterator(s)) return false;
   return s.exec != nullptr || (s.link >= 0 && s.does == native::Do::kStep);
 }
@@ -111,8 +115,9 @@ class Describer {
       return reg >= 0 && std::any_of(p.consts.begin(), p.consts.end(), [&](const ConstReg& c) { return c.object && c.reg == reg; });
     };
     return std::any_of(block.instrs.begin(), block.instrs.end(), [&](const native::Instr& in) {
-      const bool puts =
-          in.what == native::Do::kSetItem || ((in.what == native::Do::kPutItem || in.what == native::Do::kAppend) && in.rep == Rep::kNone);
+      const bool puts = in.what == native::Do::kSetItem ||
+                        ((in.what == native::Do::kSetAttribute || in.what == native::Do::kPutItem || in.what == native::Do::kAppend) &&
+                         in.rep == Rep::kNone);
       return is_constant(in.a) || (in.what == native::Do::kSameText && is_constant(in.b)) || (puts && is_constant(in.c)) ||
              std::any_of(in.moves.begin(), in.moves.end(), [&](const native::Move& move) { return is_constant(move.from_object); });
     });
@@ -168,6 +173,7 @@ class Describer {
     in.runs_code = runs_code(s);
     needs(p, s, &in);
     in.dst = s.dst, in.a = s.a, in.b = s.b, in.c = s.c, in.imm = s.imm, in.n = s.n;
+    in.settles = (s.does == native::Do::kPutItem || s.does == native::Do::kSetAttribute) && s.n == 1;
     if (s.does == native::Do::kNext) next(*s.next, &in);
     switch (in.what) {
       case native::Do::kBinary:
@@ -194,6 +200,13 @@ class Describer {
         in.c = s.other;
         break;
       case native::Do::kGuardType:
+        in.object = address(s.object);
+        break;
+      case native::Do::kAttribute:
+      case native::Do::kSetAttribute:
+        in.object = address(s.attribute);
+        break;
+      case native::Do::kGuardIs:
         in.object = address(s.object);
         break;
       case native::Do::kQuick:
@@ -371,7 +384,7 @@ bool makes_quiet_iterator(const Step& s) { return s.exec == exec_of(OpKind::get_
 
 int32_t side_plan(native::Do what, const Step& s) {
   using native::Do;
-  if (what == Do::kGuardedCompare || what == Do::kGuardTruth) return s.exit;
+  if (what == Do::kGuardedCompare || what == Do::kGuardTruth || what == Do::kGuardIs) return s.exit;
   return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kNextItem || what == Do::kNextElement || what == Do::kNext ? s.other
                                                                                                                                    : -1;
 }

@@ -38,6 +38,14 @@ inline bool unbox_as(PyObject* o, Reg* out) {
   return unbox(rep, o, out);
 }
 
+// The unboxed part (rep) of what a step gives into register c, where one is asked for.
+inline bool unbox_part(const Step& s, Reg* r, PyObject* item) {
+  if (s.rep == Rep::kNone) return true;
+  if (s.rep == Rep::kInt) return unbox_as<Rep::kInt>(item, &r[s.c]);
+  if (s.rep == Rep::kFloat) return unbox_as<Rep::kFloat>(item, &r[s.c]);
+  return unbox(s.rep, item, &r[s.c]);
+}
+
 // A step for each representation, by its number: what `make` gives for it; null for kNone.
 template <class Make>
 constexpr auto by_rep(Make make) {
@@ -126,11 +134,13 @@ const Step* step_put_byte(const Step* s, Reg* r, Machine& m);  // c: the unboxed
 // -- steps_lookup.cc. a: the dict or set; b: the key; n: plan of the guard that the look-up is quiet; c: the register of the unboxed part
 // (rep) of what is given; other: what is given otherwise (-1: None), or is put; imm of kContains: 1: is it missing?
 enum class Lookup : uint8_t { kContains, kGet, kGetOr, kPut, kAdd };
-struct LookupStep {
-  StepFn fn;
-  Exec quick;  // does it where that neither runs code nor leaves; else it has done nothing
-};
-LookupStep lookup_step(Lookup what);
+Quick lookup_step(Lookup what);
+
+// -- steps_attribute.cc. a: the instance; attribute: what is known of its class; dst, c, rep: of an attribute as of an item; of one that is
+// set c: what is stored; n: as of an item that is stored
+Quick own_attribute_step(bool owned);
+Quick set_attribute_step();
+Quick class_attribute_step();
 
 // -- steps_next.cc
 // Can an iterator that has come to its end be told so without running code, and without an error?

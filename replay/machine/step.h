@@ -64,6 +64,12 @@ struct Step {
   };
 };
 
+// A step that is done by its exec where that neither runs code of the user's nor leaves; else that has done nothing.
+struct Quick {
+  StepFn fn = nullptr;
+  Exec quick = nullptr;
+};
+
 // The end of a step that goes on with `next`: a jump where the compiler makes one of it (s + 1 alone would do: the machine goes on there).
 // The last step of a program, and whatever leaves, returns to the machine, so the stack never grows by more than a program's steps.
 inline const Step* go_on(const Step* next, Reg* r, Machine& m) {
@@ -98,6 +104,7 @@ bool unbox(Rep rep, PyObject* object, Reg* out);  // false: of another type, or 
 
 // -- guards (steps_guard.cc)
 StepFn guard_step(OpKind kind);
+Exec guard_holds(OpKind kind);  // the same, without leaving; null: the step alone can tell
 const Step* step_guard_world(const Step* s, Reg* r, Machine& m);
 const Step* step_guard_raw_true(const Step* s, Reg* r, Machine& m);
 const Step* step_guard_raw_false(const Step* s, Reg* r, Machine& m);
@@ -111,7 +118,6 @@ const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, runs 
 StepFn step_exec_replacing(OpKind kind);                          // exec, drops what its operand replaces; null: another kind
 const Step* step_exec_linked(const Step* s, Reg* r, Machine& m);  // exec with the snapshot's frames in the chain
 const Step* step_get_attr(const Step* s, Reg* r, Machine& m);     // linked only where a property or __getattr__ may run
-const Step* step_own_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_class_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_set_own_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_set_attr(const Step* s, Reg* r, Machine& m);

@@ -11,16 +11,8 @@ enum Found : int { kNotQuiet = -1, kMissing, kThere };
 
 Found find(const Step& s, const Reg* r, PyObject** value) { return static_cast<Found>(dalsegno_find(r[s.a].o, r[s.b].o, value)); }
 
-// The unboxed part of what is given, where one is asked for.
-bool take_part(const Step& s, Reg* r, PyObject* item) {
-  if (s.rep == Rep::kNone) return true;
-  if (s.rep == Rep::kInt) return unbox_as<Rep::kInt>(item, &r[s.c]);
-  if (s.rep == Rep::kFloat) return unbox_as<Rep::kFloat>(item, &r[s.c]);
-  return unbox(s.rep, item, &r[s.c]);
-}
-
 bool gives(const Step& s, Reg* r, PyObject* item) {
-  if (!item || !take_part(s, r, item)) return false;
+  if (!item || !unbox_part(s, r, item)) return false;
   r[s.dst].o = Py_NewRef(item);
   return true;
 }
@@ -93,14 +85,14 @@ const Step* look_up(const Step* s, Reg* r, Machine& m) {
   return leave(m, s->n);
 }
 
-constexpr LookupStep kSteps[] = {{look_up<contains, slow_get>, contains},
-                                 {look_up<get, slow_get>, get},
-                                 {look_up<get_or, slow_get_or>, get_or},
-                                 {look_up<put, slow_put>, put},
-                                 {look_up<add, slow_add>, add}};
+constexpr Quick kSteps[] = {{look_up<contains, slow_get>, contains},
+                            {look_up<get, slow_get>, get},
+                            {look_up<get_or, slow_get_or>, get_or},
+                            {look_up<put, slow_put>, put},
+                            {look_up<add, slow_add>, add}};
 
 }  // namespace
 
-LookupStep lookup_step(Lookup what) { return kSteps[static_cast<size_t>(what)]; }
+Quick lookup_step(Lookup what) { return kSteps[static_cast<size_t>(what)]; }
 
 }  // namespace dalsegno::replay

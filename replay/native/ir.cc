@@ -319,6 +319,12 @@ void Writer::write(const Instr& in) {
     }
     case Do::kGuardWorld:
       return guard_world(in);
+    case Do::kAttribute:
+      return attribute(in);
+    case Do::kSetAttribute:
+      return set_attribute(in);
+    case Do::kGuardIs:
+      return guard(op("icmp eq ptr " + object_in(in.a) + ", " + address(kAddresses + in.object)), in.n != 0, in.side);
     case Do::kQuick:
       return quick(in);
     case Do::kRelease:
@@ -369,6 +375,7 @@ void Writer::enter(const Block& block) {
 }
 
 void Writer::guard_world(const Instr& in) {
+  if (index_ > 0 && region_.blocks[block_].instrs[index_ - 1].settles) return;
   if (in.n != 0)
     return guard(
         op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, holds)) + "(ptr %f, i32 " + std::to_string(block_) + ")") + ", 0"));

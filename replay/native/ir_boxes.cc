@@ -174,14 +174,17 @@ void Writer::replace_last(const Instr& in, const std::string& place, const std::
   retire(old, join);
 }
 
-// An old number that nobody else holds becomes the new one, as the same memory would. What dies otherwise must be a number: that of others
-// may be seen, and is told by the machine.
 void Writer::put_item(const Instr& in) {
-  const std::string last = label("a"), shared = label("c"), slow = label("s"), join = label("j"), object = object_in(in.a);
-  const std::string size = field(object, layout_.size, "i64"), at = wrapped(get(in.b), size);
+  const std::string object = object_in(in.a), size = field(object, layout_.size, "i64"), at = wrapped(get(in.b), size);
   guard(op("icmp ult i64 " + at + ", " + size));
   const std::string place = op("getelementptr ptr, ptr " + field(object, layout_.list_items, "ptr") + ", i64 " + at);
-  const std::string old = op("load ptr, ptr " + place), type = count_type();
+  put_at(in, place, op("load ptr, ptr " + place), label("s"), offsetof(Frame, put));
+}
+
+// An old number that nobody else holds becomes the new one, as the same memory would. What dies otherwise must be a number: that of others
+// may be seen, and is told by the machine (`function`: the frame's).
+void Writer::put_at(const Instr& in, const std::string& place, const std::string& old, const std::string& slow, size_t function) {
+  const std::string last = label("a"), shared = label("c"), join = label("j"), type = count_type();
   if (in.rep != Rep::kNone && !boxes(in.rep)) {
     go(slow);
   } else {
@@ -206,7 +209,7 @@ void Writer::put_item(const Instr& in) {
   }
   begin(slow);
   store_all();
-  const std::string done = aside(offsetof(Frame, put), std::to_string(number_));
+  const std::string done = aside(function, std::to_string(number_));
   branch(op("icmp ne i32 " + done + ", 0"), join, exit_label(), true);
   begin(join);
 }

@@ -317,15 +317,6 @@ void Writer::next_item(const Instr& in) {
   line("store i64 " + op("add i64 " + at + ", 1") + ", ptr " + place);
 }
 
-// What the step does without running code, or the machine does.
-void Writer::quick(const Instr& in) {
-  const std::string done = op("call i32 " + helper(offsetof(Frame, quick)) + "(ptr %f, i32 " + std::to_string(number_) + ")");
-  guard(op("icmp ne i32 " + done + ", 0"));
-  for (const Use& use : uses_of(in))
-    if (use.written) reload(use.reg);
-  if (in.imm == 0 && in.dst >= 0) forget(key_of(in.dst));
-}
-
 // Where there is room; else by the step.
 void Writer::append(const Instr& in) {
   const std::string room = label("r"), slow = label("s"), join = label("j"), list = object_in(in.a);

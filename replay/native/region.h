@@ -54,7 +54,11 @@ enum class Do : uint8_t {
   kTupleItem,      // dst: the item imm of such a tuple
   kUnbox,          // dst: the number in object register a, or what it was, if there is none
   kLength,         // dst: of the list or tuple in a
-  kQuick,          // by its Step::exec where that neither runs code nor leaves. dst: an object, or (imm) a truth; c: unboxed, as rep
+  kAttribute,      // dst: what the object in a keeps, imm: Keeps; object: where the step has found it; n, c, rep as kTakeItem's
+  kSetAttribute,   // the same becomes c: an object or, as rep, unboxed
+  kGuardIs,        // the object in a is `object`, or (n 0) another
+  kQuick,          // by its Step::exec where that neither runs code nor leaves. dst: an object, or (imm) a truth; c: unboxed, as rep (where
+                   // there is no dst it is read)
   kRelease,        // list: object registers whose references are dropped
   kJump,           // to the loop `target`: `moves`, `drops`
   kEnd,            // the region ends here: the step is the machine's
@@ -62,6 +66,9 @@ enum class Do : uint8_t {
 
 // Does native code take numbers of this kind out of their objects itself?
 constexpr bool reads_number(Rep rep) { return typed::is_python_number(rep) || rep == Rep::kNpFloat64; }
+
+// How an instance keeps an attribute.
+enum Keeps : int32_t { kUnknown, kInSlot, kInValues };
 
 // A value on its way to where the loop's head expects it: its unboxed part, its object, or both (then the object may be missing).
 struct Move {
@@ -107,7 +114,8 @@ struct Instr {
   std::vector<int32_t> drops;  // object registers, mostly null
   std::vector<int32_t> needs;  // unboxed registers that whoever goes on from here may look at, beside those that instructions read
   bool needs_all = false;
-  bool asks = false;  // kJump: whether the run may go on has to be asked each time
+  bool asks = false;     // kJump: whether the run may go on has to be asked each time
+  bool settles = false;  // done natively, it needs no kGuardWorld behind it
 };
 
 // A program: a loop (block 0 is where the function begins) or a side trace.
@@ -147,6 +155,9 @@ struct Layout {
   bool int_tagged = false;              // int_size holds sign and number of digits as CPython has them since 3.12
   int32_t range_start = -1, range_step = -1, range_length = -1, range_index = -1;  // -1: there is no such field; start < 0: unknown
   int32_t iterator_position = 0, iterator_sequence = 0;                            // of lists and tuples
+  int32_t type_version = 0;                                                        // of a type
+  int32_t place_type = 0, place_version = 0, place_slot = 0, place_index = 0;      // of what a step has found out about an attribute
+  int32_t values = 0, values_first = 0, values_tag = 0;                            // of an instance: hook/attributes.h
   int32_t cell_content = 0;                                                        // of a cell: null where it is empty
   int32_t holder_number = 0, holder_inner = 0;                                     // of enumerate and zip
   int32_t bytes_data = 0, bytearray_start = 0, text_length = 0, ascii_data = 0;

@@ -53,11 +53,12 @@ std::vector<Use> uses_of(const Instr& in) {
       if (in.rep != Rep::kNone) writes(in.c, bits);
       break;
     case Do::kNextItem:
+    case Do::kAttribute:
       if (in.rep != Rep::kNone) writes(in.c, bits);
       break;
     case Do::kQuick:
       if (in.imm != 0) writes(in.dst, Bits::kInt64);
-      if (in.rep != Rep::kNone) writes(in.c, bits);
+      if (in.rep != Rep::kNone) in.dst >= 0 ? writes(in.c, bits) : reads(in.c, bits);
       break;
     case Do::kNextElement:
       writes(in.dst, bits);
@@ -80,6 +81,7 @@ std::vector<Use> uses_of(const Instr& in) {
       writes(in.c, Bits::kInt64);
       break;
     case Do::kAppend:
+    case Do::kSetAttribute:
       if (in.rep != Rep::kNone) reads(in.c, bits);
       break;
     case Do::kOrd:

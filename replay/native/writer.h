@@ -285,8 +285,15 @@ class Writer {
   void retire(const std::string& number, const std::string& join);
   void replace_last(const Instr& in, const std::string& place, const std::string& old, const std::string& slow, const std::string& join);
   void put_item(const Instr& in);
+  void put_at(const Instr& in, const std::string& place, const std::string& old, const std::string& slow, size_t function);
   std::string magnitude_of(const std::string& value);
   std::string digits_of(const std::string& size);
+
+  // -- ir_attributes.cc
+  std::string attribute_place(const Instr& in, const std::string& slow);
+  void attribute(const Instr& in);
+  void set_attribute(const Instr& in);
+  void quick(const Instr& in);
 
   // -- ir_objects.cc
   std::string object_in(int32_t reg) { return op("load ptr, ptr " + place(reg)); }
@@ -317,7 +324,6 @@ class Writer {
   void make_box(const Instr& in);
   std::string unboxed(Rep rep, const std::string& object, const std::string& slow);
   std::string unboxed_int(const std::string& object, const std::string& slow);
-  void quick(const Instr& in);
   void release(const Instr& in);
   std::string taken(const Move& move);
   void drop(int32_t reg);

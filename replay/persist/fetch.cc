@@ -63,7 +63,7 @@ PyRef bind_to_type(PyObject* found, PyObject* type) {
   PyTypeObject* kind = Py_TYPE(found);
   const bool plain = kind->tp_descr_get == nullptr || PyFunction_Check(found) || kind == &PyMethodDescr_Type ||
                      kind == &PyWrapperDescr_Type || kind == &PyStaticMethod_Type || kind == &PyClassMethod_Type ||
-                     kind == &PyClassMethodDescr_Type;
+                     kind == &PyClassMethodDescr_Type || kind == &PyMemberDescr_Type;
   if (!plain) return {};
   return kind->tp_descr_get == nullptr ? PyRef::borrowed(found) : PyRef(kind->tp_descr_get(found, nullptr, type));
 }

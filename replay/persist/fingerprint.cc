@@ -121,6 +121,13 @@ std::string method(PyObject* object) {
   return c_object(module, name + "." + text_of(PyDescr_NAME(object)));
 }
 
+// A slot of a class's instances.
+std::string slot(PyObject* object) {
+  std::string module;
+  const std::string name = type_name(PyDescr_TYPE(object), &module);
+  return "slot:" + module + "." + name + "." + text_of(PyDescr_NAME(object));
+}
+
 // A ufunc knows its name only: it is what numpy has under that name, or unknown.
 std::string ufunc(PyObject* object) {
   const std::string name = text_attribute(object, "__name__");
@@ -229,6 +236,7 @@ const Kind kKinds[] = {
     {[](PyObject* o) { return PyType_Check(o) != 0; }, type},
     {[](PyObject* o) { return PyCFunction_CheckExact(o) != 0; }, builtin},
     {[](PyObject* o) { return Py_IS_TYPE(o, &PyMethodDescr_Type) || Py_IS_TYPE(o, &PyWrapperDescr_Type); }, method},
+    {[](PyObject* o) { return Py_IS_TYPE(o, &PyMemberDescr_Type) != 0; }, slot},
     {[](PyObject* o) { return is_named(o, "numpy.ufunc"); }, ufunc},
     {[](PyObject* o) { return is_named(o, "numpy._ArrayFunctionDispatcher"); }, dispatcher},
     {[](PyObject* o) { return is_named(o, "dalsegno._core.JitFunction"); }, jitted},

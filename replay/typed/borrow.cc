@@ -30,7 +30,9 @@ class Borrowing {
     return false;
   }
 
-  bool gives_item(ValueId i) const { return mode(i) == Mode::kItem && op(i).kind == OpKind::get_item; }
+  bool gives_item(ValueId i) const {
+    return (mode(i) == Mode::kItem && op(i).kind == OpKind::get_item) || (mode(i) == Mode::kAttribute && op(i).kind == OpKind::own_attr);
+  }
 
   // From its birth to its release.
   bool stays(ValueId v) const {
@@ -74,6 +76,8 @@ class Borrowing {
         return o.kind == OpKind::call;
       case Mode::kItem:
         return o.kind == OpKind::get_item;
+      case Mode::kAttribute:
+        return o.kind == OpKind::own_attr;
       case Mode::kLookup:
         return o.kind != OpKind::set_item;
       default:
@@ -82,7 +86,10 @@ class Borrowing {
   }
 
   // `xs[i] = v`, `xs.append(v)`, and v is gone: the list takes its own reference before it drops what stood there.
-  bool stores_last(ValueId i, ValueId v) const { return mode(i) == Mode::kItem && item_of(y_, op(i)).stored == v && dies_behind(t_, v, i); }
+  bool stores_last(ValueId i, ValueId v) const {
+    const bool attribute = mode(i) == Mode::kAttribute && op(i).kind == OpKind::set_own_attr && t_.inputs_of(op(i))[1] == v;
+    return (attribute || (mode(i) == Mode::kItem && item_of(y_, op(i)).stored == v)) && dies_behind(t_, v, i);
+  }
 
   TypedTrace& y_;
   const Trace& t_;

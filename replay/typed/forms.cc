@@ -67,6 +67,12 @@ void Inference::form_of(ValueId i) {
     case OpKind::build_tuple:
       types_[i] = o.kind == OpKind::build_list ? Type::kList : Type::kTuple;
       return;
+    case OpKind::own_attr:
+      value(i).rep = expected_[i];
+      [[fallthrough]];
+    case OpKind::set_own_attr:
+      form(i).mode = Mode::kAttribute;
+      return;
     case OpKind::list_append:
       form(i).mode = Mode::kItem;
       return;

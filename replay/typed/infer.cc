@@ -81,7 +81,8 @@ void Inference::find_passing() {
   const auto n = static_cast<ValueId>(t_.ops.size());
   for (ValueId i = 0; i < n; ++i) {
     const Op& o = op(i);
-    const bool stores = form(i).mode == Mode::kItem && item_of(typed_, o).stored != kNull;
+    const bool attribute = o.kind == OpKind::set_own_attr && form(i).mode == Mode::kAttribute;
+    const bool stores = attribute || (form(i).mode == Mode::kItem && item_of(typed_, o).stored != kNull);
     const bool calls = o.kind == OpKind::call && (form(i).mode == Mode::kTyped || form(i).mode == Mode::kVirtual);
     const bool index = o.kind == OpKind::build_tuple || o.kind == OpKind::build_slice;
     if (!index && !stores && !calls && !is_int_remainder(o, form(i))) continue;
@@ -132,6 +133,7 @@ uint32_t Inference::effects_of(ValueId i) const {
     case Mode::kPython:
     case Mode::kIndex:
     case Mode::kLookup:
+    case Mode::kAttribute:
       break;
   }
   return o.effects;

@@ -82,6 +82,7 @@ enum class Mode : uint8_t {
   kReduction,  // the sum of an array, its largest or least element, where that is, its mean or norm, unboxed
   kLookup,     // of a plain key in a dict or set, with the guard before it that it is quiet: `in`, d[k], d.get(k), d[k] = v, s.add(k).
                // What is given is unboxed, too, where a guard on its type follows, and that guard holds
+  kAttribute,  // of an instance that keeps it itself, the same; or one that is set
 };
 const char* mode_name(Mode mode);
 
@@ -104,7 +105,7 @@ struct ValueForm {
   bool wants_raw = false;  // somebody uses the unboxed part
   bool wants_obj = false;  // somebody uses the object
   bool hoisted = false;    // a loop's parameter that comes in unboxed: its guard_type is done at the jump
-  bool borrowed = false;   // kItem: no reference is held, as nothing before its release can make its container drop it
+  bool borrowed = false;   // kItem, kAttribute: no reference is held, as nothing before its release can make its container drop it
   bool passing = false;    // computed unboxed, taken by one op and gone with it: nobody ever sees its object
   bool operator==(const ValueForm&) const = default;
 };

@@ -26,7 +26,7 @@ class Verifier {
     if (f.rep >= Rep::kCount) return "unknown representation";
     if (!op_has_result(t_.ops[v].kind)) return f == ValueForm{} ? "" : "a form without a value";
     if (f.rep == Rep::kNone && (f.born_raw || f.hoisted)) return "unboxed, but as nothing";
-    if (f.borrowed && (y_.ops[v].mode != Mode::kItem || f.born_raw)) return "borrowed, but no item";
+    if (f.borrowed && ((y_.ops[v].mode != Mode::kItem && y_.ops[v].mode != Mode::kAttribute) || f.born_raw)) return "borrowed, but no item";
     if (f.rep == Rep::kNone && f.wants_raw) return "an unboxed part is used that there is none of";
     if (f.hoisted && (v >= t_.n_params || t_.anchor != AnchorKind::loop)) return "hoisted, but no parameter of a loop";
     if (f.since != -1 && !guards(f.since, v)) return "unboxed since an op that does not guard it";
@@ -86,6 +86,8 @@ class Verifier {
         return f.view.rank > 0 && f.view.rank <= kMaxViewRank && gives(i, finds_position(f.callee) ? DType::kInt64 : f.view.dtype)
                    ? ""
                    : "a reduction of what?";
+      case Mode::kAttribute:
+        return o.kind == OpKind::own_attr || o.kind == OpKind::set_own_attr ? "" : "an attribute of what?";
       case Mode::kLookup:
         return i > 0 && t_.ops[i - 1].kind == OpKind::guard_quiet_lookup ? "" : "a look-up without its guard";
       case Mode::kAlias:
@@ -147,8 +149,9 @@ class Verifier {
   const Trace& t_;
 };
 
-constexpr const char* kModes[] = {"python", "typed", "alias", "fixed",    "index",   "range", "element", "item",      "length", "text",
-                                  "byte",   "next",  "part",  "iterator", "virtual", "view",  "product", "reduction", "lookup"};
+constexpr const char* kModes[] = {"python",  "typed",  "alias",   "fixed",     "index",  "range",    "element",
+                                  "item",    "length", "text",    "byte",      "next",   "part",     "iterator",
+                                  "virtual", "view",   "product", "reduction", "lookup", "attribute"};
 
 std::string value_text(const TypedTrace& typed, ValueId v) {
   const ValueForm& f = typed.values[v];

@@ -31,6 +31,11 @@ void Inference::mark_wants(ValueId i) {
       (k == 0 || o.kind == OpKind::compare || o.kind == OpKind::call ? value(inputs[k]).wants_obj : value(inputs[k]).wants_raw) = true;
     return;
   }
+  if (mode == Mode::kAttribute) {
+    value(inputs[0]).wants_obj = true;
+    if (o.n_inputs > 1) (value(inputs[1]).passing ? value(inputs[1]).wants_raw : value(inputs[1]).wants_obj) = true;
+    return;
+  }
   if (mode == Mode::kView) return want_index(o);
   if (o.kind == OpKind::call_tree) return want_arguments(o, i);
   for (int32_t k = 0; k < o.n_inputs; ++k) {

@@ -206,12 +206,14 @@ bool keepable(PyObject* found) { return !found || foldable(found) || is_simple_t
 
 }  // namespace
 
+// (A slot is a descriptor that decides, but says where its instances keep the value.)
 // What is to be guarded about an attribute of an instance; `found`: what its class has under the name. False: it is not an ordinary one.
 bool Recorder::ordinary_attr(PyObject* live, PyObject* name, dalsegno_attribute* attribute, std::string* path) {
   PyTypeObject* type = Py_TYPE(live);
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return false;
   *attribute = {type, name, _PyType_Lookup(type, name)};
-  if (!leaves_it_to_instances(attribute->found) || !keepable(attribute->found)) return false;
+  const bool slot = dalsegno_slot_offset(type, attribute->found) != 0;
+  if (!slot && (!leaves_it_to_instances(attribute->found) || !keepable(attribute->found))) return false;
   *path = sources_.by_name(reinterpret_cast<PyObject*>(type));
   return !path->empty();
 }

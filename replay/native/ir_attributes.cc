@@ -1,0 +1,72 @@
+// Attributes of instances: in a slot, or in the array of values that an object has as long as nobody asks for its dict.
+#include <cstddef>
+
+#include "replay/native/writer.h"
+
+namespace dalsegno::native {
+
+// Where it stands, of an object whose class is as the step has found it last; on to `slow` with others.
+std::string Writer::attribute_place(const Instr& in, const std::string& slow) {
+  const auto expect = [&](const std::string& condition) {
+    const std::string ok = label("o");
+    branch(condition, ok, slow, true);
+    begin(ok);
+  };
+  const std::string object = object_in(in.a), found = address(kAddresses + in.object);
+  const std::string type = field(object, static_cast<size_t>(layout_.type), "ptr");
+  const auto part = [&](int32_t offset, const char* as) { return field(found, static_cast<size_t>(offset), as); };
+  const std::string same_type = op("icmp eq ptr " + type + ", " + part(layout_.place_type, "ptr"));
+  const std::string version = op("zext i32 " + field(type, static_cast<size_t>(layout_.type_version), "i32") + " to i64");
+  const std::string same_version = op("icmp eq i64 " + op("add i64 " + version + ", 1") + ", " + part(layout_.place_version, "i64"));
+  expect(op("and i1 " + same_type + ", " + same_version));
+  if (in.imm == kInSlot) {
+    const std::string slot = part(layout_.place_slot, "i64");
+    expect(op("icmp ne i64 " + slot + ", 0"));
+    return op("getelementptr i8, ptr " + object + ", i64 " + slot);
+  }
+  const std::string index = part(layout_.place_index, "i64");
+  const std::string values = op("load ptr, ptr " + op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(layout_.values)));
+  const std::string none = layout_.values_tag == 0 ? op("icmp ne ptr " + values + ", null")
+                                                   : op("trunc i64 " + op("ptrtoint ptr " + values + " to i64") + " to i1");
+  expect(op("and i1 " + none + ", " + op("icmp sge i64 " + index + ", 0")));
+  const std::string first = op("getelementptr i8, ptr " + values + ", i64 " + std::to_string(layout_.values_first));
+  return op("getelementptr ptr, ptr " + first + ", i64 " + index);
+}
+
+// (An object with a dict is its step's.)
+void Writer::attribute(const Instr& in) {
+  const std::string slow = label("s"), there = label("v"), done = label("n"), join = label("j"), leave = exit_label();
+  const std::string value = op("load ptr, ptr " + attribute_place(in, slow));
+  branch(op("icmp ne ptr " + value + ", null"), there, slow, true);
+  begin(there);
+  took(in, value);
+  go(join);
+  begin(slow);
+  const std::set<Key> dirty = dirty_;
+  branch(op("icmp ne i32 " + aside(offsetof(Frame, quick), std::to_string(number_)) + ", 0"), done, leave, true);
+  begin(done);
+  if (in.rep != Rep::kNone) reload(in.c);
+  dirty_ = dirty;
+  go(join);
+  begin(join);
+}
+
+void Writer::set_attribute(const Instr& in) {
+  const std::string slow = label("s"), there = label("v"), place = attribute_place(in, slow), old = op("load ptr, ptr " + place);
+  branch(op("icmp ne ptr " + old + ", null"), there, slow, true);
+  begin(there);
+  put_at(in, place, old, slow, offsetof(Frame, quick));
+}
+
+// What the step does without running code, or the machine does.
+void Writer::quick(const Instr& in) {
+  for (const Use& use : uses_of(in))
+    if (!use.written && !constant(key_of(use.reg))) store_to_file(key_of(use.reg));
+  const std::string done = op("call i32 " + helper(offsetof(Frame, quick)) + "(ptr %f, i32 " + std::to_string(number_) + ")");
+  guard(op("icmp ne i32 " + done + ", 0"));
+  for (const Use& use : uses_of(in))
+    if (use.written) reload(use.reg);
+  if (in.imm == 0 && in.dst >= 0) forget(key_of(in.dst));
+}
+
+}  // namespace dalsegno::native
