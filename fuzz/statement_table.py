@@ -391,6 +391,8 @@ ITEM_BODIES: Weighted[str] = Weighted(
         (2, "$s = $s + 1 if $x <cmp> $e[$i - 1] else 0.5"),
         (1, "$e[$i] = raising($s)"),
         (1, "$e[$i % 2] = Box($s)"),
+        (1, "heapq.heappush(HEAP, $x); LOG.append(heapq.heappop(HEAP)); heapq.heappush(HEAP, $i)"),
+        (1, "heapq.heappush(PILE, ($i, $x)); LOG.append(heapq.heappop(PILE)); MISSING[$i % 3] += $x"),
         (2, "q = PAIRS[$i % 2]; q.x = q.x * 0.5 + $x; q.n += 1; LOG.append((q.x, q.n))"),
         (1, "q = PAIRS[2 + $i % 2]; LOG.append((q.step($x) is $x, q.n)); q.n = $i"),
         (1, "q = PAIRS[$i % 4]; q.n, q.x = q.x, q.n; LOG.append(q.n)"),

@@ -143,6 +143,7 @@ int dalsegno_keeps(PyTypeObject* type, PyObject* found) {
 }
 
 int dalsegno_values_layout(int* pointer, int* first, int* tag) {
+  *pointer = *first = *tag = 0;
 #if PY_VERSION_HEX >= 0x030d0000
   return 0;
 #elif PY_VERSION_HEX >= 0x030c0000

@@ -71,8 +71,15 @@ static int quiet_in_set(const PySetObject* set, PyObject* key, Py_hash_t hash) {
   }
 }
 
+int dalsegno_is_table(PyObject* o) {
+  if (PyDict_CheckExact(o)) return 1;
+  return PyDict_Check(o) && strcmp(Py_TYPE(o)->tp_name, "collections.defaultdict") == 0 &&
+         Py_TYPE(o)->tp_as_mapping->mp_subscript == PyDict_Type.tp_as_mapping->mp_subscript &&
+         (!PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE) || PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_IMMUTABLETYPE));
+}
+
 int dalsegno_quiet_lookup(PyObject* container, PyObject* key) {
-  const int is_dict = PyDict_CheckExact(container);
+  const int is_dict = dalsegno_is_table(container);
   if (PyTuple_CheckExact(key) && !is_plain_tuple(key)) return 0;
   /* Keys that are all str compare with nothing but C code. */
   if (is_dict && DK_IS_UNICODE(((PyDictObject*)container)->ma_keys)) return 1;
@@ -215,7 +222,7 @@ static Py_hash_t hash_of(PyObject* key) {
 int dalsegno_find(PyObject* container, PyObject* key, PyObject** value) {
   *value = NULL;
   if (PyTuple_CheckExact(key) && !is_plain_tuple(key)) return -1;
-  const int is_dict = PyDict_CheckExact(container);
+  const int is_dict = dalsegno_is_table(container);
   if (!is_dict && !PyAnySet_CheckExact(container)) return -1;
   const Py_hash_t hash = hash_of(key);
   if (hash == -1) {

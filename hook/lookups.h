@@ -5,9 +5,12 @@
 extern "C" {
 #endif
 
+/* An exact dict or a collections.defaultdict, which looks up and stores as a dict does, but for keys that d[k] does not find. */
+int dalsegno_is_table(PyObject* o);
+
 /* 1 if looking `key`, of a type whose own hash and comparison run no code of the user's (int, float, str, bytes, None ...), or a
-   tuple, up in an exact dict, set or frozenset runs no such code: it is compared with no key of a class written in Python, and a tuple
-   holds numbers, str, bytes and None only. 0 if it might. Sets no exception. Needs the GIL. */
+   tuple, up in such a dict or an exact set or frozenset runs no such code: it is compared with no key of a class written in Python, and a
+   tuple holds numbers, str, bytes and None only. 0 if it might. Sets no exception. Needs the GIL. */
 int dalsegno_quiet_lookup(PyObject* container, PyObject* key);
 
 /* What an exact dict holds under `key`, of such a type, where that look-up is quiet: borrowed, or NULL. Sets no exception. A few ns where

@@ -19,6 +19,7 @@ void Lowering::emit_call(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
   if (form(i).mode == Mode::kVirtual) return emit_range(o, i);
   if (form(i).mode == Mode::kLookup) return emit_lookup(o, i);
+  if (form(i).mode == Mode::kHeap) return emit_heap(o, i);
   if (form(i).mode == Mode::kProduct) return emit_product(o, i);
   if (form(i).mode == Mode::kReduction) return emit_reduction(o, i);
   if (form(i).mode == Mode::kText) {

@@ -1,6 +1,7 @@
-// Items and elements: of arrays unboxed, of lists and tuples by an unboxed index, and those that iterators give.
+// Items, elements and attributes: of arrays unboxed, of lists and tuples by an unboxed index, those that iterators give, and look-ups.
 #include "replay/lower/lower.h"
 #include "replay/machine/scalars.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 
@@ -129,12 +130,60 @@ void Lowering::emit_lookup(const Op& o, ValueId i) {
     s.dst = loc(i).raw;
     s.truth = true;
   } else if (op_has_result(o.kind) && form(i).callee != typed::Callee::kAdd) {
-    s.rep = values_[i].rep;
-    s.c = s.rep == Rep::kNone || loc(i).raw >= 0 ? loc(i).raw : new_reg();
-    s.dst = loc(i).obj;
+    take_part(i, &s);
   }
   push(s);
   if (op_has_result(o.kind)) defined(i);
+}
+
+// What a step gives, as an object and, where that is wanted, unboxed.
+void Lowering::take_part(ValueId i, Step* s) {
+  s->rep = values_[i].rep;
+  s->c = s->rep == Rep::kNone || loc(i).raw >= 0 ? loc(i).raw : new_reg();
+  s->dst = loc(i).obj;
+}
+
+void Lowering::emit_heap(const Op& o, ValueId i) {
+  const int32_t list = boxed(in(o)[1], o, i), item = o.n_inputs > 2 ? boxed(in(o)[2], o, i) : -1;
+  const Quick step = heap_step(form(i).callee);
+  Step s = base(o, i);
+  s.fn = step.fn;
+  s.exec = step.quick;
+  s.does = native::Do::kQuick;
+  s.a = list;
+  s.b = item;
+  if (!gives_none(form(i).callee)) take_part(i, &s);
+  push(s);
+  defined(i);
+}
+
+// Attributes found by the class as it was recorded.
+void Lowering::emit_attribute(const Op& o, ValueId i) {
+  if (o.kind == OpKind::class_attr && planted(Fault::stale_class)) return;
+  if (o.kind == OpKind::set_own_attr && planted(Fault::lost_attribute_write)) return;
+  const int32_t object = boxed(in(o)[0], o, i);
+  const bool sets = o.kind == OpKind::set_own_attr, gets = o.kind == OpKind::own_attr;
+  const bool unboxed = sets && values_[in(o)[1]].passing;
+  const int32_t value = !sets ? -1 : unboxed ? loc(in(o)[1]).raw : boxed(in(o)[1], o, i);
+  Step s = base(o, i);
+  const Quick step = gets ? own_attribute_step(!values_[i].borrowed) : sets ? set_attribute_step() : class_attribute_step();
+  s.fn = step.fn;
+  s.exec = step.quick;
+  s.does = gets ? native::Do::kAttribute : sets ? native::Do::kSetAttribute : native::Do::kQuick;
+  s.a = object;
+  s.c = value;
+  auto* type = reinterpret_cast<PyTypeObject*>(s.object);
+  s.imm = dalsegno_keeps(type, s.object2);
+  s.attribute = &p_->attributes.emplace_back(AttributePlace{{type, s.name, s.object2}, {}});
+  if (unboxed) s.rep = loc(in(o)[1]).rep;
+  if (gets) {
+    take_part(i, &s);
+    s.n = !values_[i].borrowed;
+  }
+  // (A dict may be a namespace that folded names stand in.)
+  settles_ = sets && world_proven_ && s.imm == DALSEGNO_KEEPS_IN_SLOT ? static_cast<int32_t>(p_->steps.size()) : -1;
+  push(s);
+  if (gets) defined(i);
 }
 
 void Lowering::emit_get_item(const Op& o, ValueId i) {

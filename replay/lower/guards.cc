@@ -1,4 +1,7 @@
 // Guards: those that something before has proven need no step.
+#include <algorithm>
+#include <iterator>
+
 #include "replay/lower/lower.h"
 #include "replay/machine/scalars.h"
 #include "trace/fault.h"
@@ -36,9 +39,9 @@ void Lowering::emit_guard_type(const Op& o, ValueId i) {
   PyObject* type = object(o.object);
   if (value.type == type) return;
   const Rep named = typed::rep_of_type(typed_.known.objects[o.object].names);
-  if ((value.born_raw || form(v).mode == Mode::kItem || form(v).mode == Mode::kLookup || form(v).mode == Mode::kAttribute ||
-       form(v).mode == Mode::kPart) &&
-      named == value.rep && named != Rep::kNone) {
+  constexpr Mode kTakingParts[] = {Mode::kItem, Mode::kLookup, Mode::kAttribute, Mode::kHeap, Mode::kPart};
+  const bool taken = std::find(std::begin(kTakingParts), std::end(kTakingParts), form(v).mode) != std::end(kTakingParts);
+  if ((value.born_raw || taken) && named == value.rep && named != Rep::kNone) {
     proven(v, type, i);
     return;
   }

@@ -106,7 +106,7 @@ void Lowering::place() {
     } else if (value.born_raw) {
       bool alias = form(v).mode == Mode::kAlias;
       loc(v) = {value.wants_obj ? new_reg() : -1, alias ? loc(in(op(v))[0]).raw : new_reg(), value.rep, value.wants_obj, -1, false};
-    } else if (form(v).callee == typed::Callee::kAppend || form(v).callee == typed::Callee::kAdd) {
+    } else if (gives_none(form(v).callee)) {
       loc(v).obj = new_reg();
       p_->consts.push_back({loc(v).obj, Reg{.o = Py_None}, true});
     } else {
@@ -115,6 +115,10 @@ void Lowering::place() {
     }
     if (loc(v).raw < 0) loc(v).rep = Rep::kNone;
   }
+}
+
+bool Lowering::gives_none(typed::Callee callee) {
+  return callee == typed::Callee::kAppend || callee == typed::Callee::kAdd || callee == typed::Callee::kHeappush;
 }
 
 // The plain function of a jitted one that is a constant: it stays the same.

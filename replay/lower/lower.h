@@ -49,6 +49,7 @@ class Lowering {
   Rep closing_rep(ValueId v);
   bool is_used(ValueId v);
   void place_constant(ValueId v);
+  static bool gives_none(typed::Callee callee);  // of those with a form of their own
   PyObject* known_plain(ValueId v) const;
   void make_folded_guards();
   void finish();
@@ -76,6 +77,8 @@ class Lowering {
   void emit_is(const Op& op, ValueId i);
   void emit_contains(const Op& op, ValueId i) { form(i).mode == Mode::kLookup ? emit_lookup(op, i) : emit_python(op, i); }
   void emit_lookup(const Op& op, ValueId i);
+  void emit_heap(const Op& op, ValueId i);
+  void take_part(ValueId i, Step* s);
   void emit_get_item(const Op& op, ValueId i);
   void emit_set_item(const Op& op, ValueId i);
   void emit_element(const Op& op, ValueId i);

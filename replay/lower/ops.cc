@@ -212,6 +212,8 @@ Step Lowering::python_step(const Op& o, ValueId i) {
     s.c = regs.size() > 2 ? regs[2] : -1;
   }
   if (op_has_result(o.kind)) s.dst = values_[i].born_raw ? loc(i).raw : loc(i).obj;
+  const bool truth = o.kind == OpKind::truth || o.kind == OpKind::not_ || o.kind == OpKind::is_;
+  if (truth && !s.linked && values_[i].born_raw) s.does = native::Do::kQuick, s.truth = true;
   elide(o, i, &s);
   if (const StepFn direct = array_step(o, i)) s.fn = direct;
   return s;
@@ -268,37 +270,6 @@ void Lowering::emit_operator(const Op& o, ValueId i) {
   s.other = loc(in(o)[0]).rep == Rep::kInt ? loc(in(o)[0]).obj : -1;  // True % n is no bool
   push(s);
   defined(i);
-}
-
-// Attributes found by the class as it was recorded.
-void Lowering::emit_attribute(const Op& o, ValueId i) {
-  if (o.kind == OpKind::class_attr && planted(Fault::stale_class)) return;
-  if (o.kind == OpKind::set_own_attr && planted(Fault::lost_attribute_write)) return;
-  const int32_t object = boxed(in(o)[0], o, i);
-  const bool sets = o.kind == OpKind::set_own_attr, gets = o.kind == OpKind::own_attr;
-  const bool unboxed = sets && values_[in(o)[1]].passing;
-  const int32_t value = !sets ? -1 : unboxed ? loc(in(o)[1]).raw : boxed(in(o)[1], o, i);
-  Step s = base(o, i);
-  const Quick step = gets ? own_attribute_step(!values_[i].borrowed) : sets ? set_attribute_step() : class_attribute_step();
-  s.fn = step.fn;
-  s.exec = step.quick;
-  s.does = gets ? native::Do::kAttribute : sets ? native::Do::kSetAttribute : native::Do::kQuick;
-  s.a = object;
-  s.c = value;
-  auto* type = reinterpret_cast<PyTypeObject*>(s.object);
-  s.imm = dalsegno_keeps(type, s.object2);
-  s.attribute = &p_->attributes.emplace_back(AttributePlace{{type, s.name, s.object2}, {}});
-  if (unboxed) s.rep = loc(in(o)[1]).rep;
-  if (gets) {
-    s.rep = values_[i].rep;
-    s.c = s.rep == Rep::kNone || loc(i).raw >= 0 ? loc(i).raw : new_reg();
-    s.n = !values_[i].borrowed;
-    s.dst = loc(i).obj;
-  }
-  // (A dict may be a namespace that folded names stand in.)
-  settles_ = sets && world_proven_ && s.imm == DALSEGNO_KEEPS_IN_SLOT ? static_cast<int32_t>(p_->steps.size()) : -1;
-  push(s);
-  if (gets) defined(i);
 }
 
 void Lowering::emit_truth(const Op& o, ValueId i) {

@@ -155,7 +155,9 @@ int32_t put(native::Frame* frame, int32_t number) {
 int32_t do_quickly(native::Frame* frame, int32_t number) {
   Running& running = running_of(frame);
   const Step* s = turn_to(*frame, running, number);
-  return s->exec(*s, running.m->r);
+  if (s->exec(*s, running.m->r)) return 1;
+  PyErr_Clear();
+  return 0;
 }
 
 // The iterator lets go of what it went through.

@@ -136,6 +136,9 @@ const Step* step_put_byte(const Step* s, Reg* r, Machine& m);  // c: the unboxed
 enum class Lookup : uint8_t { kContains, kGet, kGetOr, kPut, kAdd };
 Quick lookup_step(Lookup what);
 
+// -- steps_heap.cc. a: the list; b: what is pushed; dst, c, rep: of what is popped, as of an item
+Quick heap_step(typed::Callee callee);
+
 // -- steps_attribute.cc. a: the instance; attribute: what is known of its class; dst, c, rep: of an attribute as of an item; of one that is
 // set c: what is stored; n: as of an item that is stored
 Quick own_attribute_step(bool owned);

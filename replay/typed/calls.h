@@ -24,6 +24,8 @@ namespace dalsegno::typed {
   X(kPop, "list", "pop")                  \
   X(kGet, "dict", "get")                  \
   X(kAdd, "set", "add")                   \
+  X(kHeappush, "_heapq", "heappush")      \
+  X(kHeappop, "_heapq", "heappop")        \
   X(kFloor, "math", "floor")              \
   X(kCeil, "math", "ceil")                \
   X(kTrunc, "math", "trunc")              \

@@ -53,6 +53,12 @@ void Inference::form_call(const Op& o, ValueId i) {
   if (callee == Callee::kOrd) return form_ord(o, i);
   if (callee == Callee::kItem) return form_item(o, i);
   if (callee == Callee::kAppend || callee == Callee::kPop) return form_list_call(o, i, callee);
+  if (callee == Callee::kHeappush || callee == Callee::kHeappop) {
+    if (o.n_inputs != (callee == Callee::kHeappush ? 3 : 2)) return;
+    form(i) = {.mode = Mode::kHeap, .callee = callee};
+    if (callee == Callee::kHeappop) value(i).rep = expected_[i];
+    return;
+  }
   if (callee == Callee::kGet || callee == Callee::kAdd) {
     const bool one = o.n_inputs == 3, two = o.n_inputs == 4 && callee == Callee::kGet;
     if ((one || two) && is_lookup(i, in(o)[1], in(o)[2])) form_lookup(i, callee);

@@ -127,6 +127,7 @@ uint32_t Inference::effects_of(ValueId i) const {
       return o.kind == OpKind::set_item ? kReplaces : o.kind == OpKind::get_item ? kReadsMemory : kWritesMemory;
     case Mode::kRange:
     case Mode::kNext:
+    case Mode::kHeap:
       return kWritesMemory;
     case Mode::kLength:
       return kReadsMemory | kRaises;

@@ -6,7 +6,7 @@
 namespace dalsegno::typed {
 namespace {
 
-constexpr int64_t kModes = static_cast<int64_t>(Mode::kReduction) + 1;
+constexpr int64_t kModes = static_cast<int64_t>(Mode::kAttribute) + 1;
 
 // The tables that numbers in the text stand for: where one grows, texts of before are of another version.
 constexpr int64_t kVersion[] = {3,

@@ -82,6 +82,7 @@ enum class Mode : uint8_t {
   kReduction,  // the sum of an array, its largest or least element, where that is, its mean or norm, unboxed
   kLookup,     // of a plain key in a dict or set, with the guard before it that it is quiet: `in`, d[k], d.get(k), d[k] = v, s.add(k).
                // What is given is unboxed, too, where a guard on its type follows, and that guard holds
+  kHeap,       // heapq.heappush() or heappop(), of numbers, texts and tuples of such; anything else refuses. What is popped is as an item
   kAttribute,  // of an instance that keeps it itself, the same; or one that is set
 };
 const char* mode_name(Mode mode);

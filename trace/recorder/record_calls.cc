@@ -250,12 +250,13 @@ bool Recorder::call_is_quiet(const OpaqueCall& call) {
   // (min(list) looks into it)
   const bool any_container =
       builtin_name(callee) == "len" || builtin_name(callee) == "id" || makes_iterator(callee) || joins_sequence(callee, call.live_args);
+  const bool looks_up = is_method_of(callee, &PyDict_Type) && call.args.size() > 1;  // dict.get
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool own = i == 0 && Py_IS_TYPE(callee, &PyMethodDescr_Type);
+    const bool given = i == 2 && looks_up;  // d.get(k, given)
     const bool of_numpy = takes_numpy_scalars(callee) && is_numpy_scalar(call.args[i]);
-    if (!any_container && !own && !simple(call.args[i]) && !of_numpy) return false;
+    if (!any_container && !own && !given && !simple(call.args[i]) && !of_numpy) return false;
   }
-  const bool looks_up = is_method_of(callee, &PyDict_Type) && call.args.size() > 1;  // dict.get
   return !looks_up || know_lookup(call.args[0], call.live_args[0], call.args[1], call.live_args[1]);
 }
 

@@ -1,4 +1,5 @@
 // Operators, comparisons, subscripts; when a python op becomes an array op.
+#include "hook/lookups.h"
 #include "numpy/dtypes.h"
 #include "trace/fault.h"
 #include "trace/recorder/facts.h"
@@ -212,7 +213,8 @@ void Recorder::on_IS_OP(const Instr& i) {
 void Recorder::on_CONTAINS_OP(const Instr& i) {
   ValueId item = top(1), container = top();
   bool plain = know(item, live_top(1)) && know(container, live_top());
-  bool hashed = is(container, &PyDict_Type) || is(container, &PySet_Type) || is(container, &PyFrozenSet_Type);
+  bool hashed =
+      dalsegno_is_table(live_top()) || is(container, &PyDict_Type) || is(container, &PySet_Type) || is(container, &PyFrozenSet_Type);
   bool quiet = plain && simple(item) && (simple(container) || is(container, &PyRange_Type));
   if (hashed) quiet = know_lookup(container, live_top(), item, live_top(1));
   if (plain && is_constant(container) && PyTuple_Check(live_top())) quiet = simple(item) && safe_index(container, live_top());
@@ -236,6 +238,8 @@ void Recorder::get_item(const Instr&) {
     bool position = is_whole(live_index) || (PySlice_Check(live_index) && safe_index(index, live_index));
     bool keyed = PyDict_Check(live) && know_lookup(container, live, index, live_index);
     if ((sequence && position) || keyed) effects = kReadsMemory;
+  } else if (PyObject * found; dalsegno_is_table(live) && dalsegno_find(live, live_index, &found) == 1) {
+    if (know_lookup(container, live, index, live_index)) effects = kReadsMemory;
   }
   ValueId v = emit(OpKind::get_item, {container, index}, {.effects = effects});
   if (effects == kReadsMemory && numpy::is_exact_array(live)) op(v).facts = element_facts(container, index, live_index);
@@ -275,7 +279,7 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
     if (known) effects = kWarnsOnly;
   } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && is_whole(live_index)) {
     effects = kReplaces;
-  } else if (know(container, live) && PyDict_Check(live) && know_lookup(container, live, index, live_index)) {
+  } else if ((know(container, live) || dalsegno_is_table(live)) && PyDict_Check(live) && know_lookup(container, live, index, live_index)) {
     effects = planted(Fault::missing_name_effect) ? kWritesMemory : kReplacesName;  // it may be a namespace
   }
   ValueId v = emit(OpKind::set_item, {container, index, value}, {.effects = effects});

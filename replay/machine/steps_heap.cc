@@ -1,0 +1,102 @@
+// heapq's heappush() and heappop() on lists of numbers, texts and tuples of such: what is compared runs no code, so all that can be seen is
+// where the items stand in the end (Modules/_heapqmodule.c). Anything else is refused, with nothing done.
+#include <array>
+#include <optional>
+
+#include "replay/machine/scalars.h"
+
+namespace dalsegno::replay {
+namespace {
+
+constexpr int kDeepestTuple = 4;
+constexpr size_t kMostLevels = 64;
+
+bool is_plain(PyObject* o, int depth = 0) {
+  const PyTypeObject* type = Py_TYPE(o);
+  if (type == &PyLong_Type || type == &PyFloat_Type || type == &PyUnicode_Type || type == &PyBool_Type) return true;
+  if (type != &PyTuple_Type || depth == kDeepestTuple) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
+    if (!is_plain(PyTuple_GET_ITEM(o, i), depth + 1)) return false;
+  return true;
+}
+
+std::optional<bool> is_less(PyObject* a, PyObject* b) {
+  int64_t x, y;
+  if (PyLong_CheckExact(a) && PyLong_CheckExact(b) && small_int(a, &x) && small_int(b, &y)) return x < y;
+  if (PyFloat_CheckExact(a) && PyFloat_CheckExact(b)) return PyFloat_AS_DOUBLE(a) < PyFloat_AS_DOUBLE(b);
+  if (!is_plain(a) || !is_plain(b)) return {};
+  const bool tuples = PyTuple_CheckExact(a) && PyTuple_CheckExact(b) && PyTuple_GET_SIZE(a) > 0 && PyTuple_GET_SIZE(b) > 0;
+  if (tuples) {
+    PyObject *first = PyTuple_GET_ITEM(a, 0), *other = PyTuple_GET_ITEM(b, 0);
+    const bool ints = PyLong_CheckExact(first) && PyLong_CheckExact(other);
+    if (ints && small_int(first, &x) && small_int(other, &y) && x != y) return x < y;
+  }
+  const int less = PyObject_RichCompareBool(a, b, Py_LT);
+  if (less < 0) return PyErr_Clear(), std::nullopt;  // they have no order
+  return less != 0;
+}
+
+// The new item moves up from the end.
+bool push(const Step& s, Reg* r) {
+  auto* list = reinterpret_cast<PyListObject*>(r[s.a].o);
+  PyObject* item = r[s.b].o;
+  if (!PyList_CheckExact(list)) return false;
+  const Py_ssize_t n = Py_SIZE(list);
+  Py_ssize_t to = n;
+  while (to > 0) {
+    const std::optional<bool> less = is_less(item, list->ob_item[(to - 1) >> 1]);
+    if (!less) return false;
+    if (!*less) break;
+    to = (to - 1) >> 1;
+  }
+  if (PyList_Append(r[s.a].o, item) != 0) return PyErr_Clear(), false;
+  Py_ssize_t at = n;
+  for (; at > to; at = (at - 1) >> 1) list->ob_item[at] = list->ob_item[(at - 1) >> 1];
+  list->ob_item[to] = item;
+  return true;
+}
+
+// The last item takes the first one's place, goes down by the lesser children to the end, and up again to where it belongs.
+bool pop(const Step& s, Reg* r) {
+  auto* list = reinterpret_cast<PyListObject*>(r[s.a].o);
+  if (!PyList_CheckExact(list) || Py_SIZE(list) == 0) return false;
+  const Py_ssize_t n = Py_SIZE(list) - 1;
+  PyObject **items = list->ob_item, *given = items[0], *last = items[n];
+  std::array<Py_ssize_t, kMostLevels> path;
+  size_t depth = 0;
+  path[0] = 0;
+  for (Py_ssize_t at = 0; at < n >> 1; path[++depth] = at) {
+    at = 2 * at + 1;
+    if (at + 1 < n) {
+      const std::optional<bool> less = is_less(items[at], items[at + 1]);
+      if (!less) return false;
+      if (!*less) ++at;
+    }
+  }
+  while (depth > 0) {
+    const std::optional<bool> less = is_less(last, items[path[depth]]);
+    if (!less) return false;
+    if (!*less) break;
+    --depth;
+  }
+  if (!unbox_part(s, r, given)) return false;
+  Py_INCREF(last);
+  if (PyList_SetSlice(r[s.a].o, n, n + 1, nullptr) != 0) return Py_DECREF(last), PyErr_Clear(), false;
+  r[s.dst].o = given;
+  if (n == 0) return true;  // (it was the only one: its reference has come along)
+  items = list->ob_item;
+  for (size_t k = 0; k < depth; ++k) items[path[k]] = items[path[k + 1]];
+  items[path[depth]] = last;
+  return true;
+}
+
+template <Exec quick>
+const Step* step(const Step* s, Reg* r, Machine& m) {
+  return quick(*s, r) ? go_on(s + 1, r, m) : refuse(m, s->exit);
+}
+
+}  // namespace
+
+Quick heap_step(typed::Callee callee) { return callee == typed::Callee::kHeappush ? Quick{step<push>, push} : Quick{step<pop>, pop}; }
+
+}  // namespace dalsegno::replay
