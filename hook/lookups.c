@@ -8,6 +8,7 @@
 #include <Python.h>
 
 #include "internal/pycore_dict.h"
+#include "structmember.h"
 
 /* Comparing it with a plain key may run what somebody wrote in Python: that of tuples compares their items. */
 static int may_run_code_within(PyObject* key, int depth) {
@@ -71,11 +72,34 @@ static int quiet_in_set(const PySetObject* set, PyObject* key, Py_hash_t hash) {
   }
 }
 
+/* collections.defaultdict, and where its instances keep what makes their values; it cannot be changed, and is never freed. */
+static PyTypeObject* default_dict = NULL;
+static Py_ssize_t factory_offset = 0;
+
+static int find_default_dict(PyTypeObject* type) {
+  const int fixed = !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) || PyType_HasFeature(type, Py_TPFLAGS_IMMUTABLETYPE);
+  if (!fixed || strcmp(type->tp_name, "collections.defaultdict") != 0) return 0;
+  if (type->tp_as_mapping->mp_subscript != PyDict_Type.tp_as_mapping->mp_subscript || type->tp_members == NULL) return 0;
+  for (const PyMemberDef* member = type->tp_members; member->name != NULL; member++)
+    if (strcmp(member->name, "default_factory") == 0) factory_offset = member->offset;
+  if (factory_offset == 0) return 0;
+  default_dict = type;
+  return 1;
+}
+
 int dalsegno_is_table(PyObject* o) {
+  if (o == NULL) return 0;
   if (PyDict_CheckExact(o)) return 1;
-  return PyDict_Check(o) && strcmp(Py_TYPE(o)->tp_name, "collections.defaultdict") == 0 &&
-         Py_TYPE(o)->tp_as_mapping->mp_subscript == PyDict_Type.tp_as_mapping->mp_subscript &&
-         (!PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_HEAPTYPE) || PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_IMMUTABLETYPE));
+  return PyDict_Check(o) && (default_dict != NULL ? Py_TYPE(o) == default_dict : find_default_dict(Py_TYPE(o)));
+}
+
+int dalsegno_missing_is_quiet(PyObject* table) {
+  if (PyDict_CheckExact(table)) return 0;
+  const PyObject* made_by = *(PyObject**)((char*)table + factory_offset);
+  const PyTypeObject* quiet[] = {&PyLong_Type, &PyFloat_Type, &PyList_Type, &PyDict_Type, &PySet_Type, &PyUnicode_Type, &PyTuple_Type};
+  for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++)
+    if (made_by == (const PyObject*)quiet[i]) return 1;
+  return 0;
 }
 
 int dalsegno_quiet_lookup(PyObject* container, PyObject* key) {

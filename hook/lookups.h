@@ -5,8 +5,11 @@
 extern "C" {
 #endif
 
-/* An exact dict or a collections.defaultdict, which looks up and stores as a dict does, but for keys that d[k] does not find. */
+/* Not NULL, but an exact dict or a collections.defaultdict, which looks up and stores as a dict does, but for keys that d[k] does not find.
+ */
 int dalsegno_is_table(PyObject* o);
+/* Does such an object make a value under a key that is missing, and runs no code of the user's for it (int(), list() ...)? */
+int dalsegno_missing_is_quiet(PyObject* table);
 
 /* 1 if looking `key`, of a type whose own hash and comparison run no code of the user's (int, float, str, bytes, None ...), or a
    tuple, up in such a dict or an exact set or frozenset runs no such code: it is compared with no key of a class written in Python, and a

@@ -94,6 +94,46 @@ def counts(words: list[Any], table: Any) -> Any:
     return list(table.items())
 
 
+class Hashed:
+    """A key whose hash is seen to be asked for."""
+
+    asked = 0
+
+    def __hash__(self) -> int:
+        Hashed.asked += 1
+        return 7
+
+    def __eq__(self, other: object) -> bool:
+        Hashed.asked += 100
+        return self is other
+
+
+def hashes(keys: list[Any], table: Any) -> Any:
+    Hashed.asked = 0
+    for k in keys:
+        table[k] += 1
+        if k in table:
+            table[k] += 1
+    return Hashed.asked, list(table.values())
+
+
+def test_keys_whose_hash_runs_code() -> None:
+    key = Hashed()
+    check(hashes, ([key] * 40, collections.defaultdict(int)), ([1, key] * 40, collections.defaultdict(int)))
+    check(hashes, ([(key, 1)] * 40, collections.defaultdict(int)), ([key, Hashed()] * 40, {key: 1}))
+
+
+def groups(xs: list[Any], table: Any) -> Any:
+    for x in xs:
+        table[x % 7].append(x)
+    return [(k, v) for k, v in table.items()]
+
+
+def test_lists_in_default_dicts() -> None:
+    default = collections.defaultdict
+    check(groups, (numbers(200), default(list)), (numbers(200), default(lambda: [])), (numbers(9), default(set)))
+
+
 def test_default_dicts() -> None:
     words = "the quick brown fox jumps over the lazy dog".split() * 40
     default = collections.defaultdict

@@ -24,9 +24,17 @@ bool contains(const Step& s, Reg* r) {
   return found != kNotQuiet;
 }
 
+// A defaultdict may make what is missing.
 bool get(const Step& s, Reg* r) {
   PyObject* value;
-  return find(s, r, &value) == kThere && gives(s, r, value);
+  const Found found = find(s, r, &value);
+  if (found == kThere) return gives(s, r, value);
+  if (found == kNotQuiet || !dalsegno_missing_is_quiet(r[s.a].o)) return false;
+  PyObject* made = PyObject_GetItem(r[s.a].o, r[s.b].o);
+  if (!made) return PyErr_Clear(), false;
+  const bool given = gives(s, r, made);  // (else it stands there when the interpreter looks)
+  Py_DECREF(made);
+  return given;
 }
 
 bool get_or(const Step& s, Reg* r) {

@@ -238,8 +238,10 @@ void Recorder::get_item(const Instr&) {
     bool position = is_whole(live_index) || (PySlice_Check(live_index) && safe_index(index, live_index));
     bool keyed = PyDict_Check(live) && know_lookup(container, live, index, live_index);
     if ((sequence && position) || keyed) effects = kReadsMemory;
-  } else if (PyObject * found; dalsegno_is_table(live) && dalsegno_find(live, live_index, &found) == 1) {
-    if (know_lookup(container, live, index, live_index)) effects = kReadsMemory;
+  } else if (dalsegno_is_table(live) && know(index, live_index)) {  // (looking another key up may run code)
+    PyObject* found;
+    const bool quiet = dalsegno_missing_is_quiet(live) || dalsegno_find(live, live_index, &found) == 1;
+    if (quiet && know_lookup(container, live, index, live_index)) effects = kWritesMemory;
   }
   ValueId v = emit(OpKind::get_item, {container, index}, {.effects = effects});
   if (effects == kReadsMemory && numpy::is_exact_array(live)) op(v).facts = element_facts(container, index, live_index);
