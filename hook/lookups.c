@@ -164,7 +164,7 @@ static inline int same_bytes(const char* a, const char* b, size_t n) {
   return 1;
 }
 
-static comparison same_texts(PyObject* a, PyObject* b) {
+static inline comparison same_texts(PyObject* a, PyObject* b) {
   const Py_ssize_t n = PyUnicode_GET_LENGTH(a);
   if (n != PyUnicode_GET_LENGTH(b) || PyUnicode_KIND(a) != PyUnicode_KIND(b)) return UNEQUAL;
   return same_bytes(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)n * (size_t)PyUnicode_KIND(a));
@@ -184,7 +184,7 @@ static int one_digit(PyObject* n, Py_ssize_t* value) {
 }
 
 /* A key that stands in the table is compared with one of the same hash, as the table would. */
-static comparison compare(PyObject* there, PyObject* key) {
+static inline comparison compare(PyObject* there, PyObject* key) {
   if (PyUnicode_CheckExact(there) && PyUnicode_CheckExact(key)) return same_texts(there, key);
   Py_ssize_t a, b;
   if (PyLong_CheckExact(there) && PyLong_CheckExact(key) && one_digit(there, &a) && one_digit(key, &b)) return a == b;
@@ -194,26 +194,45 @@ static comparison compare(PyObject* there, PyObject* key) {
   return equal < 0 ? NOT_QUIET : (comparison)equal;
 }
 
-static int find_in_dict(const PyDictObject* dict, PyObject* key, Py_hash_t hash, PyObject** value) {
-  PyDictKeysObject* keys = dict->ma_keys;
-  const int unicode = DK_IS_UNICODE(keys);
+static inline PyObject* value_of_entry(const PyDictObject* dict, Py_ssize_t index) {
+  if (dict->ma_values != NULL) return dict->ma_values->values[index];
+  return DK_IS_UNICODE(dict->ma_keys) ? DK_UNICODE_ENTRIES(dict->ma_keys)[index].me_value : DK_ENTRIES(dict->ma_keys)[index].me_value;
+}
+
+/* In a table whose keys are all str. */
+static Py_ssize_t find_text(PyDictKeysObject* keys, PyObject* text, Py_hash_t hash) {
+  const PyDictUnicodeEntry* entries = DK_UNICODE_ENTRIES(keys);
   const size_t mask = (size_t)DK_SIZE(keys) - 1;
   size_t perturb = (size_t)hash, slot = (size_t)hash & mask;
   for (;;) {
     const Py_ssize_t index = index_at(keys, slot);
-    if (index == -1) return 0;
+    if (index == -1) return -1;
+    if (index >= 0) {
+      PyObject* there = entries[index].me_key;
+      if (there == text || (((PyASCIIObject*)there)->hash == hash && same_texts(there, text))) return index;
+    }
+    perturb >>= 5;
+    slot = (slot * 5 + perturb + 1) & mask;
+  }
+}
+
+/* The index of the entry; -1: there is none, -2: that cannot be told. */
+static Py_ssize_t find_in_dict(const PyDictObject* dict, PyObject* key, Py_hash_t hash) {
+  PyDictKeysObject* keys = dict->ma_keys;
+  const int unicode = DK_IS_UNICODE(keys);
+  if (unicode && PyUnicode_CheckExact(key)) return find_text(keys, key, hash);
+  const size_t mask = (size_t)DK_SIZE(keys) - 1;
+  size_t perturb = (size_t)hash, slot = (size_t)hash & mask;
+  for (;;) {
+    const Py_ssize_t index = index_at(keys, slot);
+    if (index == -1) return -1;
     if (index >= 0) {
       PyObject* there = unicode ? DK_UNICODE_ENTRIES(keys)[index].me_key : DK_ENTRIES(keys)[index].me_key;
       comparison result = there == key ? EQUAL : UNEQUAL;
       if (!result && there != NULL && (unicode ? ((PyASCIIObject*)there)->hash : DK_ENTRIES(keys)[index].me_hash) == hash)
         result = compare(there, key);
-      if (result == NOT_QUIET) return -1;
-      if (result == EQUAL) {
-        *value = dict->ma_values != NULL ? dict->ma_values->values[index]
-                 : unicode               ? DK_UNICODE_ENTRIES(keys)[index].me_value
-                                         : DK_ENTRIES(keys)[index].me_value;
-        return *value != NULL;
-      }
+      if (result == NOT_QUIET) return -2;
+      if (result == EQUAL) return index;
     }
     perturb >>= 5;
     slot = (slot * 5 + perturb + 1) & mask;
@@ -238,20 +257,51 @@ static int find_in_set(const PySetObject* set, PyObject* key, Py_hash_t hash) {
   }
 }
 
-static Py_hash_t hash_of(PyObject* key) {
+static inline Py_hash_t hash_of(PyObject* key) {
   const Py_hash_t known = PyUnicode_CheckExact(key) ? ((PyASCIIObject*)key)->hash : -1;
   return known != -1 ? known : PyObject_Hash(key);
 }
 
-int dalsegno_find(PyObject* container, PyObject* key, PyObject** value) {
+/* A dict gets another version with each change, and never an old one again; 0: this interpreter has none. */
+static inline int64_t version_of(PyObject* dict) {
+#if PY_VERSION_HEX >= 0x030c0000
+  (void)dict;
+  return 0;
+#else
+  return (int64_t)((PyDictObject*)dict)->ma_version_tag;
+#endif
+}
+
+int dalsegno_find(PyObject* container, PyObject* key, PyObject** value, dalsegno_found* found) {
   *value = NULL;
-  if (PyTuple_CheckExact(key) && !is_plain_tuple(key)) return -1;
   const int is_dict = dalsegno_is_table(container);
+  if (is_dict && found->version != 0 && found->version == version_of(container)) {
+    if (found->index >= 0) *value = value_of_entry((PyDictObject*)container, found->index);
+    return *value != NULL;
+  }
+  found->version = 0;
+  if (PyTuple_CheckExact(key) && !is_plain_tuple(key)) return -1;
   if (!is_dict && !PyAnySet_CheckExact(container)) return -1;
   const Py_hash_t hash = hash_of(key);
   if (hash == -1) {
     PyErr_Clear();
     return -1;
   }
-  return is_dict ? find_in_dict((PyDictObject*)container, key, hash, value) : find_in_set((PySetObject*)container, key, hash);
+  if (!is_dict) return find_in_set((PySetObject*)container, key, hash);
+  const Py_ssize_t index = find_in_dict((PyDictObject*)container, key, hash);
+  if (index == -2) return -1;
+  found->index = index;
+  found->version = version_of(container);
+  if (index >= 0) *value = value_of_entry((PyDictObject*)container, index);
+  return *value != NULL;
+}
+
+/* (The key that stands in the table is found by what it is, without a comparison.) */
+int dalsegno_put(PyObject* dict, PyObject* key, PyObject* value, dalsegno_found* found) {
+  PyDictKeysObject* keys = ((PyDictObject*)dict)->ma_keys;
+  const int there = found->version != 0 && found->version == version_of(dict) && found->index >= 0;
+  if (there) key = DK_IS_UNICODE(keys) ? DK_UNICODE_ENTRIES(keys)[found->index].me_key : DK_ENTRIES(keys)[found->index].me_key;
+  const int failed = PyDict_SetItem(dict, key, value);
+  found->version = there && !failed ? version_of(dict) : 0;
+  return failed;
 }

@@ -20,9 +20,17 @@ int dalsegno_quiet_lookup(PyObject* container, PyObject* key);
    the key itself stands in the dict. Needs the GIL. */
 PyObject* dalsegno_value_at(PyObject* dict, PyObject* key);
 
+/* Where a key was found in a dict: as long as that has this version (0: none) it is there still, or (index < 0) still missing. */
+typedef struct {
+  int64_t index, version;
+} dalsegno_found;
+
 /* Both at once: looks such a key, or a tuple, up. 1: it is there; *value is what a dict holds under it (borrowed), or NULL of a set. 0: it
-   is not there. -1: the look-up is not quiet, or has failed. Sets no exception. Needs the GIL. */
-int dalsegno_find(PyObject* container, PyObject* key, PyObject** value);
+   is not there. -1: the look-up is not quiet, or has failed. `found`: of a look-up of the same key in the same container before, or of
+   none. Sets no exception. Needs the GIL. */
+int dalsegno_find(PyObject* container, PyObject* key, PyObject** value, dalsegno_found* found);
+/* PyDict_SetItem(), behind a look-up of the key. */
+int dalsegno_put(PyObject* dict, PyObject* key, PyObject* value, dalsegno_found* found);
 
 #ifdef __cplusplus
 }

@@ -166,3 +166,69 @@ def grows_while_iterated(table: dict[Any, int], at: int) -> Any:
 
 def test_a_dict_that_changes_while_it_is_iterated_over() -> None:
     check(grows_while_iterated, ({i: 1 for i in range(300)}, 1000), ({i: 1 for i in range(300)}, 250))
+
+
+def changed_between(keys: list[Any], table: dict[Any, Any], other: Any) -> Any:
+    out = []
+    for i, k in enumerate(keys):
+        if k in table:
+            if i % 3 == 0:
+                other[k] = i
+            if i % 7 == 0:
+                other.pop(k, None)
+            if i % 11 == 0:
+                other.clear()
+            out.append(table.get(k, -1))
+            table[k] = i
+            out.append(table[k])
+        else:
+            if i % 5 == 0:
+                other[k] = i * 2
+            out.append(table.get(k, -1))
+            for more in range(i % 4):
+                other[more * 100 + i] = 1
+            table[k] = i
+            table[k] += 1
+            out.append(k in table)
+    return out, list(table.items())
+
+
+def shared(keys: list[Any], start: dict[Any, Any], same: bool) -> Any:
+    return changed_between(keys, start, start if same else {})
+
+
+def test_a_dict_changes_between_two_look_ups_of_a_key() -> None:
+    keys = [(k * 37) % 23 for k in range(300)]
+    words = [*WORDS, "fo" + "x", "do" + "g"]
+    check(shared, (keys, {}, True), (keys, {}, False), (words, {"fox": 1}, True), (words, {}, False))
+    check(shared, ([(k, 1) for k in keys], {}, True), ([k * 0.5 for k in keys], {}, True))
+
+
+class Changing:
+    """Its end changes a dict."""
+
+    def __init__(self, table: dict[Any, Any], key: Any) -> None:
+        self.table = table
+        self.key = key
+
+    def __del__(self) -> None:
+        self.table.pop(self.key, None)
+
+
+def ends_between(n: int, at: int) -> Any:
+    table: dict[Any, Any] = {i: i for i in range(50)}
+    out = []
+    for i in range(n):
+        k = i % 50
+        held = Changing(table, k) if i > at and i % 9 == 0 else None
+        if k in table:
+            held = None
+            out.append(table.get(k, "gone"))
+            table[k] = i
+        else:
+            table[k] = -i
+    return out, table, held
+
+
+def test_a_dict_is_changed_by_what_dies_between() -> None:
+    check(ends_between, (400, 1000), (400, 300), (400, 0))

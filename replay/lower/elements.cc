@@ -120,6 +120,7 @@ void Lowering::emit_lookup(const Op& o, ValueId i) {
                                                                          : Lookup::kAdd);
   Step s = base(o, i);
   s.n = plan(i - 1, 0);
+  s.list = found_in(inputs[contains ? 1 : 0], inputs[contains ? 0 : 1], i).data();
   s.fn = step.fn;
   s.exec = step.quick;
   s.does = native::Do::kQuick;
@@ -134,6 +135,26 @@ void Lowering::emit_lookup(const Op& o, ValueId i) {
   }
   push(s);
   if (op_has_result(o.kind)) defined(i);
+}
+
+// Where the machine keeps where it has found this key in this container, and whether it has looked for it before on the way to op i: here,
+// or in the parent before its exit.
+const std::vector<int32_t>& Lowering::found_in(ValueId container, ValueId key, ValueId i) {
+  const auto look = [](const ProgramImpl& p, ValueId in, ValueId what, ValueId until) {
+    for (const KnownLookup& known : p.lookups)
+      if (known.container == in && known.key == what && known.at < until) return known.reg;
+    return -1;
+  };
+  int32_t reg = look(*p_, container, key, i);
+  const ValueId outer = values_[container].bound, outer_key = values_[key].bound;
+  if (reg < 0 && p_->parent && outer != kNull && outer_key != kNull) reg = look(*p_->parent, outer, outer_key, parent_->op);
+  const bool known = reg >= 0;
+  if (!known) {
+    reg = new_reg();
+    new_reg();
+  }
+  p_->lookups.push_back({container, key, i, reg});
+  return list({reg, known});
 }
 
 // What a step gives, as an object and, where that is wanted, unboxed.

@@ -77,6 +77,7 @@ class Lowering {
   void emit_is(const Op& op, ValueId i);
   void emit_contains(const Op& op, ValueId i) { form(i).mode == Mode::kLookup ? emit_lookup(op, i) : emit_python(op, i); }
   void emit_lookup(const Op& op, ValueId i);
+  const std::vector<int32_t>& found_in(ValueId container, ValueId key, ValueId i);
   void emit_heap(const Op& op, ValueId i);
   void take_part(ValueId i, Step* s);
   void emit_get_item(const Op& op, ValueId i);

@@ -154,8 +154,9 @@ int32_t put(native::Frame* frame, int32_t number) {
 
 int32_t do_quickly(native::Frame* frame, int32_t number) {
   Running& running = running_of(frame);
-  const Step* s = turn_to(*frame, running, number);
-  if (s->exec(*s, running.m->r)) return 1;
+  const NativePlace& at = running.native->places[static_cast<size_t>(number)];
+  if (at.depth > 0 && frame->loaded[at.depth] != at.block) turn_to(*frame, running, number);
+  if (at.step->exec(*at.step, running.r + running.native->offsets[static_cast<size_t>(at.block)])) return 1;
   PyErr_Clear();
   return 0;
 }

@@ -181,6 +181,12 @@ struct AttributePlace {
   dalsegno_attribute_cache cache;
 };
 
+// A look-up in a dict or set: op `at` has put where it found the key into the register and the one behind it (hook/lookups.h).
+struct KnownLookup {
+  ValueId container, key, at;
+  int32_t reg;
+};
+
 // Stands where a type would (ProgramImpl::types) for iterators that are quiet (hook::quiet_iterator), which none ever ceases to be.
 inline PyObject* quiet_mark() { return Py_Ellipsis; }
 
@@ -293,6 +299,7 @@ class ProgramImpl final : public Program {
   std::vector<ConstReg> consts;
   std::deque<std::vector<int32_t>> lists;  // what Step::list points into
   std::deque<AttributePlace> attributes;
+  std::vector<KnownLookup> lookups;
   std::deque<NextPlan> nexts;
   std::deque<Virtual> virtuals;
   std::vector<int32_t> object_regs;  // own ones that own references

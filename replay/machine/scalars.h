@@ -131,7 +131,8 @@ const Step* step_ord(const Step* s, Reg* r, Machine& m);
 const Step* step_byte(const Step* s, Reg* r, Machine& m);
 const Step* step_put_byte(const Step* s, Reg* r, Machine& m);  // c: the unboxed item
 
-// -- steps_lookup.cc. a: the dict or set; b: the key; n: plan of the guard that the look-up is quiet; c: the register of the unboxed part
+// -- steps_lookup.cc. a: the dict or set; b: the key; n: plan of the guard that the look-up is quiet; list: the first of two registers for
+// where it was found, and 1 where another look-up of the same has come before; c: the register of the unboxed part
 // (rep) of what is given; other: what is given otherwise (-1: None), or is put; imm of kContains: 1: is it missing?
 enum class Lookup : uint8_t { kContains, kGet, kGetOr, kPut, kAdd };
 Quick lookup_step(Lookup what);

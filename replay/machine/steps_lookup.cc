@@ -9,7 +9,16 @@ namespace {
 
 enum Found : int { kNotQuiet = -1, kMissing, kThere };
 
-Found find(const Step& s, const Reg* r, PyObject** value) { return static_cast<Found>(dalsegno_find(r[s.a].o, r[s.b].o, value)); }
+// Behind a look-up of the same key in the same container.
+dalsegno_found& before(const Step& s, Reg* r) {
+  static_assert(sizeof(dalsegno_found) == 2 * sizeof(Reg));
+  return *reinterpret_cast<dalsegno_found*>(&r[s.list[0]]);
+}
+
+Found find(const Step& s, Reg* r, PyObject** value) {
+  if (s.list[1] == 0) before(s, r).version = 0;
+  return static_cast<Found>(dalsegno_find(r[s.a].o, r[s.b].o, value, &before(s, r)));
+}
 
 bool gives(const Step& s, Reg* r, PyObject* item) {
   if (!item || !unbox_part(s, r, item)) return false;
@@ -47,7 +56,7 @@ bool get_or(const Step& s, Reg* r) {
 bool put(const Step& s, Reg* r) {
   PyObject* old;
   if (find(s, r, &old) == kNotQuiet || (old && !drops_quietly(old))) return false;
-  if (PyDict_SetItem(r[s.a].o, r[s.b].o, r[s.other].o) == 0) return true;
+  if (dalsegno_put(r[s.a].o, r[s.b].o, r[s.other].o, &before(s, r)) == 0) return true;
   PyErr_Clear();  // no memory: the step sees once more
   return false;
 }
@@ -88,6 +97,7 @@ const Step* look_up(const Step* s, Reg* r, Machine& m) {
   if (quick(*s, r)) [[likely]]
     return go_on(s + 1, r, m);
   PyObject* value;
+  before(*s, r).version = 0;
   if (find(*s, r, &value) != kNotQuiet) return slow(s, r, m, value);
   count_guard_failure();
   return leave(m, s->n);

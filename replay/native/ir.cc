@@ -370,7 +370,10 @@ void Writer::enter(const Block& block) {
   for (const Move& box : block.boxes) forget(key_of(box.to_object));
   for (int32_t reg : block.nulls) line("store ptr null, ptr " + place(reg));
   const size_t loaded = offsetof(Frame, loaded) + sizeof(int32_t) * static_cast<size_t>(block.depth);
-  line("store i32 0, ptr " + op("getelementptr i8, ptr %f, i64 " + std::to_string(loaded)));
+  // Its constants are in their registers still, if no other block of this depth has been entered since they were loaded.
+  const std::string at = op("getelementptr i8, ptr %f, i64 " + std::to_string(loaded)), self = std::to_string(block_);
+  const std::string still = op("icmp eq i32 " + op("load i32, ptr " + at) + ", " + self);
+  line("store i32 " + op("select i1 " + still + ", i32 " + self + ", i32 0") + ", ptr " + at);
   if (!block.drops.empty()) guard(settled());  // else code has run: on with the block's first step
 }
 

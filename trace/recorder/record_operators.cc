@@ -239,8 +239,9 @@ void Recorder::get_item(const Instr&) {
     bool keyed = PyDict_Check(live) && know_lookup(container, live, index, live_index);
     if ((sequence && position) || keyed) effects = kReadsMemory;
   } else if (dalsegno_is_table(live) && know(index, live_index)) {  // (looking another key up may run code)
-    PyObject* found;
-    const bool quiet = dalsegno_missing_is_quiet(live) || dalsegno_find(live, live_index, &found) == 1;
+    PyObject* value;
+    dalsegno_found none{};
+    const bool quiet = dalsegno_missing_is_quiet(live) || dalsegno_find(live, live_index, &value, &none) == 1;
     if (quiet && know_lookup(container, live, index, live_index)) effects = kWritesMemory;
   }
   ValueId v = emit(OpKind::get_item, {container, index}, {.effects = effects});
