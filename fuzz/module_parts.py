@@ -316,7 +316,8 @@ _SMALL_FUNCTIONS = {
     "Looking": "class Looking:\n"
     "    def __del__(self):\n"
     "        frame = sys._getframe(1)\n"
-    "        LOG.append((frame.f_code.co_name, frame.f_lineno, sorted(frame.f_locals)))\n",
+    "        if frame.f_globals is globals():  # not the fuzzer's, where it dies behind the call\n"
+    "            LOG.append((frame.f_code.co_name, frame.f_lineno, sorted(frame.f_locals)))\n",
     "Point": "Point = collections.namedtuple('Point', 'x y')\n",
 }
 

@@ -94,7 +94,7 @@ SIMPLE: Weighted[str] = Weighted(
         (2, "LOG.append(<refvar>() is None)"),
         (1, "LOG.append(who())"),
         (1, "LOG.append(sys._getframe())"),
-        (2, "LOG.append([(f.f_lineno, sorted(f.f_locals)) for f in LOG if type(f).__name__ == 'frame'])"),
+        (2, "LOG.append([(f.f_lineno, sorted(f.f_locals)) for f in LOG[:] if type(f).__name__ == 'frame'])"),
         (1, "LOG.append(repr(sys.exc_info()[1]))"),
         (1, "<arrvar>.flags.writeable = False"),
         (1, "<arrvar>.shape = (-1,)"),
