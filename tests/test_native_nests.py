@@ -210,3 +210,42 @@ def test_an_object_that_is_a_number_in_the_inner_loop_and_changes_its_type() -> 
 
     for values in ([1, 2, 3], [1, 2, 3, 2.5], [1, True, 1 << 70, 4], [0.5, np.float64(0.5), 1]):
         equivalent(work, *[(50, values)] * 5, engines=["native"])
+
+
+def test_of_a_loop_that_is_too_large_the_nearest_paths_are_compiled() -> None:
+    branches = "".join(f"        if x & {1 << k % 10} > {k % 3}: t += a[x % {k + 3}]\n" for k in range(20))
+    source = f"def f(n, a):\n    t = 0\n    for i in range(n):\n        x = i * 7919 & 1023\n{branches}    return t\n"
+    space: dict[str, Any] = {}
+    exec(source, space)
+    a = list(range(100))
+    with stepped(step_aside=False, hot_loop=5):
+        work = ds.jit(store=False)(space["f"])
+        for n in (100, 200, 300, 400, 500):
+            assert work(n, a) == space["f"](n, a)
+            ds.wait()
+        text = str(work.explain())
+    assert "native code, compiled" in text
+    assert "not compiled" not in text
+
+
+def test_constants_of_side_traces_are_what_they_are() -> None:
+    def f(n: int) -> list[Any]:
+        seen: list[Any] = []
+        good = None
+        for i in range(n):
+            if i % 3 == 0:
+                good = True
+            elif i % 3 == 1:
+                good = "text"
+            else:
+                good = False
+            if i % 50 == 0:
+                seen.append((i, good))
+        return seen
+
+    with stepped(step_aside=False, hot_loop=5):
+        work = ds.jit(store=False)(f)
+        for _ in range(20):
+            assert work(400) == f(400)
+            ds.wait()
+        assert "native code, compiled" in str(work.explain())

@@ -23,9 +23,9 @@ void count(bool loaded, double milliseconds) {
 }
 
 // What the cache has, or what LLVM makes of it.
-bool make_object(const NativeCode& code, std::string* object, bool* loaded, std::string* error) {
-  const std::string text = native::to_ir(code.region, code.layout, NativeCode::kSymbol);
-  if (text.empty() || text.size() > NativeCode::kMostText) return *error = "the region is too large, or has a register of two kinds", false;
+bool make_object(const NativeCode& code, const std::string& text, std::string* object, bool* loaded, std::string* error) {
+  if (text.empty()) return *error = "a register of two kinds", false;
+  if (text.size() > NativeCode::kMostText) return *error = "the region is too large", false;
   const std::string key = "native\n" + text + kernel_environment();
   if ((*loaded = code.keep && cached(key, object)) || code.only_kept) return *loaded;
   if (!open_loader(error)) return false;
@@ -51,10 +51,14 @@ void NativeCode::compile() {
   const auto start = std::chrono::steady_clock::now();
   std::string object;
   bool ok = false, loaded = false;
+  size_t size = 0;
   try {
-    ok = make_object(*this, &object, &loaded, &failure) && load(this, object, &failure);
+    const std::string text = native::to_ir(region, layout, kSymbol);
+    size = text.size();
+    ok = make_object(*this, text, &object, &loaded, &failure) && load(this, object, &failure);
   } catch (const std::exception&) {  // no memory: the steps stay
   }
+  if (size > kMostText) return state.store(kTooLarge, std::memory_order_release);
   if (only_kept && !loaded) return state.store(kMissing, std::memory_order_release);
   count(loaded, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   state.store(ok ? kReady : kFailed, std::memory_order_release);

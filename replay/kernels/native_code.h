@@ -10,8 +10,8 @@
 namespace dalsegno::replay {
 
 struct NativeCode final : CompileJob {
-  enum State : int { kWaiting, kReady, kFailed, kMissing };
-  // layout: stays as it is. only_kept: kMissing if it is not in the cache.
+  enum State : int { kWaiting, kReady, kFailed, kMissing, kTooLarge };
+  // layout: stays as it is. only_kept: kMissing if it is not in the cache. kTooLarge: of a part there may be some.
   NativeCode(native::Region region, const native::Layout& layout, bool keep, bool only_kept)
       : region(std::move(region)), layout(layout), keep(keep), only_kept(only_kept) {}
   ~NativeCode() override;  // the code is unloaded before the next is loaded: nobody runs in it any more
@@ -19,7 +19,7 @@ struct NativeCode final : CompileJob {
   bool urgent() const override { return true; }
 
   static constexpr const char* kSymbol = "dalsegno_region";
-  static constexpr size_t kMostText = size_t{1} << 18;
+  static constexpr size_t kMostText = size_t{1} << 19;
   const native::Region region;
   const native::Layout& layout;
   const bool keep;  // may be taken from and put into the cache

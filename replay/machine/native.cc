@@ -255,10 +255,12 @@ bool pays(const native::Region& region) {
 }
 
 // Of the traces with numbers below `below`, and of more programs than `than` has, or null.
-std::unique_ptr<Native> make_native(ProgramImpl& root, size_t below, bool only_kept, const Native* than = nullptr) {
+std::unique_ptr<Native> make_native(ProgramImpl& root, size_t below, bool only_kept, const Native* than = nullptr,
+                                    size_t most = kMostNativeSteps) {
   auto made = std::make_unique<Native>();
   made->seen = below;
-  if (root.steps.size() > kMostNativeSteps) return made;
+  made->most = most;
+  if (root.steps.size() > most) return made;
   native::Region region = describe(root, made.get(), below);
   if (than && made->programs.size() <= than->programs.size()) return nullptr;
   if (settings().hot_loop > 1 && !pays(region)) return made;
@@ -268,6 +270,17 @@ std::unique_ptr<Native> make_native(ProgramImpl& root, size_t below, bool only_k
   make_alone(*made);
   counters.instructions = std::max(counters.instructions, static_cast<int32_t>(made->places.size()));
   made->code = std::make_shared<NativeCode>(std::move(region), native_layout(), root.keeps_code, only_kept);
+  return made;
+}
+
+// In place of what was too large: with half of its steps, as long as that is more than `than` has. Null: there is none.
+std::unique_ptr<Native> make_smaller(ProgramImpl& root, const Native& large, const Native* than = nullptr) {
+  size_t steps = 0;
+  for (const ProgramImpl* p : large.programs) steps += p->steps.size();
+  std::unique_ptr<Native> made = make_native(root, large.seen, large.code->only_kept, than, steps / 2);
+  if (!made) return nullptr;
+  made->times = large.times;
+  made->often = large.often;
   return made;
 }
 
@@ -340,6 +353,11 @@ void take_next(ProgramImpl& root) {
   const int state = state_of(*root.native->next);
   if (state == NativeCode::kWaiting) return;
   std::unique_ptr<Native> next = std::move(root.native->next);
+  if (state == NativeCode::kTooLarge) {
+    root.native->next = make_smaller(root, *next, root.native.get());
+    if (root.native->next) compile(*root.native->next);
+    return;
+  }
   if (state == NativeCode::kFailed) return;
   next->previous = std::move(root.native);
   root.native = std::move(next);
@@ -418,6 +436,11 @@ const Step* ProgramImpl::warm_start() {
   }
   const int state = state_of(*native);
   if (state == NativeCode::kWaiting) return steps.data();
+  if (state == NativeCode::kTooLarge) {
+    native = make_smaller(*this, *native);
+    compile(*native);
+    return steps.data();
+  }
   if (state == NativeCode::kMissing) {
     native = next_kept(*this, native.get());
     native ? compile(*native) : void(kept_asked = true);

@@ -5,7 +5,7 @@
 
 namespace dalsegno::replay {
 
-constexpr size_t kMostNativeSteps = 3000;
+constexpr size_t kMostNativeSteps = 3000;  // of a region
 
 // -- native_region.cc
 const native::Layout& native_layout();
@@ -16,8 +16,8 @@ int32_t side_plan(native::Do what, const Step& s);
 bool comes_back(const ProgramImpl& side);
 // iter() of what gives an iterator without running code, but for a collection that making it may begin (hook::collections).
 bool makes_quiet_iterator(const Step& s);
-// The loop, the loops it leads to, and the side traces that may be part of its function, of the traces with numbers below `below`; what the
-// function refers to goes into `native`.
+// The loop, the loops it leads to, and the side traces that may be part of its function, of the traces with numbers below `below`, the
+// nearest first while there is room (Native::most); what the function refers to goes into `native`.
 native::Region describe(ProgramImpl& root, Native* native, size_t below);
 
 }  // namespace dalsegno::replay

@@ -109,20 +109,6 @@ class Describer {
   }
 
  private:
-  // Does native code read objects that are the side trace's constants? Then they are to be in their registers as it begins.
-  static bool reads_constants(const native::Block& block, const ProgramImpl& p) {
-    const auto is_constant = [&](int32_t reg) {
-      return reg >= 0 && std::any_of(p.consts.begin(), p.consts.end(), [&](const ConstReg& c) { return c.object && c.reg == reg; });
-    };
-    return std::any_of(block.instrs.begin(), block.instrs.end(), [&](const native::Instr& in) {
-      const bool puts = in.what == native::Do::kSetItem ||
-                        ((in.what == native::Do::kSetAttribute || in.what == native::Do::kPutItem || in.what == native::Do::kAppend) &&
-                         in.rep == Rep::kNone);
-      return is_constant(in.a) || (in.what == native::Do::kSameText && is_constant(in.b)) || (puts && is_constant(in.c)) ||
-             std::any_of(in.moves.begin(), in.moves.end(), [&](const native::Move& move) { return is_constant(move.from_object); });
-    });
-  }
-
   static bool has_code(const native::Instr& in) { return in.runs_code && in.what == native::Do::kStep; }
 
   // Whether the run may go on has to be asked again where code may have run since the loop's head. There all worlds hold: whoever asks asks
@@ -133,7 +119,7 @@ class Describer {
       if (native::Instr& last = block.instrs.back(); last.what == native::Do::kJump)
         last.asks = disturbed(static_cast<int32_t>(k), block.instrs.size());
       if (block.parent < 0) continue;
-      block.asks = disturbed(block.parent, at_guard(block)) || !block.boxes.empty() || reads_constants(block, *native_.programs[k]);
+      block.asks = disturbed(block.parent, at_guard(block)) || !block.boxes.empty();
     }
   }
   size_t at_guard(const native::Block& side) const {
@@ -158,10 +144,12 @@ class Describer {
     for (const Step& s : p.steps) block.instrs.push_back(instr(p, s));
     for (ValueId v = 0; v < p.data().n_params; ++v) block.holds.push_back(p.locs[v].obj);
     for (const ConstReg& c : p.consts) {
-      if (c.object)
-        block.holds.push_back(c.reg);
-      else
+      if (!c.object) {
         block.constants[c.reg] = c.value.i;
+        continue;
+      }
+      block.holds.push_back(c.reg);
+      block.objects[c.reg] = address(c.value.o);
     }
   }
 
@@ -321,7 +309,7 @@ class Describer {
     const JumpPlan& plan = p.jumps[last.imm];
     if (!plan.target || plan.target->parent || plan.impossible || !is_known(*plan.target)) return;
     if (block_of(plan.target) < 0) {
-      if (static_cast<size_t>(next_) + plan.target->steps.size() > kMostNativeSteps) return;
+      if (static_cast<size_t>(next_) + plan.target->steps.size() > native_.most) return;
       add(*plan.target, -1, -1);
     }
     region_.blocks[k].instrs.back() = instr(p, last);
@@ -366,7 +354,7 @@ class Describer {
   bool is_known(const ProgramImpl& p) const { return static_cast<size_t>(p.data().number) < below_; }
   bool joins(ProgramImpl& p, ExitPlan& plan, ProgramImpl& side, int32_t k) {
     if (!plan.virtuals.empty() || !plan.pending.empty() || !comes_back(side)) return false;
-    if (region_.blocks[k].depth + 1 >= native::kDeepest || static_cast<size_t>(next_) + side.steps.size() > kMostNativeSteps) return false;
+    if (region_.blocks[k].depth + 1 >= native::kDeepest || static_cast<size_t>(next_) + side.steps.size() > native_.most) return false;
     if (std::find(native_.programs.begin(), native_.programs.end(), &side) != native_.programs.end()) return false;
     if (plan.prepared != &side) prepare_side(p, plan, &side);
     return !side.steps.empty();

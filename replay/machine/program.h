@@ -212,6 +212,7 @@ struct Native {
   std::vector<ExitPlan*> plans;        // by which they are reached
   std::vector<const void*> addresses;  // what the code refers to
   int32_t n_regs = 0;
+  size_t most = 0;                   // steps it may have
   size_t seen = 0;                   // programs of the tree when it was last asked whether more could be part of it
   int32_t left = 0, often = 16;      // times it has left to a side trace that is not part of it; so many are enough to grow
   int32_t times = 0;                 // it has grown

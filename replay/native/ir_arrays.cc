@@ -284,7 +284,7 @@ void Writer::take_over(const Fact& fact, const Fact& from) {
 }
 
 void Writer::refresh(const Fact& fact) {
-  const std::string name = name_of(fact), object = op("load ptr, ptr " + place(fact.key.first, fact.key.second));
+  const std::string name = name_of(fact), object = object_in(fact.key);
   if (fact.type == kRangeFact) return refresh_range(name, object);
   if (fact.type == kElementsFact) return refresh_elements(fact, name, object);
   if (fact.type < 0) return refresh_array(fact, name, object);

@@ -9,7 +9,7 @@ void Writer::drop(int32_t reg) {
   if (is_always_null(key_of(reg))) return;
   let_go(key_of(reg));
   const std::string there = label("d"), gone = label("g");
-  line("br i1 " + op("icmp ne ptr " + op("load ptr, ptr " + place(reg)) + ", null") + ", label %" + there + ", label %" + gone);
+  line("br i1 " + op("icmp ne ptr " + object_in(reg) + ", null") + ", label %" + there + ", label %" + gone);
   begin(there);
   keep_iterator(reg, object_in(reg), gone);
   line("call void " + helper(offsetof(Frame, drop)) + "(ptr %f, i32 " + in_file(reg) + ")");
@@ -44,6 +44,13 @@ void Writer::drop_reference(const std::string& object, const std::string& last) 
   line("store " + type + " " + op("sub " + type + " " + count + ", 1") + ", ptr " + object);
   go(gone);
   begin(gone);
+}
+
+// Objects that are constants are known by their addresses: the machine puts a side trace's into registers when it needs them itself.
+std::string Writer::object_in(Key key) {
+  const auto& objects = region_.blocks[static_cast<size_t>(key.first)].objects;
+  const auto found = objects.find(key.second);
+  return found == objects.end() ? op("load ptr, ptr " + place(key.first, key.second)) : address(kAddresses + found->second);
 }
 
 // An object on its way, with a reference; it may be missing.

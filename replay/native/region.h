@@ -134,6 +134,7 @@ struct Block {
   std::vector<Instr> instrs;             // what they are numbered by, in `number`, tells the machine where to go on
   int32_t number = 0;                    // of the first one; the others follow
   std::map<int32_t, int64_t> constants;  // registers that hold the same bits all the time
+  std::map<int32_t, int32_t> objects;    // registers that hold the same object all the time: index into Region's addresses
 };
 
 constexpr int32_t kDeepest = 8;

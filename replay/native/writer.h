@@ -296,7 +296,8 @@ class Writer {
   void quick(const Instr& in);
 
   // -- ir_objects.cc
-  std::string object_in(int32_t reg) { return op("load ptr, ptr " + place(reg)); }
+  std::string object_in(int32_t reg) { return object_in(key_of(reg)); }
+  std::string object_in(Key key);
   std::string is_type(const std::string& object, Address type) {
     return op("icmp eq ptr " + field(object, static_cast<size_t>(layout_.type), "ptr") + ", " + address(type));
   }
