@@ -216,6 +216,9 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   if (truth && !s.linked && values_[i].born_raw) s.does = native::Do::kQuick, s.truth = true;
   elide(o, i, &s);
   if (const StepFn direct = array_step(o, i)) s.fn = direct;
+  const bool of_one = o.kind == OpKind::call && o.n_inputs == 2 && o.object < 0 && is_constant(in(o)[0]);
+  if (of_one && p_->locs[in(o)[1]].owned && dies_at(in(o)[1], i))
+    if (const StepFn direct = fold_step(object(op(in(o)[0]).object))) s.fn = direct;
   return s;
 }
 

@@ -117,7 +117,9 @@ Plain plain_of(OpKind kind);  // null: of no other kind
 const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, runs no code
 StepFn step_exec_replacing(OpKind kind);                          // exec, drops what its operand replaces; null: another kind
 const Step* step_exec_linked(const Step* s, Reg* r, Machine& m);  // exec with the snapshot's frames in the chain
-const Step* step_get_attr(const Step* s, Reg* r, Machine& m);     // linked only where a property or __getattr__ may run
+// A call of a builtin that uses up the generator it is given, which dies with the call (fold.h); null: another callee.
+StepFn fold_step(PyObject* callee);
+const Step* step_get_attr(const Step* s, Reg* r, Machine& m);  // linked only where a property or __getattr__ may run
 const Step* step_class_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_set_own_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_set_attr(const Step* s, Reg* r, Machine& m);

@@ -73,8 +73,10 @@ bool init_instructions();
 inline constexpr bool kHas313Calls = PY_VERSION_HEX >= 0x030d0000;  // stack: callable, self or NULL (before: method or NULL, callable)
 inline constexpr bool kLocalsWriteThrough = PY_VERSION_HEX >= 0x030d0000;  // f_locals of a running frame: assigning sets the variable
 int for_iter_exhausted(const Instr& for_iter);                             // where an exhausted FOR_ITER goes on
-int compare_op(int arg);                                                   // COMPARE_OP's Py_LT .. Py_GE
-bool compare_to_bool(int arg);                                             // COMPARE_OP converts its result to bool (3.13)
+// BINARY_OP: the operators in place come from here on, in the order of those that are not (NB_INPLACE_ADD of opcode.h).
+constexpr int kInplaceFrom = 13;
+int compare_op(int arg);        // COMPARE_OP's Py_LT .. Py_GE
+bool compare_to_bool(int arg);  // COMPARE_OP converts its result to bool (3.13)
 bool load_global_pushes_null(int arg);
 int load_global_name(int arg);
 bool load_attr_is_method(Opcode op, int arg);

@@ -304,6 +304,13 @@ bool Recorder::is_unbounded(ValueId deque, PyObject* live) {
   return true;
 }
 
+// A generator expression's function, made here, is called: that makes a generator, which does not begin.
+bool Recorder::makes_generator(ValueId callee, const OpaqueCall& call) const {
+  if (callee < 0 || trace().data.ops[callee].kind != OpKind::make_function || !call.live || !PyFunction_Check(call.live)) return false;
+  auto* code = reinterpret_cast<PyCodeObject*>(reinterpret_cast<PyFunctionObject*>(call.live)->func_code);
+  return (code->co_flags & kNotSimple) == CO_GENERATOR && !call.kwnames && call.args.size() == 1 && code->co_argcount == 1;
+}
+
 // Does the call run no code of the user's, but for warnings? If so, *effects says what else it does.
 bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
   switch (call.facts.kind) {
@@ -388,7 +395,9 @@ void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) 
   if (of_array && live && builtin_name(live) == "abs") call.facts = {CalleeKind::numpy_pure, nullptr, ArrayFn::absolute};
   uint32_t effects = kAnyEffect;
   pending_fn_ = ArrayFn::none;
-  const bool known = call_is_known(call, &effects);
+  const bool generator = makes_generator(callee, call);
+  if (generator) effects = kReadsMemory | kRaises;
+  const bool known = generator || call_is_known(call, &effects);
   const bool jitted = live && options_.callable && Py_IS_TYPE(live, Py_TYPE(options_.callable)) && !call.kwnames;
   if (!known && live && !jitted) note(call.facts.kind == CalleeKind::frame_reader ? Reason::frame_reader : Reason::opaque_call, live);
   std::vector<ValueId> inputs{callee};

@@ -8,8 +8,6 @@
 namespace dalsegno::recorder {
 namespace {
 
-constexpr int kInplaceFrom = 13;  // NB_INPLACE_ADD
-
 ArrayFn fn_of_compare(int op) {
   static constexpr ArrayFn fns[] = {ArrayFn::less,      ArrayFn::less_equal, ArrayFn::equal,
                                     ArrayFn::not_equal, ArrayFn::greater,    ArrayFn::greater_equal};

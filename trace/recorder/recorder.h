@@ -139,6 +139,7 @@ class Recorder final : public Follower, private Builder {
     bool plain = true;         // all are of exact builtin types, or constant dtypes
     bool arrays_known = true;  // the facts of all arrays among them are guarded
   };
+  bool makes_generator(ValueId callee, const OpaqueCall& call) const;
   bool call_is_known(const OpaqueCall& call, uint32_t* effects);
   bool call_is_quiet(const OpaqueCall& call);
   bool numpy_knows(const OpaqueCall& call);

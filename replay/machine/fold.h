@@ -1,0 +1,75 @@
+// Folds: a builtin that uses up a generator expression nobody else sees: sum(x * x for x in row), min, max, any, all, list, tuple. The
+// expression's code, and that of small functions it calls, is translated once into operations on unboxed numbers, which look at lists,
+// tuples, dicts and ranges, and change nothing. So whatever they do not know, an error among it, costs nothing but time: the generator has
+// not begun, and the builtin is called with it as if nothing had been.
+#pragma once
+#include <Python.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace dalsegno::replay {
+
+// ---- the translated code -------------------------------------------------------------------------------------------------------------
+
+enum class FoldOp : uint8_t {
+  kMove,      // dst = a
+  kBinary,    // dst = a (sub: BinaryOp) b
+  kCompare,   // dst = a (sub: Py_LT ... Py_GE) b
+  kNegate,    // dst = -a
+  kNot,       // dst = not a
+  kItem,      // dst = a[b]
+  kPairItem,  // dst = a[b, c]
+  kCall,      // dst = a(list[b] ... list[b + c - 1])
+  kIterate,   // iterator `sub` = iter(a)
+  kNext,      // dst = next(iterator `sub`), or to target
+  kJump,      // to target
+  kJumpTrue,  // if a
+  kJumpFalse,
+  kYield,   // a
+  kReturn,  // a
+  kEnd,
+};
+
+struct FoldInstr {
+  FoldOp op;
+  uint8_t sub = 0;
+  int16_t dst = -1, a = -1, b = -1, c = -1;
+  int32_t target = -1;
+};
+
+// What a slot holds before the code begins: a constant (borrowed from the code), or what a global name means.
+struct FoldInput {
+  int16_t slot;
+  bool global;
+  PyObject* object;
+};
+
+// Slots: the variables and cells of the code, temporaries, inputs.
+struct FoldCode {
+  static constexpr int kMostSlots = 40, kMostIterators = 3;
+  std::vector<FoldInstr> instrs;
+  std::vector<int16_t> list;
+  std::vector<FoldInput> inputs;
+  int variables = 0, first_cell = 0, slots = 0, iterators = 1;
+  int fruitless = 0;  // runs in a row that came to nothing
+};
+
+// Of a generator expression (generator), or of a function without branches back; null: it does what no fold knows. Kept with the code
+// object.
+FoldCode* fold_code(PyCodeObject* code, bool generator);
+
+// ---- running it ----------------------------------------------------------------------------------------------------------------------
+
+constexpr int kMostFoldLevels = 3;  // of functions that the expression calls
+
+enum class FoldInto : uint8_t { kSum, kMin, kMax, kAny, kAll, kList, kTuple };
+
+// The interpreter's own function of that name in builtins; null where that has another.
+PyObject* own_builtin(const char* name);
+
+// What the builtin would give, a new reference; the generator will not begin any more. Null, without an exception: call it.
+PyObject* fold(FoldInto into, PyObject* generator);
+
+}  // namespace dalsegno::replay
