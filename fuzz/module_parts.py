@@ -290,7 +290,10 @@ PART = functools.partial(parted, 2, k=3)
 """
 
 _SMALL_FUNCTIONS = {
-    "cached": "@functools.lru_cache\ndef cached(x):\n    LOG.append(x)\n    return x + 1\n",
+    "cached": "@functools.lru_cache\n"
+    "def cached(x):\n"
+    "    LOG.append((x, sys._getframe(1).f_lineno, sorted(sys._getframe(1).f_locals)))\n"
+    "    return x + 1\n",
     "variadic": "def variadic(*args, scale=1, **more):\n    return sum(args) * scale + len(more)\n",
     "only": "def only(x, /, y=1, *, k=2):\n    return x - k * y\n",
     "relaxed": "def relaxed(field, x):\n"
@@ -312,6 +315,8 @@ _SMALL_FUNCTIONS = {
     "who": "def who():\n"
     "    frame = sys._getframe(1)\n"
     "    return (frame.f_code.co_name, frame.f_lineno, sorted(frame.f_locals))\n",
+    "ORDERED": "ORDERED = collections.OrderedDict({1: 2, 0: 5})\n",
+    "DECIMAL": "import decimal\n\nDECIMAL = decimal.Decimal('1.25')\n",
     "GENERATOR": "import random\n\nGENERATOR = random.Random(5)\n",
     "Looking": "class Looking:\n"
     "    def __del__(self):\n"

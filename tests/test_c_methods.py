@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import decimal
+import functools
 import heapq
 import random
 import sys
-from collections import deque
+from collections import OrderedDict, deque
+from types import MethodType
 from typing import Any, ClassVar
 
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.support import check, reasons
 
 
@@ -224,3 +228,153 @@ def test_a_frame_that_such_code_keeps_is_the_one():
         kept.clear()
         assert told == walk(n)
     kept.clear()
+
+
+# ---- types in C that are not recorded through: code of the user's that they run sees the variables
+
+
+class _Key:
+    """A key whose look-ups say what the loop's variables are."""
+
+    def __init__(self, value: int, log: list[Any]) -> None:
+        self.value, self.log = value, log
+
+    def __hash__(self) -> int:
+        self._look()
+        return self.value
+
+    def __eq__(self, other: object) -> bool:
+        self._look()
+        return isinstance(other, _Key) and self.value == other.value
+
+    def _look(self) -> None:
+        frame = sys._getframe(2)
+        self.log.append((frame.f_lineno, frame.f_locals.get("i"), frame.f_locals.get("total")))
+
+
+def _ordered(make: Any, n: int, log: list[Any]) -> Any:
+    cache: OrderedDict[Any, int] = OrderedDict()
+    total = 0.5
+    for i in range(n):
+        key = make(i % 3, log)
+        if key in cache:
+            cache.move_to_end(key)
+            total += cache[key]
+        else:
+            cache[key] = i
+        if len(cache) > 2:
+            cache.popitem(last=False)
+    return total, [repr(v) for v in cache.values()]
+
+
+@pytest.mark.parametrize(
+    "make", [_Key, lambda value, log: value, lambda value, log: [value]], ids=["seen", "ints", "lists"]
+)
+def test_ordered_dicts_of_any_keys(make):
+    jitted = ds.jit(store=False)(_ordered)
+    for n in (9, 9, 5, 9, 9):
+        logs: list[list[Any]] = [[], []]
+        outcomes = []
+        for f, log in zip((jitted, _ordered), logs, strict=True):
+            try:
+                outcomes.append(f(make, n, log))
+            except TypeError as e:
+                outcomes.append(str(e))
+        assert outcomes[0] == outcomes[1] and logs[0] == logs[1]
+        ds.wait()
+
+
+def test_cached_functions_see_the_callers_variables():
+    log: list[Any] = []
+
+    @functools.lru_cache
+    def cached(x):
+        frame = sys._getframe(1)
+        log.append((frame.f_lineno, dict(frame.f_locals)))
+        if x == 5:
+            raise ValueError(x)
+        return x * 2
+
+    def f(n):
+        total = 0
+        for i in range(n):
+            total += cached(i % 4 if n < 10 else i)
+        return total
+
+    jitted = ds.jit(store=False)(f)
+    for n in (8, 8, 9, 12, 8):
+        seen = []
+        for function in (jitted, f):
+            cached.cache_clear()
+            log.clear()
+            try:
+                result = function(n)
+            except ValueError as e:
+                result = e.args
+            seen.append(
+                (result, [(line, {k: v for k, v in found.items() if k in ("i", "total", "n")}) for line, found in log])
+            )
+        assert seen[0] == seen[1]
+        ds.wait()
+
+
+def test_a_frame_kept_by_code_under_c_code_shows_later_variables():
+    class Odd:
+        def __eq__(self, other):
+            kept.append(sys._getframe(1))
+            return False
+
+        __hash__ = None  # type: ignore[assignment]
+
+    def f(queue, n):
+        found = 0
+        for i in range(n):
+            found += (i in queue) + queue.count(i)
+        return found
+
+    jitted = ds.jit(store=False)(f)
+    for _ in range(5):
+        shown = []
+        for function in (jitted, f):
+            kept: list[Any] = []
+            result = function(deque([1, Odd(), 2]), 4)
+            shown.append((result, [frame.f_locals["i"] for frame in kept], [frame.f_lineno for frame in kept]))
+        assert shown[0] == shown[1]
+        ds.wait()
+
+
+def test_methods_of_other_functions_bound_to_what_is_in_c():
+    def f(call, n):
+        here = 3
+        for i in range(n):
+            here += len(call())
+        return here
+
+    check(
+        f,
+        (MethodType(sorted, [3, 1]), 4),
+        (MethodType(eval, "list(locals())"), 4),
+        (MethodType(lambda text: list(sys._getframe(1).f_locals), "x"), 4),
+    )
+
+
+def test_decimals_and_generators_in_loops():
+    def f(n, a, random):
+        total = a
+        for _ in range(n):
+            total = total * a / 3 + 1
+            if total > 2:
+                total -= int(random.integers(0, 3))
+        return total, random.normal()
+
+    for a in (decimal.Decimal("1.5"), decimal.Decimal("NaN"), 2.5):
+        jitted = ds.jit(store=False)(f)
+        for _ in range(5):
+            results = []
+            for function in (jitted, f):
+                try:
+                    results.append(repr(function(12, a, np.random.default_rng(4))))
+                except decimal.InvalidOperation as e:
+                    results.append(repr(e))
+            assert results[0] == results[1]
+            ds.wait()

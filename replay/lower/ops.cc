@@ -57,8 +57,7 @@ Step Lowering::base(const Op& o, ValueId i) {
   s.linked = shows_frames(o.effects);
   s.warns = s.linked && (o.effects & kRunsCode) == 0;
   if (s.linked && !s.warns) s.plain = plain_of(o.kind);
-  if (s.linked && o.kind == OpKind::call && is_constant(in(o)[0]))
-    s.from_python = recorder::looks_at_no_frames(object(op(in(o)[0]).object));
+  if (s.linked && !s.warns) s.in_c = in_c_of(o.kind);
   s.link = s.linked || (o.effects & kDropsReferences) ? o.snapshot : -1;
   s.object = object(o.object);
   s.object2 = object(o.object2);

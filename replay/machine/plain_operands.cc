@@ -2,6 +2,7 @@
 // are computed with, and neither do keys made of them.
 #include "numpy/dtypes.h"
 #include "replay/machine/run.h"
+#include "trace/recorder/facts.h"
 // clang-format off
 #include <numpy/arrayscalars.h>  // needs Python.h before it
 // clang-format on
@@ -44,7 +45,40 @@ bool get_item(const Step& s, const Reg* r) {
 }
 bool set_item(const Step& s, const Reg* r) { return get_item(s, r) && is_plain(r[s.c].o); }
 
+// What C code does with operands of its own kind.
+bool is_in_c(PyObject* o) { return recorder::is_type_in_c(Py_TYPE(o)); }
+bool one_in_c(const Step& s, const Reg* r) { return is_in_c(r[s.a].o); }
+bool two_in_c(const Step& s, const Reg* r) { return is_in_c(r[s.a].o) && is_in_c(r[s.b].o); }
+bool three_in_c(const Step& s, const Reg* r) { return two_in_c(s, r) && is_in_c(r[s.c].o); }
+bool callee_in_c(const Step& s, const Reg* r) { return recorder::looks_at_no_frames(r[s.list[0]].o); }
+
 }  // namespace
+
+Plain in_c_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::get_attr:
+    case OpKind::set_attr:  // (what it is set to is stored, or drops what was there)
+    case OpKind::unary:
+    case OpKind::truth:
+    case OpKind::not_:
+    case OpKind::get_iter:
+    case OpKind::iter_next:
+      return one_in_c;
+    case OpKind::binary:
+    case OpKind::inplace:
+    case OpKind::compare:
+    case OpKind::contains:
+    case OpKind::get_item:
+    case OpKind::del_item:
+      return two_in_c;
+    case OpKind::set_item:
+      return three_in_c;
+    case OpKind::call:
+      return callee_in_c;
+    default:
+      return nullptr;
+  }
+}
 
 Plain plain_of(OpKind kind) {
   switch (kind) {

@@ -35,6 +35,7 @@ struct Step {
   StepFn fn = nullptr;
   Exec exec = nullptr;
   Plain plain = nullptr;  // null: it runs none, or may always
+  Plain in_c = nullptr;   // linked, but whoever looks at them begins as Python code
   int32_t dst = -1;       // register of the result
   int32_t a = -1;         // registers of the operands
   int32_t b = -1;
@@ -47,7 +48,6 @@ struct Step {
   int32_t n = 0;
   bool linked = false;                  // the frames stand in the chain all the time; else only while what it drops is finalised
   bool warns = false;                   // linked, but no more than a warning can look at them
-  bool from_python = false;             // linked, but whoever looks at them begins as Python code
   bool pure = false;                    // if it fails, leave before the instruction and let the interpreter raise
   bool truth = false;                   // kQuick: dst becomes a truth value, unboxed
   native::Do does = native::Do::kStep;  // how native code does it; rep: its operands' representation (replay/native/region.h)
@@ -112,6 +112,7 @@ StepFn guard_unbox_step(Rep rep);
 
 // -- plain_operands.cc: operators and subscripts on what the recorder knows too little of (complex numbers, float16, keys of any kind)
 Plain plain_of(OpKind kind);  // null: of no other kind
+Plain in_c_of(OpKind kind);   // is what it does C code that looks at no frames itself? null: that is not known
 
 // -- the rest (steps_flow.cc)
 const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, runs no code

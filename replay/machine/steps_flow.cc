@@ -17,7 +17,7 @@ bool shown(const Step& s, const Step& what, Reg* r, Machine& m) {
     WarningScope frames(m, s.link);
     return what.exec(what, r);
   }
-  if (s.from_python) {
+  if (s.in_c && s.in_c(what, r)) {
     PythonScope frames(m, s.link);
     return what.exec(what, r);
   }
@@ -212,6 +212,10 @@ Next next_item(PyObject* it, PyObject** item) {
 Next next_shown(const Step* s, Reg* r, Machine& m, PyObject** item) {
   *item = nullptr;
   if (!s->linked) return next_item(r[s->a].o, item);
+  if (s->in_c && s->in_c(*s, r)) {
+    PythonScope frames(m, s->link);
+    return next_item(r[s->a].o, item);
+  }
   LinkedScope frames(m, s->link);
   return next_item(r[s->a].o, item);
 }

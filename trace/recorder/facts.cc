@@ -1,6 +1,7 @@
 #include "trace/recorder/facts.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 #include <sstream>
@@ -300,6 +301,44 @@ bool is_of_module_in_c(PyObject* callee) {
   return known && PyDict_GetItemString(PyImport_GetModuleDict(), name) == module;
 }
 
+// Objects that a look has told something of, each held for good; asked before every step that may run code.
+class Known {
+ public:
+  bool has(PyObject* o) const { return slots_[slot(o)] == o || all_.contains(o); }
+  void keep(PyObject* o) { slots_[slot(o)] = *all_.insert(Py_NewRef(o)).first; }
+
+ private:
+  static constexpr size_t kSlots = 64;
+  static size_t slot(PyObject* o) { return reinterpret_cast<uintptr_t>(o) / 64 % kSlots; }
+  std::array<PyObject*, kSlots> slots_{};  // those that were found last
+  std::unordered_set<PyObject*> all_;
+};
+
+// Neither do types of these modules, by themselves: whatever of the user's they run begins as Python code.
+constexpr const char* kTypesInC[] = {"_io",
+                                     "_random",
+                                     "_struct",
+                                     "_thread",
+                                     "array",
+                                     "collections",
+                                     "datetime",
+                                     "decimal",
+                                     "functools",
+                                     "itertools",
+                                     "operator",
+                                     "re",
+                                     "numpy.random._generator",
+                                     "numpy.random.mtrand"};
+
+// Is it a method of the type's own, or of one in C that it is derived from?
+bool is_method_in_c(PyTypeObject* type, const PyMethodDef* method) {
+  if (is_type_in_c(type)) return true;
+  for (PyTypeObject* base = type->tp_base; base; base = base->tp_base)
+    for (const PyMethodDef* own = is_type_in_c(base) ? base->tp_methods : nullptr; own && own->ml_name; ++own)
+      if (own == method) return true;
+  return false;
+}
+
 void fill_special(PyObject* sys) {
   add_rows(sys, {{"getrefcount", CalleeKind::refcount, nullptr}, {"_getframe", CalleeKind::frame_reader, nullptr}});
 }
@@ -314,11 +353,43 @@ bool is_plain_type(PyTypeObject* type) {
 }
 bool is_simple_type(PyTypeObject* type) { return g_simple.contains(type); }
 
+bool is_type_in_c(PyTypeObject* type) {
+  static Known found_before;
+  if (found_before.has(reinterpret_cast<PyObject*>(type))) return true;
+  const char* dot = std::strrchr(type->tp_name, '.');
+  bool found = is_plain_type(type) && type != &PyMethod_Type && type != &PyArray_Type;
+  for (size_t k = 0; dot && !found && k < std::size(kTypesInC); ++k) {
+    const char* module = kTypesInC[k];
+    const auto length = static_cast<size_t>(dot - type->tp_name);
+    found = std::strlen(module) == length && !std::strncmp(module, type->tp_name, length) && is_found_as(type, module, dot + 1);
+  }
+  if (found) found_before.keep(reinterpret_cast<PyObject*>(type));
+  return found;
+}
+
+// Cython's methods are functions of its own in their type's dict.
+static bool is_function_in_c(PyTypeObject* type, PyObject* function) {
+  static Known found_before;
+  if (found_before.has(function)) return true;
+  PyObject* value;
+  for (Py_ssize_t at = 0; is_type_in_c(type) && type->tp_dict && PyDict_Next(type->tp_dict, &at, nullptr, &value);)
+    if (value == function) return found_before.keep(function), true;
+  return false;
+}
+
 bool looks_at_no_frames(PyObject* callee) {
-  if (g_in_c.contains(callee) || is_of_module_in_c(callee)) return true;
-  if (!Py_IS_TYPE(callee, &PyMethodDescr_Type)) return false;
-  PyTypeObject* type = PyDescr_TYPE(callee);
-  return is_plain_type(type) && type != &PyMethod_Type && type != &PyArray_Type;
+  if (Py_IS_TYPE(callee, &PyMethod_Type)) {
+    PyObject* function = PyMethod_GET_FUNCTION(callee);
+    return !PyFunction_Check(function) && is_function_in_c(Py_TYPE(PyMethod_GET_SELF(callee)), function);
+  }
+  if (PyCFunction_Check(callee)) {
+    PyObject* self = PyCFunction_GET_SELF(callee);
+    if (self && !PyModule_Check(self)) return is_method_in_c(Py_TYPE(self), reinterpret_cast<PyCFunctionObject*>(callee)->m_ml);
+    return g_in_c.contains(callee) || is_of_module_in_c(callee);
+  }
+  if (Py_IS_TYPE(callee, &PyMethodDescr_Type)) return is_type_in_c(PyDescr_TYPE(callee));
+  if (PyType_Check(callee)) return g_in_c.contains(callee) || is_type_in_c(reinterpret_cast<PyTypeObject*>(callee));
+  return is_type_in_c(Py_TYPE(callee));
 }
 
 CalleeFacts callee_facts(PyObject* callee) {
