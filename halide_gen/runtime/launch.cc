@@ -11,6 +11,7 @@
 
 #include "halide_gen/runtime/flags.h"
 #include "halide_gen/runtime/pack.h"
+#include "halide_gen/runtime/per_thread.h"
 #include "halide_gen/runtime/pool.h"
 
 namespace dalsegno::rt {
@@ -45,7 +46,6 @@ class Scratch {
   char* memory_ = nullptr;
   size_t size_ = 0;
 };
-thread_local Scratch scratch_memory;
 
 struct Chunk {
   const LaunchKernel* kernel;
@@ -211,7 +211,8 @@ int run_tiled(const Chunk& c) {
   const size_t slot = static_cast<size_t>(c.kernel->tile) * kScratchElement, slots = (c.kernel->scratch_slots + packs) * slot;
   const size_t states = sizeof(StageState) * static_cast<size_t>(c.kernel->n_stages);
   const size_t slots_rounded = (slots + kAlign - 1) / kAlign * kAlign;
-  char* memory = scratch_memory.get(slots_rounded + states);
+  auto* scratch = PerThread<Scratch>::get();
+  char* memory = scratch ? scratch->get(slots_rounded + states) : nullptr;
   if (memory == nullptr) return kFailed;
   Tiles tiles(c, memory, memory + c.kernel->scratch_slots * slot, reinterpret_cast<StageState*>(memory + slots_rounded));
   const int failed = tiles.run();

@@ -3,164 +3,19 @@
 
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "hook/hook.h"
 #include "hook/lookups.h"
 #include "hook/unborn_generator.h"
 #include "replay/machine/fold.h"
-#include "replay/machine/scalars.h"
+#include "replay/machine/fold_value.h"
 
 namespace dalsegno::replay {
+
+using namespace folds;
+
 namespace {
-
-// object: where it has one (borrowed: of a variable, a container or a constant), which is what it is if somebody asks.
-struct Slot {
-  enum Tag : uint8_t { kEmpty, kInt, kFloat, kBool, kObject } tag;
-  union {
-    int64_t i;
-    double f;
-  };
-  PyObject* object;
-};
-
-void set(Slot* to, PyObject* o) {
-  to->object = o;
-  if (PyFloat_CheckExact(o)) {
-    to->tag = Slot::kFloat, to->f = PyFloat_AS_DOUBLE(o);
-  } else if (Reg whole; PyLong_CheckExact(o) && unbox_as<Rep::kInt>(o, &whole)) {
-    to->tag = Slot::kInt, to->i = whole.i;
-  } else if (PyBool_Check(o)) {
-    to->tag = Slot::kBool, to->i = o == Py_True;
-  } else {
-    to->tag = Slot::kObject;
-  }
-}
-bool give(Slot* to, int64_t i) { return to->tag = Slot::kInt, to->i = i, to->object = nullptr, true; }
-bool give(Slot* to, double f) { return to->tag = Slot::kFloat, to->f = f, to->object = nullptr, true; }
-bool give_truth(Slot* to, bool b) { return to->tag = Slot::kBool, to->i = b, to->object = nullptr, true; }
-
-PyObject* object_of(const Slot& s) {
-  if (s.object) return Py_NewRef(s.object);
-  if (s.tag == Slot::kFloat) return PyFloat_FromDouble(s.f);
-  return s.tag == Slot::kBool ? PyBool_FromLong(s.i != 0) : PyLong_FromLongLong(s.i);
-}
-
-// ---- operators -------------------------------------------------------------------------------------------------------------------------
-
-constexpr int64_t kOneDigit = int64_t{1} << PyLong_SHIFT;
-
-bool whole_result(BinaryOp op, int64_t a, int64_t b, Slot* out) {
-  int64_t result = 0;
-  switch (op) {
-    case BinaryOp::add:
-      return !__builtin_add_overflow(a, b, &result) && give(out, result);
-    case BinaryOp::subtract:
-      return !__builtin_sub_overflow(a, b, &result) && give(out, result);
-    case BinaryOp::multiply:
-      return !__builtin_mul_overflow(a, b, &result) && give(out, result);
-    case BinaryOp::true_divide:  // of what a double holds exactly
-      if (b == 0 || !typed::exact_in_double(a) || !typed::exact_in_double(b)) return false;
-      return give(out, static_cast<double>(a) / static_cast<double>(b));
-    case BinaryOp::floor_divide:
-    case BinaryOp::remainder: {
-      // (With more digits than the dividend it gives that very object back.)
-      if (b == 0 || b == -1 || b <= -kOneDigit || b >= kOneDigit) return false;
-      const bool off = a % b != 0 && (a < 0) != (b < 0);
-      return give(out, op == BinaryOp::remainder ? a % b + (off ? b : 0) : a / b - (off ? 1 : 0));
-    }
-    case BinaryOp::and_:
-      return give(out, a & b);
-    case BinaryOp::or_:
-      return give(out, a | b);
-    case BinaryOp::xor_:
-      return give(out, a ^ b);
-    case BinaryOp::rshift:
-      return b >= 0 && give(out, a >> (b > 63 ? 63 : b));
-    case BinaryOp::power: {
-      using Function = int32_t (*)(int64_t, int64_t, int64_t*);
-      const auto function = reinterpret_cast<Function>(const_cast<void*>(operator_function(op, Rep::kInt)));
-      return function(a, b, &result) != 0 && give(out, result);
-    }
-    default:
-      return false;
-  }
-}
-
-bool float_result(BinaryOp op, double a, double b, Slot* out) {
-  switch (op) {
-    case BinaryOp::add:
-      return give(out, a + b);
-    case BinaryOp::subtract:
-      return give(out, a - b);
-    case BinaryOp::multiply:
-      return give(out, a * b);
-    case BinaryOp::true_divide:
-      return b != 0.0 && give(out, a / b);
-    case BinaryOp::floor_divide:
-    case BinaryOp::remainder:
-    case BinaryOp::power: {
-      using Function = int32_t (*)(double, double, double*);
-      const auto function = reinterpret_cast<Function>(const_cast<void*>(operator_function(op, Rep::kFloat)));
-      double result = 0;
-      return function(a, b, &result) != 0 && give(out, result);
-    }
-    default:
-      return false;
-  }
-}
-
-// Of an int or a float.
-bool as_double(const Slot& s, double* out) {
-  if (s.tag == Slot::kFloat) return *out = s.f, true;
-  return *out = static_cast<double>(s.i), s.tag == Slot::kInt;
-}
-
-bool binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out) {
-  if (a.tag == Slot::kInt && b.tag == Slot::kInt) return whole_result(op, a.i, b.i, out);
-  double x, y;
-  return as_double(a, &x) && as_double(b, &y) && float_result(op, x, y, out);
-}
-
-template <class T>
-bool holds(int op, T a, T b) {
-  switch (op) {
-    case Py_LT:
-      return a < b;
-    case Py_LE:
-      return a <= b;
-    case Py_EQ:
-      return a == b;
-    case Py_NE:
-      return a != b;
-    case Py_GT:
-      return a > b;
-    default:
-      return a >= b;
-  }
-}
-
-// False: they are no numbers, or of two kinds and one is not exact in a double.
-bool compare(int op, const Slot& a, const Slot& b, bool* out) {
-  if (a.tag == Slot::kInt && b.tag == Slot::kInt) return *out = holds(op, a.i, b.i), true;
-  const bool both = a.tag == Slot::kFloat && b.tag == Slot::kFloat;
-  double x, y;
-  if (!as_double(a, &x) || !as_double(b, &y)) return false;
-  if (!both && !typed::exact_in_double(a.tag == Slot::kInt ? a.i : b.i)) return false;
-  return *out = holds(op, x, y), true;
-}
-
-bool truth(const Slot& s, bool* out) {
-  if (s.tag == Slot::kFloat) return *out = s.f != 0.0, true;
-  if (s.tag == Slot::kObject && s.object != Py_None) return false;
-  return *out = s.tag != Slot::kObject && s.i != 0, s.tag != Slot::kEmpty;
-}
-
-bool negate(const Slot& a, Slot* out) {
-  if (a.tag == Slot::kFloat) return give(out, -a.f);
-  return a.tag == Slot::kInt && a.i != std::numeric_limits<int64_t>::min() && give(out, -a.i);
-}
 
 // ---- containers ------------------------------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "halide_gen/runtime/flags.h"
+#include "halide_gen/runtime/per_thread.h"
 #include "numpy/dtypes.h"
 #include "numpy/errstate.h"
 #include "replay/machine/array_operand.h"
@@ -336,8 +337,9 @@ struct Scratch {
 bool run_loops(const Group& group, Reg* r, int64_t most) {
   if (!group.loops || most == 0) return false;
   if (!GroupRun::scratch) {
-    static thread_local std::unique_ptr<Scratch> owned = std::make_unique<Scratch>();
-    GroupRun::scratch = owned->bytes;
+    auto* own = rt::PerThread<Scratch>::get();
+    if (!own) return false;
+    GroupRun::scratch = own->bytes;
   }
   return GroupRun(group, r, most).run();
 }

@@ -1,0 +1,52 @@
+// What stands in the slots of a FoldCode: numbers, unboxed, or objects. Operators on them give what the language's do, or nothing: false
+// where it would raise, give another type, or where nothing is known.
+#pragma once
+#include <Python.h>
+
+#include <cstdint>
+
+#include "replay/machine/scalars.h"
+
+namespace dalsegno::replay::folds {
+
+// object: where it has one (borrowed: of a variable, a container or a constant), which is what it is if somebody asks.
+struct Slot {
+  enum Tag : uint8_t { kEmpty, kInt, kFloat, kBool, kObject } tag;
+  union {
+    int64_t i;
+    double f;
+  };
+  PyObject* object;
+};
+
+inline void set(Slot* to, PyObject* o) {
+  to->object = o;
+  if (PyFloat_CheckExact(o)) {
+    to->tag = Slot::kFloat, to->f = PyFloat_AS_DOUBLE(o);
+  } else if (Reg whole; PyLong_CheckExact(o) && unbox_as<Rep::kInt>(o, &whole)) {
+    to->tag = Slot::kInt, to->i = whole.i;
+  } else if (PyBool_Check(o)) {
+    to->tag = Slot::kBool, to->i = o == Py_True;
+  } else {
+    to->tag = Slot::kObject;
+  }
+}
+inline bool give(Slot* to, int64_t i) { return to->tag = Slot::kInt, to->i = i, to->object = nullptr, true; }
+inline bool give(Slot* to, double f) { return to->tag = Slot::kFloat, to->f = f, to->object = nullptr, true; }
+inline bool give_truth(Slot* to, bool b) { return to->tag = Slot::kBool, to->i = b, to->object = nullptr, true; }
+
+// New reference, or null with MemoryError.
+inline PyObject* object_of(const Slot& s) {
+  if (s.object) return Py_NewRef(s.object);
+  if (s.tag == Slot::kFloat) return PyFloat_FromDouble(s.f);
+  return s.tag == Slot::kBool ? PyBool_FromLong(s.i != 0) : PyLong_FromLongLong(s.i);
+}
+
+// ---- operators (fold_value.cc) ---------------------------------------------------------------------------------------------------------
+
+bool binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out);
+bool compare(int op, const Slot& a, const Slot& b, bool* out);  // op: Py_LT ...; of numbers alone
+bool truth(const Slot& s, bool* out);
+bool negate(const Slot& a, Slot* out);
+
+}  // namespace dalsegno::replay::folds
