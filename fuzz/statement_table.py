@@ -65,7 +65,10 @@ SIMPLE: Weighted[str] = Weighted(
         (1, "q = collections.deque(<list>); q.append(<num>); LOG.append((q.popleft(), q.pop(), bool(q)))"),
         (1, "LOG.append(GENERATOR.random() + GENERATOR.getrandbits(3))"),
         (1, "ORDERED[<key>] = <num>; ORDERED.move_to_end(<key>, <bool>); LOG.append(ORDERED.popitem(<bool>))"),
-        (1, "ORDERED[<int>] = Looking(); LOG.append((<key> in ORDERED, len(ORDERED))); ORDERED.popitem(False)"),
+        (
+            1,
+            "o = ORDERED.copy(); o[<int>] = Looking(); LOG.append((<key> in o, len(o))); o.popitem(False); o.clear()",
+        ),
         (1, "LOG.append(DECIMAL / <int> + DECIMAL.compare(<int>))"),
         (1, "LOG.append('-'.join([<str>, <str>]).rpartition(<str>))"),
         (1, "LOG.append((<str>.count(<str>), <str>.title(), <str>.isalnum()))"),
