@@ -89,6 +89,47 @@ TEST(Birth, ADatabaseWithoutTablesIsTakenOver) {
   EXPECT_TRUE(is_usable(directory.file()));
 }
 
+TEST(Birth, LookUpsMakeNoFile) {
+  TempDir directory;
+  Store store;
+  store.configure(directory.file());
+  bool traces = true;
+  EXPECT_TRUE(store.load_experience("f", &traces).verdicts.empty());
+  EXPECT_FALSE(traces);
+  EXPECT_FALSE(store.get_kernel("k"));
+  EXPECT_FALSE(std::filesystem::exists(directory.file()));
+  EXPECT_TRUE(store.save_trace("f", root_trace()));
+  store.load_experience("f", &traces);
+  EXPECT_TRUE(traces);
+  const Stats stats = store.stats();
+  EXPECT_EQ(stats.misses, 2u);
+  EXPECT_EQ(stats.errors, 0u);
+}
+
+TEST(Birth, LookUpsFindWhatAnotherHasMadeMeanwhile) {
+  TempDir directory;
+  Store store, other;
+  store.configure(directory.file());
+  store.load_experience("f");
+  ASSERT_TRUE(other.open(directory.file()));
+  ASSERT_TRUE(other.save_trace("f", root_trace()));
+  bool traces = false;
+  store.load_experience("f", &traces);
+  EXPECT_TRUE(traces);
+  EXPECT_EQ(store.load_traces("f").size(), 1u);
+}
+
+TEST(Birth, WhereThereCanBeNoFileAWriterIsToldWhy) {
+  TempDir directory;
+  Store store;
+  store.configure(directory.file("missing/store"));
+  store.load_experience("f");
+  EXPECT_EQ(store.errors(), 0u);
+  EXPECT_FALSE(store.put_kernel("k", "object", ""));
+  EXPECT_EQ(store.errors(), 1u);
+  EXPECT_NE(store.why(), "");
+}
+
 TEST(Birth, GivesSpaceBack) {
   TempDir directory;
   Store store;

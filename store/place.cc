@@ -235,6 +235,11 @@ Place prepare_place(const std::string& path) {
   return place;
 }
 
+bool is_missing(const std::string& path) {
+  struct stat info;
+  return lstat(path.c_str(), &info) != 0 && errno == ENOENT;
+}
+
 bool same_file(const Place& place) {
   struct stat info;
   return lstat(place.path.c_str(), &info) == 0 && info.st_dev == place.device && info.st_ino == place.inode;

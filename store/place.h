@@ -26,6 +26,9 @@ struct Place {
 // REQUIRES: this process has no lock on the file. The file is opened and closed here, which would drop it (POSIX).
 Place prepare_place(const std::string& path);
 
+// Is there certainly no file?
+bool is_missing(const std::string& path);
+
 // Is the file at place.path still the one that was looked at?
 bool same_file(const Place& place);
 

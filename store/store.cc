@@ -64,6 +64,12 @@ void Store::Impl::disconnect() {
   }
 }
 
+// Not known where another thread has the lock. A relative path is looked at now, before the directory changes.
+bool Store::Impl::is_to_be_made() noexcept {
+  const std::unique_lock reading(read_mutex, std::try_to_lock);
+  return reading.owns_lock() && state == State::kUnconnected && configured.starts_with('/') && is_missing(configured);
+}
+
 bool Store::Impl::connected() const { return state == State::kReady && pid == getpid(); }
 
 void Store::Impl::refuse(const std::string& why) {
@@ -197,17 +203,23 @@ void Store::Impl::on_fault(const Fault& fault) noexcept {
 Store::Store() : impl_(std::make_unique<Impl>()) {}
 Store::~Store() = default;
 
-bool Store::open(const std::string& path, const Options& options) {
-  {
-    std::scoped_lock lock(impl_->mutex, impl_->read_mutex);
-    impl_->disconnect();
-    impl_->reason.clear();
-    impl_->configured = path;
-    impl_->options = options;
-    impl_->state = path.empty() ? Impl::State::kClosed : Impl::State::kUnconnected;
-    impl_->stuck = impl_->reader_stuck = false;
-  }
+void Store::configure(const std::string& path, const Options& options) {
+  std::scoped_lock lock(impl_->mutex, impl_->read_mutex);
+  impl_->disconnect();
+  impl_->reason.clear();
+  impl_->configured = path;
+  impl_->options = options;
+  impl_->state = path.empty() ? Impl::State::kClosed : Impl::State::kUnconnected;
+  impl_->stuck = impl_->reader_stuck = false;
+}
+
+bool Store::connect() {
   return impl_->guarded(false, [] { return true; });
+}
+
+bool Store::open(const std::string& path, const Options& options) {
+  configure(path, options);
+  return connect();
 }
 
 void Store::close() { open(""); }

@@ -59,6 +59,10 @@ class Store {
 
   // False if the store cannot be used (see why()); it may become usable by itself later if it was only busy. "" closes.
   bool open(const std::string& path, const Options& options = {});
+  // The two parts of open(). What is configured is connected by the first who needs it; a look-up does not where there is no file, which
+  // holds nothing: to make one takes longer than many a call of the user. Who writes makes it.
+  void configure(const std::string& path, const Options& options = {});
+  bool connect();
   void close();
   // Absolute path of the file in use; of one that could not be opened, as it was given; "" when closed.
   std::string path() const;

@@ -179,7 +179,8 @@ struct Store::Impl {
     return otherwise;
   }
 
-  bool connected() const;  // with either lock
+  bool connected() const;         // with either lock
+  bool is_to_be_made() noexcept;  // there is no file yet. Called without locks
   // With both locks.
   bool ready(int busy_ms);  // connects if need be; false: no store
   bool connect(int busy_ms);

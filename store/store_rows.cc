@@ -245,6 +245,11 @@ bool Store::save_experience(const std::string& key, const Experience& experience
 Experience Store::load_experience(const std::string& key, bool* has_traces) {
   Impl& s = *impl_;
   bool damaged = false, traces = true;
+  if (s.is_to_be_made()) {
+    s.counters.misses++;
+    if (has_traces != nullptr) *has_traces = false;
+    return {};
+  }
   Experience found = s.guarded(Experience(), [&] {
     Experience experience;
     Transaction transaction(s.reader, Transaction::kReads);
@@ -294,6 +299,7 @@ std::optional<std::string> Store::get_kernel(const std::string& key) {
     bool bad = false, stale = false;
   };
   Impl& s = *impl_;
+  if (s.is_to_be_made()) return s.counters.misses++, std::nullopt;
   Found found = s.patiently(Found(), [&] {
     Found found;
     Statement statement(s.database, "SELECT description, " + bounded("object", kMaxBlob) + ", created, " + bounded("sum", kMaxSum) +

@@ -34,7 +34,7 @@ py::list query(const std::string& sql) {
   store::QueryResult result;
   {
     py::gil_scoped_release released;
-    result = process_store().query(sql);
+    result = connected_store().query(sql);
   }
   if (!result.error.empty()) {
     PyErr_SetObject(PyExc_ValueError, told(result.error).ptr());
@@ -57,7 +57,7 @@ auto without_gil(Call call) {
 }
 
 py::dict stats() {
-  const store::Stats s = without_gil([] { return process_store().stats(); });
+  const store::Stats s = without_gil([] { return connected_store().stats(); });
   py::dict d;
   d["functions"] = s.functions, d["traces"] = s.traces, d["kernels"] = s.kernels, d["bytes"] = s.bytes;
   d["hits"] = s.hits, d["misses"] = s.misses, d["saves"] = s.saves, d["evictions"] = s.evictions;
@@ -67,12 +67,12 @@ py::dict stats() {
 
 // Asked for by a person, so that a fault is no miss but an error.
 [[noreturn]] void fail() {
-  PyErr_SetObject(PyExc_OSError, told(process_store().why()).ptr());
+  PyErr_SetObject(PyExc_OSError, told(connected_store().why()).ptr());
   throw py::error_already_set();
 }
 
 py::dict verify() {
-  const store::VerifyResult result = without_gil([] { return process_store().verify(); });
+  const store::VerifyResult result = without_gil([] { return connected_store().verify(); });
   if (!result.complete) fail();
   py::dict d;
   d["rows"] = result.rows, d["damaged"] = result.damaged;
@@ -80,12 +80,12 @@ py::dict verify() {
 }
 
 void clear() {
-  const bool ok = without_gil([] { return process_store().path().empty() || process_store().clear(); });
+  const bool ok = without_gil([] { return connected_store().path().empty() || connected_store().clear(); });
   if (!ok) fail();
 }
 
 void gc() {
-  const bool ok = without_gil([] { return process_store().path().empty() || process_store().gc(); });
+  const bool ok = without_gil([] { return connected_store().path().empty() || connected_store().gc(); });
   if (!ok) fail();
 }
 
@@ -100,19 +100,19 @@ void bind_store(py::module_& m) {
         const std::string file = py::reinterpret_steal<py::bytes>(bytes);
         without_gil([&] {
           use_store(file);
-          process_store();
+          connected_store();
         });
       },
       py::arg("path"), "Uses this file from now on (\"\": the default place, \"off\": none).");
   m.def("store_close", [] { without_gil([] { use_store("off"); }); });
   m.def("store_path", [] {
-    const std::string path = without_gil([] { return process_store().path(); });
+    const std::string path = without_gil([] { return connected_store().path(); });
     PyObject* object = PyUnicode_DecodeFSDefaultAndSize(path.data(), static_cast<Py_ssize_t>(path.size()));
     if (object == nullptr) throw py::error_already_set();
     return py::reinterpret_steal<py::object>(object);
   });
   m.def(
-      "store_why", [] { return told(without_gil([] { return process_store().why(); })); },
+      "store_why", [] { return told(without_gil([] { return connected_store().why(); })); },
       "Why the store's last operation failed, or \"\".");
   m.def("store_query", &query, py::arg("sql"), "Rows of one statement that only reads; ValueError with SQLite's message.");
   m.def("store_stats", &stats);

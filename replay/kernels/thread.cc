@@ -1,7 +1,6 @@
 // The threads that compile: started at need, stopped before the interpreter is finalised and around forks.
 #include <dlfcn.h>
 #include <pthread.h>
-#include <sys/resource.h>
 
 #include <array>
 #include <condition_variable>
@@ -13,19 +12,12 @@
 #include "halide_gen/runtime/signals_blocked.h"
 #include "replay/forks.h"
 #include "replay/kernels/compile.h"
+#include "replay/priority.h"
 
 namespace dalsegno::replay {
 namespace {
 
 thread_local bool to_give_way = false;  // it is the compile thread of what is not urgent, and has not
-
-// (On Linux niceness belongs to threads.)
-void lower_priority() {
-  constexpr int kNiceness = 10;
-#if defined(__linux__)
-  if (getpriority(PRIO_PROCESS, 0) < kNiceness) setpriority(PRIO_PROCESS, 0, kNiceness);
-#endif
-}
 
 class CompileThread {
  public:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "store/place.h"
 #include "store/sha256.h"
@@ -15,8 +16,9 @@ namespace {
 struct Process {
   std::mutex mutex;
   store::Store store;
-  std::string path;  // as configured
-  bool opened = false;
+  std::string path;        // as configured
+  bool opened = false;     // `store` has been told the file
+  bool connected = false;  // and has looked at it, if only to refuse it
   std::vector<store::Pace> paces;
   bool paces_read = false;
 
@@ -60,7 +62,7 @@ void use_store(const std::string& path) {
   if (p.opened && path == p.path) return;
   p.store.close();
   p.path = path;
-  p.opened = p.paces_read = false;
+  p.opened = p.connected = p.paces_read = false;
 }
 
 bool store_in_use(const std::string& path) {
@@ -74,9 +76,17 @@ store::Store& process_store() {
   std::lock_guard lock(p.mutex);
   if (!p.opened) {
     p.opened = true;
-    p.store.open(p.file());
+    p.store.configure(p.file());
   }
   return p.store;
+}
+
+store::Store& connected_store() {
+  store::Store& store = process_store();
+  Process& p = process();
+  std::lock_guard lock(p.mutex);
+  if (!std::exchange(p.connected, true)) store.connect();
+  return store;
 }
 
 bool store_opened() {

@@ -17,8 +17,10 @@ bool store_in_use(const std::string& path);  // the last use_store() named it
 std::vector<store::Pace> noted_paces(uint64_t function);
 bool store_opened();  // process_store() has been called
 
-// Opened by the first call. Never destroyed: background threads may use it to the last.
+// Connected by the first who needs it (Store::configure). Never destroyed: background threads may use it to the last.
 store::Store& process_store();
+// The same for people: there is a file from now on, or a reason why not.
+store::Store& connected_store();
 
 // Keeps kernels in the process's store.
 KernelCache& store_kernel_cache();

@@ -194,7 +194,7 @@ void Tree::forget_stored() {
 
 void read_paces() { noted_paces(0); }
 
-uint64_t process_store_errors() { return process_store().errors(); }
+uint64_t process_store_errors() { return connected_store().errors(); }
 
 void wait_for_store() {
   prepare_writer();

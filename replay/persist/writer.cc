@@ -13,6 +13,7 @@
 #include "replay/door.h"
 #include "replay/forks.h"
 #include "replay/persist/store.h"
+#include "replay/priority.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -68,6 +69,7 @@ class Writer {
   }
 
   void serve() {
+    lower_priority();  // who waits for it leaves it the processor
     std::unique_lock lock(mutex_);
     while (paused_ == 0) {
       if (jobs_.empty()) {
