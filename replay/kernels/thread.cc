@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "halide_gen/runtime/signals_blocked.h"
+#include "replay/background.h"
 #include "replay/forks.h"
 #include "replay/kernels/compile.h"
-#include "replay/priority.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -32,6 +32,7 @@ class CompileThread {
 
   void wait() {
     std::unique_lock<std::mutex> lock(mutex_);
+    if (running_) place_.lift(thread_.native_handle());
     while (!stopped_ && (!queue_.empty() || current_ != nullptr)) {
       if (!start() && current_ == nullptr && paused_ == 0) {
         compile_first(lock);  // there can be no thread: here, then
@@ -118,8 +119,10 @@ class CompileThread {
   void serve() {
     to_give_way = !urgent_;
     std::unique_lock<std::mutex> lock(mutex_);
+    place_.keep_off_caller();
     while (paused_ == 0) {
       if (queue_.empty() || stopped_) {
+        if (running_) place_.lift(thread_.native_handle());
         wake_.wait(lock);
         continue;
       }
@@ -130,6 +133,7 @@ class CompileThread {
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
   std::thread thread_;
+  Place place_;  // its
   std::deque<std::shared_ptr<CompileJob>> queue_;
   std::shared_ptr<CompileJob> current_;
   const bool urgent_;
@@ -202,6 +206,7 @@ PyObject* stop_at_exit(PyObject*, PyObject*) {
 }  // namespace
 
 void compile_later(std::shared_ptr<CompileJob> job) {
+  note_caller();
   kernel_environment();  // asks NumPy, with the GIL, once
   CompileThread& thread = compile_threads()[job->urgent()];
   thread.add(std::move(job));

@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "halide_gen/runtime/signals_blocked.h"
+#include "replay/background.h"
 #include "replay/door.h"
 #include "replay/forks.h"
 #include "replay/persist/store.h"
-#include "replay/priority.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -28,6 +28,7 @@ class Writer {
 
   void wait() {
     std::unique_lock lock(mutex_);
+    if (running_) place_.lift(thread_.native_handle());
     for (start(lock); !jobs_.empty(); start(lock)) idle_.wait(lock);
   }
 
@@ -69,8 +70,11 @@ class Writer {
   }
 
   void serve() {
-    lower_priority();  // who waits for it leaves it the processor
     std::unique_lock lock(mutex_);
+    place_.keep_off_caller();
+    lock.unlock();
+    lower_priority();
+    lock.lock();
     while (paused_ == 0) {
       if (jobs_.empty()) {
         wake_.wait(lock);
@@ -92,11 +96,13 @@ class Writer {
     lock.unlock();
     or_lose([] { process_store().sync(); });
     lock.lock();
+    if (running_) place_.lift(thread_.native_handle());
   }
 
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
   std::thread thread_;
+  Place place_;  // its
   std::deque<std::function<void()>> jobs_;
   bool running_ = false;
   bool draining_ = false;  // a caller does the work
@@ -123,6 +129,7 @@ void prepare_writer() {
 }
 
 void write_later(std::function<void()> job) {
+  note_caller();
   prepare_writer();
   writer().add(std::move(job));
 }
