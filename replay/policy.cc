@@ -102,7 +102,8 @@ bool Lane::decided() const {
   const int pairs = turn_ / 2;
   const double fast = std::min(replay, eager), slow = std::max(replay, eager);
   if (pairs >= pairs_needed(fast)) return true;
-  return slow > kClear * fast && pairs >= (fast >= kLong ? 1 : 2);
+  // (The first replay after eager calls finds none of the memory that it will find later: of large arrays every page is made anew.)
+  return slow > kClear * fast && pairs >= (fast >= kLong && fast == replay ? 1 : 2);
 }
 
 void Lane::judge(bool provisional) {
