@@ -153,7 +153,7 @@ bool Lowering::must_flush(const Op& o, ValueId i) const {
   return !planted(Fault::missed_alias);
 }
 
-SegmentSpec Lowering::spec_of(const std::vector<ValueId>& ops, Group* group) {
+SegmentSpec Lowering::spec_of(const std::vector<ValueId>& ops, Group* group, std::vector<ValueId>* inputs) {
   SegmentSpec spec;
   std::unordered_map<ValueId, int> known;
   for (size_t k = 0; k < ops.size(); ++k) {
@@ -170,6 +170,7 @@ SegmentSpec Lowering::spec_of(const std::vector<ValueId>& ops, Group* group) {
         SegmentInput input;
         input_of(v, &input);
         spec.inputs.push_back(input);
+        if (inputs) inputs->push_back(v);
         group->inputs.push_back(loc(v).obj);
         group->facts.push_back(input.kind == InputKind::kArray && !is_virtual(v) ? ArrayFacts{input.dtype, input.rank} : kNoFacts);
       }
@@ -221,7 +222,8 @@ void Lowering::flush(ValueId because) {
   group.sink = sink_;
   waiting_.clear();
   outside_.clear();
-  SegmentSpec spec = spec_of(group.ops, &group);
+  std::vector<ValueId> inputs;
+  SegmentSpec spec = spec_of(group.ops, &group, &inputs);
   version_++;
   const ValueId first = group.ops.empty() ? sink_ : group.ops[0];
   Step s;
@@ -237,7 +239,7 @@ void Lowering::flush(ValueId because) {
   dead_waiting_ = 0;
   find_dead(&group, released);
   find_parts(&group, spec, released, because);
-  group.loops = plan_loops(group, spec);
+  group.loops = plan_loops(group, spec, inputs);
   if (auto runner = group.ops.empty() ? nullptr : SegmentRunner::make(spec)) {
     group.runner = static_cast<int32_t>(p_->runners.size());
     p_->runners.push_back(std::move(runner));

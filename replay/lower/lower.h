@@ -162,7 +162,7 @@ class Lowering {
   bool fits(const std::vector<ValueId>& operands) const;
   bool supported(const Op& op, const std::vector<ValueId>& operands) const;
   void learn_array(const Op& op, ValueId i);
-  SegmentSpec spec_of(const std::vector<ValueId>& ops, Group* group);
+  SegmentSpec spec_of(const std::vector<ValueId>& ops, Group* group, std::vector<ValueId>* inputs = nullptr);
   void find_dead(Group* group, const std::vector<ValueId>& released) const;
   void find_outputs(Group* group, SegmentSpec* spec, ValueId because);
   bool is_unread(ValueId v, ValueId because) const;
@@ -175,7 +175,9 @@ class Lowering {
   bool plan_sink(ValueId i, const Operand& operand, LoopPlan* plan);
   bool outlives_group(ValueId v) const { return sink_ != kNull && values_[v].released > sink_; }  // of those that die while it waits
   bool is_written(ValueId v) const;  // does the write that ends the group take it?
-  std::shared_ptr<const LoopPlan> plan_loops(const Group& group, const SegmentSpec& spec);
+  template <class Operand>
+  bool plan_loop(ValueId i, const Operand& operand, LoopOp* made);
+  std::shared_ptr<const LoopPlan> plan_loops(const Group& group, const SegmentSpec& spec, const std::vector<ValueId>& inputs);
   bool loop_input(ValueId v, DType dtype, LoopInput* input) const;
   // -- parts.cc
   void find_parts(Group* group, const SegmentSpec& spec, const std::vector<ValueId>& released, ValueId because);

@@ -130,8 +130,22 @@ bool Lowering::plan_sink(ValueId i, const Operand& operand, LoopPlan* plan) {
   return true;
 }
 
-// Null: some op is not done by a loop over its operands as they are.
-std::shared_ptr<const LoopPlan> Lowering::plan_loops(const Group& group, const SegmentSpec& spec) {
+// False: the op is not done by a loop over its operands as they are.
+template <class Operand>
+bool Lowering::plan_loop(ValueId i, const Operand& operand, LoopOp* made) {
+  const Op& o = op(i);
+  std::vector<ValueId> operands;
+  array_operands(o, &operands);
+  DType dtype = made->result;
+  for (ValueId v : operands)  // what tells is compared in its own dtype
+    if (made->result == DType::kBool && values_[v].facts.rank > 0) dtype = values_[v].facts.dtype;
+  made->exact = array_fn_is_expr(o.fn);
+  made->loop = numpy::inner_loop(o.fn, dtype, made->result);
+  return made->loop.function && std::all_of(operands.begin(), operands.end(), [&](ValueId v) { return operand(v, dtype, made); });
+}
+
+// Null: what ends it is not written so.
+std::shared_ptr<const LoopPlan> Lowering::plan_loops(const Group& group, const SegmentSpec& spec, const std::vector<ValueId>& inputs) {
   auto plan = std::make_shared<LoopPlan>();
   std::unordered_map<ValueId, int32_t> known;
   const auto operand = [&](ValueId v, DType dtype, LoopOp* into) {
@@ -145,24 +159,20 @@ std::shared_ptr<const LoopPlan> Lowering::plan_loops(const Group& group, const S
     return loop_input(v, dtype, &input);
   };
   for (size_t k = 0; k < group.ops.size(); ++k) {
-    const Op& o = op(group.ops[k]);
-    std::vector<ValueId> operands;
-    array_operands(o, &operands);
-    LoopOp made;
+    LoopOp& made = plan->ops.emplace_back();
     made.result = spec.ops[k].result;
-    DType dtype = made.result;
-    for (ValueId v : operands)  // what tells is compared in its own dtype
-      if (made.result == DType::kBool && values_[v].facts.rank > 0) dtype = values_[v].facts.dtype;
-    made.exact = array_fn_is_expr(o.fn);
-    made.loop = numpy::inner_loop(o.fn, dtype, made.result);
-    if (!made.loop.function) return nullptr;
-    for (ValueId v : operands)
-      if (!operand(v, dtype, &made)) return nullptr;
     if (spec.ops[k].output && (values_[group.ops[k]].released == kNull)) made.out = loc(group.ops[k]).obj;
+    if (plan->by_loops) plan->by_loops = plan_loop(group.ops[k], operand, &made);
     known[group.ops[k]] = static_cast<int32_t>(k);
-    plan->ops.push_back(std::move(made));
   }
+  if (!plan->by_loops) plan->inputs.clear();
   if (group.sink != kNull && !plan_sink(group.sink, operand, plan.get())) return nullptr;
+  for (const ValueId v : inputs) {
+    LoopInput& input = plan->of_kernel.emplace_back();
+    input_of(v, &input.as);
+    input.loc = loc(v), input.view = view_of(v);
+    if (input.as.kind == InputKind::kArray && is_virtual(v) && !input.view) return nullptr;
+  }
   return plan;
 }
 

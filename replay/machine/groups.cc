@@ -3,6 +3,7 @@
 #include <new>
 
 #include "numpy/dtypes.h"
+#include "replay/machine/loop_plan.h"
 #include "replay/machine/run.h"
 #include "replay/settings.h"
 
@@ -128,10 +129,11 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   if (const Step * next; *m.breaker != 0 && !settle(s, m, &next)) [[unlikely]]
     return next;
   if (m.dirty && !facts_hold(group, r)) return leave(m, s->exit);
-  if (m.kept_frames.empty() && run_loops(group, r, settings().inner_loops)) return go_on(s + 1, r, m);
+  std::optional<Way> asked;
+  if (m.kept_frames.empty() && run_without_objects(p, group, r, settings().inner_loops, &asked)) return go_on(s + 1, r, m);
   make_all(p, *s, group, r);
   if (group.unread && !m.kept_frames.empty()) return one_by_one(s, m, group, false);  // a frame was kept: it is looked at later
-  const Way way = way_of(p, group, r);
+  const Way way = asked ? *asked : way_of(p, group, r);
   if (way == Way::kInParts) return in_parts(s, m, group);
   if (way == Way::kAtOnce && group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
     return group.sink >= 0 ? written(s, m, group) : s + 1;
@@ -140,7 +142,8 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
 
 std::vector<SegmentInfo> ProgramImpl::segment_ops() const {
   std::vector<SegmentInfo> segments;
-  for (const Group& g : groups) segments.push_back({g.ops, g.sink, g.loops != nullptr, g.runner >= 0 ? runners[g.runner].get() : nullptr});
+  for (const Group& g : groups)
+    segments.push_back({g.ops, g.sink, g.loops && g.loops->by_loops, g.runner >= 0 ? runners[g.runner].get() : nullptr});
   return segments;
 }
 

@@ -1,4 +1,5 @@
-// A group of array ops as NumPy's own inner loops do it, where it is small: one loop an op, over scratch memory. Made by the lowering.
+// A group of array ops without objects for what it works on: as NumPy's own inner loops do it, where it is small, one loop an op, over
+// scratch memory; or its kernel. Made by the lowering.
 #pragma once
 #include <array>
 #include <vector>
@@ -34,7 +35,9 @@ struct LoopSink {
 };
 
 struct LoopPlan {
+  bool by_loops = true;  // else only a kernel can do it
   std::vector<LoopInput> inputs;
+  std::vector<LoopInput> of_kernel;  // the inputs of the group's SegmentSpec
   std::vector<LoopOp> ops;
   bool writes = false;
   LoopSink sink;

@@ -1,9 +1,12 @@
-// Small groups of array ops by NumPy's own inner loops: what a kernel costs to be launched, and NumPy to be called, is more than such ops
-// cost themselves. Each op runs over whole operands, in the program's order, its result in scratch memory or in a new array; what ends the
-// group by writing into an array is computed in scratch, too, and copied when no flag is up. So where anything is not as it was expected,
-// nothing has been done, and NumPy does it all.
+// Groups of array ops without objects for the views that they read and write: small ones by NumPy's own inner loops, as what a kernel
+// costs to be launched, and NumPy to be called, is more than such ops cost themselves; larger ones by their kernel. Each op of the small
+// runs over whole operands, in the program's order, its result in scratch memory or in a new array; what ends the group by writing into
+// an array is computed in scratch, too, and copied when no flag is up. So where anything is not as it was expected, nothing has been
+// done, and NumPy does it all.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include "halide_gen/runtime/flags.h"
@@ -22,6 +25,7 @@ namespace {
 constexpr int kMaxRank = typed::kMaxViewRank;
 constexpr size_t kMostOperands = 24;
 constexpr size_t kScratchBytes = 256 << 10;
+constexpr size_t kMostScratchBytes = 4 << 20;  // for a kernel: beyond, it is the memory that takes the time
 
 // Elements in memory.
 struct Span {
@@ -75,19 +79,48 @@ void set_of_array(PyArrayObject* a, Span* out) {
   std::copy_n(PyArray_STRIDES(a), out->rank, out->strides);
 }
 
+// A thread's memory for results that nobody sees, for as long as it lives.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  ~Scratch() { std::free(bytes_); }
+  char* reserve(size_t size) {
+    if (size > size_) {
+      std::free(bytes_);
+      bytes_ = static_cast<char*>(std::aligned_alloc(64, size));
+      size_ = bytes_ ? size : 0;
+    }
+    return bytes_;
+  }
+
+ private:
+  char* bytes_ = nullptr;
+  size_t size_ = 0;
+};
+
+// The calling thread's; null: there is no memory.
+char* scratch(size_t size) {
+  thread_local Scratch* own = nullptr;  // (without a destructor: see per_thread.h)
+  if (!own && !(own = rt::PerThread<Scratch>::get())) return nullptr;
+  return own->reserve(size);
+}
+
 class GroupRun {
  public:
-  GroupRun(const Group& group, Reg* r, npy_intp most)
-      : plan_(*group.loops), r_(r), most_(most), in_parts_(!group.parts[0].empty() || !group.parts[1].empty()) {}
+  GroupRun(ProgramImpl& p, Group& group, Reg* r, npy_intp most)
+      : p_(p), group_(group), plan_(*group.loops), r_(r), most_(most), in_parts_(!group.parts[0].empty() || !group.parts[1].empty()) {}
 
-  bool run() {
+  // `way`: of what is not small.
+  bool run(std::optional<Way>* way) {
     if (plan_.inputs.size() + plan_.ops.size() > kMostOperands) return false;
     std::fill_n(made_, plan_.ops.size(), nullptr);
     for (size_t k = 0; k < plan_.inputs.size(); ++k)
       if (!find_input(plan_.inputs[k], k)) return false;
     if (plan_.writes && !find_target()) return false;
-    if (!find_shapes()) return false;
-    if (!compute()) return drop_made(), false;
+    const bool small = plan_.by_loops && most_ > 0 && find_shapes();
+    if (!small && (group_.runner < 0 || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
+    if (!(small ? compute() : by_kernel(*p_.runners[group_.runner]))) return drop_made(), false;
     if (plan_.writes) write();
     for (size_t k = 0; k < plan_.ops.size(); ++k)
       if (made_[k]) r_[plan_.ops[k].out].o = made_[k];
@@ -156,6 +189,8 @@ class GroupRun {
 
   // Where results go, and whether all of it is small enough.
   bool find_shapes() {
+    char* memory = scratch(kScratchBytes);
+    if (!memory) return false;
     size_t bytes = 0;
     npy_intp work = 0;
     for (size_t k = 0; k < plan_.ops.size(); ++k) {
@@ -174,7 +209,7 @@ class GroupRun {
       for (int d = result.rank - 1; d >= 0; --d) result.strides[d] = dense, dense *= result.shape[d];
       if (op.out >= 0) continue;
       bytes = (bytes + 63) & ~size_t{63};
-      result.data = scratch + bytes;
+      result.data = memory + bytes;
       bytes += static_cast<size_t>(dense);
     }
     if (plan_.writes) {
@@ -186,7 +221,7 @@ class GroupRun {
       // What is read from memory that is written goes through scratch.
       if (plan_.sink.stored < 0 && stored.rank != 0 && overlaps(stored, target_)) {
         bytes = (bytes + 63) & ~size_t{63};
-        aside_ = scratch + bytes;
+        aside_ = memory + bytes;
         bytes += static_cast<size_t>(size * item_of_target());
       }
     }
@@ -217,6 +252,85 @@ class GroupRun {
       if (!apply(op, result)) return false;
       raised |= rt::all_raised();
     }
+    return raised == 0 || planted(Fault::ignored_flags) || numpy::errstate_ignores(raised);
+  }
+
+  // ---- by the kernel
+
+  bool find_kernel_inputs(SegmentOperand* operands, Span* spans) const {
+    for (size_t k = 0; k < plan_.of_kernel.size(); ++k) {
+      const LoopInput& in = plan_.of_kernel[k];
+      SegmentOperand& operand = operands[k];
+      if (in.view) {
+        set_of_block(*in.view, r_, &spans[k]);
+        operand.as = SegmentOperand::kView;
+        operand.view = {spans[k].data, spans[k].rank, dtype_size(in.as.dtype), spans[k].shape, spans[k].strides, false};
+      } else if (in.as.kind == InputKind::kArray || in.loc.raw < 0 || in.loc.either()) {
+        operand.as = SegmentOperand::kObject;
+        operand.object = in.loc.obj >= 0 ? r_[in.loc.obj].o : nullptr;
+        if (!operand.object) return false;
+      } else if (!number_for_kernel(in.loc.rep, r_[in.loc.raw], &operand)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  static bool number_for_kernel(Rep rep, Reg value, SegmentOperand* out) {
+    const typed::Bits bits = typed::bits_of(rep);
+    if (bits == typed::Bits::kInt64) return out->as = SegmentOperand::kInteger, out->integer = value.i, rep != Rep::kNpUint64;
+    return out->as = SegmentOperand::kDouble, out->real = bits == typed::Bits::kFloat ? value.s : value.f, bits != typed::Bits::kNone;
+  }
+
+  // Its results in scratch memory where no slot holds them.
+  bool by_kernel(SegmentRunner& runner) {
+    const std::vector<SegmentOp>& ops = runner.spec().ops;
+    SegmentOperand operands[kMostOperands];
+    Span spans[kMostOperands];
+    SegmentResult made[kMostOperands];
+    aside_ = nullptr;
+    if (plan_.of_kernel.size() > kMostOperands || !find_kernel_inputs(operands, spans)) return false;
+    char* memory = scratch(kMostScratchBytes);
+    size_t n = 0;
+    for (size_t k = 0; k < ops.size(); ++k)
+      if (ops[k].output) made[n++].in_memory = plan_.ops[k].out < 0;
+    if (!memory || runner.run(operands, made, {memory, kMostScratchBytes / 2}) != RunResult::kDone) return false;
+    n = 0;
+    for (size_t k = 0; k < ops.size(); ++k) {
+      if (!ops[k].output) continue;
+      SegmentResult& result = made[n++];
+      if (result.in_memory) {
+        results_[k] = {.data = result.data, .rank = result.rank};
+        std::copy_n(result.shape, result.rank, results_[k].shape);
+        std::copy_n(result.strides, result.rank, results_[k].strides);
+      } else {
+        made_[k] = result.object;
+        set_of_array(reinterpret_cast<PyArrayObject*>(result.object), &results_[k]);
+      }
+    }
+    return !plan_.writes || (plan_.sink.view ? can_be_stored() : operate_in_place());
+  }
+
+  bool can_be_stored() const {
+    const Span& stored = operand(plan_.sink.stored);
+    return plan_.sink.stored >= 0 && same_shape(stored, target_);
+  }
+
+  // The operator that ends the group, by its loop, into scratch memory.
+  bool operate_in_place() {
+    const LoopOp& op = plan_.ops.back();
+    Span& result = results_[plan_.ops.size() - 1];
+    result.rank = 0;
+    for (const int32_t v : op.operands)
+      if (!broadcast(operand(v), &result) || !is_c_like(operand(v))) return false;
+    const npy_intp item = item_of_target();
+    if (!same_shape(result, target_) || result.size() * item > static_cast<npy_intp>(kMostScratchBytes / 2)) return false;
+    npy_intp dense = item;
+    for (int d = result.rank - 1; d >= 0; --d) result.strides[d] = dense, dense *= result.shape[d];
+    result.data = scratch(kMostScratchBytes) + kMostScratchBytes / 2;
+    rt::clear_all_raised();
+    if (!apply(op, result)) return false;
+    const int raised = rt::all_raised();
     return raised == 0 || planted(Fault::ignored_flags) || numpy::errstate_ignores(raised);
   }
 
@@ -310,8 +424,8 @@ class GroupRun {
     for (size_t k = 0; k < plan_.ops.size(); ++k) Py_CLEAR(made_[k]);
   }
 
-  static thread_local char* scratch;
-
+  ProgramImpl& p_;
+  Group& group_;
   const LoopPlan& plan_;
   Reg* r_;
   const npy_intp most_;
@@ -321,27 +435,13 @@ class GroupRun {
   PyObject* made_[kMostOperands];
   PyArrayObject* array_ = nullptr;  // that is written into
   char* aside_ = nullptr;
-
-  friend bool dalsegno::replay::run_loops(const Group& group, Reg* r, int64_t most);
-};
-
-thread_local char* GroupRun::scratch = nullptr;
-
-// A thread's, for as long as it lives.
-struct Scratch {
-  alignas(64) char bytes[kScratchBytes];
 };
 
 }  // namespace
 
-bool run_loops(const Group& group, Reg* r, int64_t most) {
-  if (!group.loops || most == 0) return false;
-  if (!GroupRun::scratch) {
-    auto* own = rt::PerThread<Scratch>::get();
-    if (!own) return false;
-    GroupRun::scratch = own->bytes;
-  }
-  return GroupRun(group, r, most).run();
+bool run_without_objects(ProgramImpl& p, Group& group, Reg* r, int64_t most, std::optional<Way>* way) {
+  if (!group.loops) return false;
+  return GroupRun(p, group, r, most).run(way);
 }
 
 }  // namespace dalsegno::replay

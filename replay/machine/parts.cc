@@ -9,6 +9,7 @@
 
 #include "numpy/dtypes.h"
 #include "numpy/elide.h"
+#include "replay/machine/loop_plan.h"
 #include "replay/machine/run.h"
 #include "trace/fault.h"
 
@@ -32,8 +33,15 @@ PyArrayObject* owner_of(PyArrayObject* array) {
 
 int64_t largest_input(const Group& group, const Reg* r) {
   int64_t largest = 0;
-  for (int32_t reg : group.inputs)
-    if (PyArrayObject* array = array_at(r[reg])) largest = std::max<int64_t>(largest, PyArray_NBYTES(array));
+  for (size_t k = 0; k < group.inputs.size(); ++k) {
+    if (PyArrayObject* array = array_at(r[group.inputs[k]])) {
+      largest = std::max<int64_t>(largest, PyArray_NBYTES(array));
+    } else if (const Virtual* view = group.loops ? group.loops->of_kernel[k].view : nullptr) {  // it is not built yet
+      int64_t bytes = dtype_size(view->view.dtype);
+      for (int32_t d = 0; d < view->view.rank; ++d) bytes *= r[view->block + 1 + d].i;
+      largest = std::max(largest, bytes);
+    }
+  }
   return largest;
 }
 

@@ -194,9 +194,10 @@ bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vect
                     const std::vector<std::vector<int32_t>>* dead_after, int64_t* most = nullptr);
 bool run_kernel(SegmentRunner& runner, const Group& group, Reg* r);
 // -- loops.cc
-// All of a group by NumPy's inner loops, the write that ends it included, if that is at most so many elements. False: nothing has been
-// done.
-bool run_loops(const Group& group, Reg* r, int64_t most);
+enum class Way : uint8_t { kAtOnce, kInParts, kMeasured };
+// All of a group, the write that ends it included, and none of the views that it reads are built: by NumPy's inner loops, if that is at
+// most so many elements, else by the kernel if that does not take long. False: nothing has been done; `way`, if that has been asked for.
+bool run_without_objects(ProgramImpl& p, Group& group, Reg* r, int64_t most, std::optional<Way>* way);
 // What dies in an order of its own only where nobody can tell.
 void drop_quietly(const std::vector<int32_t>& regs, Reg* r);
 // Do the facts of array inputs still hold?
@@ -204,7 +205,6 @@ bool facts_hold(const Group& group, const Reg* r);
 
 // -- parts.cc
 inline constexpr int64_t kMinCounted = 16 << 10;  // bytes of an array; of smaller ones a few more do not matter
-enum class Way : uint8_t { kAtOnce, kInParts, kMeasured };
 // How a group that has parts is to be done.
 Way way_of(ProgramImpl& p, Group& group, const Reg* r);
 // Bytes of the arrays that the program holds.

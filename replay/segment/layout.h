@@ -17,7 +17,7 @@ struct ArrayView {
   int itemsize;
   const intptr_t* shape;
   const intptr_t* strides;  // bytes
-  bool temporary = false;   // see is_temporary()
+  bool temporary;           // see is_temporary()
 };
 
 struct Axes {

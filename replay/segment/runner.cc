@@ -48,20 +48,36 @@ class Runner final : public SegmentRunner {
 
   RunResult run(PyObject* const* inputs, PyObject** outputs) override {
     if (refusals_left_ > 0) return --refusals_left_, RunResult::kMismatch;
-    Layout layout;
     ArrayView views[64];
-    if (!look_at(inputs, views)) return RunResult::kMismatch;
-    const bool flat = make_flat(inputs, views, &layout);
-    if (!flat) {
-      const LayoutResult result = make_layout(spec_, lowered_.reaches, views, &layout);
-      if (result == LayoutResult::kMixed) return split_.run(shape_numbers(spec_, views), inputs, outputs);
-      if (result != LayoutResult::kOk) return RunResult::kMismatch;
+    SegmentOperand operands[rt::kMaxOperands];
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      operands[i].as = SegmentOperand::kObject, operands[i].object = inputs[i];
+      if (is_array(i) && !look_at(i, inputs[i], &views[i])) return RunResult::kMismatch;
     }
-    if (!allowed(layout, views) || (tiled_ && layout.size == 1 && !plain_elements(views))) return RunResult::kMismatch;
-    const bool pack = tiled_ && layout.loop_rank > 1 && layout.extents[0] < kShortRow && layout.size <= std::numeric_limits<int32_t>::max();
-    Kernel* kernel = (flat || pack) && flat_kernel_ ? flat_kernel_ : variant(layout, flat || pack);
-    if (!kernel || !kernel->ready()) return not_ready(kernel);
-    return launch(*kernel, inputs, views, layout, pack, outputs);
+    Launching how;
+    if (const RunResult found = choose(views, &how); found != RunResult::kDone)
+      return how.mixed ? split_.run(shape_numbers(spec_, views), inputs, outputs) : found;
+    SegmentResult results[kMaxSegmentOutputs];
+    const RunResult done = launch(how, operands, views, results, {});
+    for (size_t i = 0; i < lowered_.outputs.size() && done == RunResult::kDone; ++i) outputs[i] = results[i].object;
+    return done;
+  }
+
+  RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory) override {
+    if (refusals_left_ > 0) return --refusals_left_, RunResult::kMismatch;
+    ArrayView views[64];
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (!is_array(i)) continue;
+      if (inputs[i].as == SegmentOperand::kView) {
+        views[i] = inputs[i].view;
+      } else if (!look_at(i, inputs[i].object, &views[i])) {
+        return RunResult::kMismatch;
+      }
+    }
+    Launching how;
+    if (const RunResult found = choose(views, &how); found != RunResult::kDone) return found;
+    if (how.layout.size * lowered_.weight >= kReleaseWork) return RunResult::kNotReady;
+    return launch(how, inputs, views, outputs, memory);
   }
 
   void prepare() override {
@@ -84,18 +100,36 @@ class Runner final : public SegmentRunner {
  private:
   bool is_array(size_t i) const { return spec_.inputs[i].kind == InputKind::kArray; }
 
-  // Guards that the caller has made already are not trusted where a wrong one would read foreign memory.
-  bool look_at(PyObject* const* inputs, ArrayView* views) const {
-    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
-      if (!is_array(i)) continue;
-      if (!PyArray_CheckExact(inputs[i])) return false;
-      auto* a = reinterpret_cast<PyArrayObject*>(inputs[i]);
-      if (!plain_dtype(a, spec_.inputs[i].dtype) || PyArray_NDIM(a) != spec_.inputs[i].rank || !PyArray_ISBEHAVED_RO(a)) return false;
-      views[i] = {PyArray_BYTES(a), PyArray_NDIM(a),    dtype_size(spec_.inputs[i].dtype),
-                  PyArray_DIMS(a),  PyArray_STRIDES(a), numpy::is_temporary(inputs[i])};
-      if (views[i].temporary && PyArray_NBYTES(a) >= numpy::kMinElidedBytes && !usual_strides(views[i])) return false;
+  // Which kernel goes through the operands, and how.
+  struct Launching {
+    Layout layout;
+    const Kernel* kernel = nullptr;
+    bool pack = false;
+    bool mixed = false;  // none: the ops are of different shapes
+  };
+
+  RunResult choose(const ArrayView* views, Launching* how) {
+    Layout& layout = how->layout;
+    const bool flat = make_flat(views, &layout);
+    if (!flat) {
+      const LayoutResult result = make_layout(spec_, lowered_.reaches, views, &layout);
+      how->mixed = result == LayoutResult::kMixed;
+      if (result != LayoutResult::kOk) return RunResult::kMismatch;
     }
-    return true;
+    if (!allowed(layout, views) || (tiled_ && layout.size == 1 && !plain_elements(views))) return RunResult::kMismatch;
+    how->pack = tiled_ && layout.loop_rank > 1 && layout.extents[0] < kShortRow && layout.size <= std::numeric_limits<int32_t>::max();
+    how->kernel = (flat || how->pack) && flat_kernel_ ? flat_kernel_ : variant(layout, flat || how->pack);
+    return how->kernel && how->kernel->ready() ? RunResult::kDone : not_ready(how->kernel);
+  }
+
+  // Guards that the caller has made already are not trusted where a wrong one would read foreign memory.
+  bool look_at(size_t i, PyObject* object, ArrayView* view) const {
+    if (!PyArray_CheckExact(object)) return false;
+    auto* a = reinterpret_cast<PyArrayObject*>(object);
+    if (!plain_dtype(a, spec_.inputs[i].dtype) || PyArray_NDIM(a) != spec_.inputs[i].rank || !PyArray_ISBEHAVED_RO(a)) return false;
+    *view = {PyArray_BYTES(a), PyArray_NDIM(a),    dtype_size(spec_.inputs[i].dtype),
+             PyArray_DIMS(a),  PyArray_STRIDES(a), numpy::is_temporary(object)};
+    return !view->temporary || PyArray_NBYTES(a) < numpy::kMinElidedBytes || usual_strides(*view);
   }
 
   // What NumPy computes into a large temporary has its strides, those of axes of one element too.
@@ -115,11 +149,11 @@ class Runner final : public SegmentRunner {
   }
 
   // The common case: C-contiguous arrays of one shape, with more than one element.
-  bool make_flat(PyObject* const* inputs, const ArrayView* views, Layout* layout) const {
+  bool make_flat(const ArrayView* views, Layout* layout) const {
     const ArrayView* first = nullptr;
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
       if (!is_array(i)) continue;
-      if (!PyArray_IS_C_CONTIGUOUS(reinterpret_cast<PyArrayObject*>(inputs[i]))) return false;
+      if (!is_c_contiguous(views[i])) return false;
       if (!first) {
         first = &views[i];
       } else if (views[i].rank != first->rank || std::memcmp(views[i].shape, first->shape, sizeof(intptr_t) * first->rank) != 0) {
@@ -233,38 +267,63 @@ class Runner final : public SegmentRunner {
     return out;
   }
 
-  RunResult launch(const Kernel& kernel, PyObject* const* inputs, const ArrayView* views, const Layout& layout, bool pack,
-                   PyObject** outputs) {
+  RunResult launch(const Launching& how, const SegmentOperand* inputs, const ArrayView* views, SegmentResult* outputs,
+                   SegmentMemory memory) {
     ScalarValue scalars[rt::kMaxOperands];
     rt::LaunchOperand in[rt::kMaxOperands], out[kMaxSegmentOutputs];
     for (size_t k = 0; k < lowered_.sources.size(); ++k) {
       const KernelSource& s = lowered_.sources[k];
       if (s.scalar) {
-        if (!convert_scalar(spec_.inputs[s.input], inputs[s.input], s.dtype, &scalars[k])) return RunResult::kMismatch;
+        if (!scalar(s, inputs[s.input], &scalars[k])) return RunResult::kMismatch;
         in[k].data = scalars[k].bytes;
       } else {
         in[k].data = views[s.input].data, in[k].size = views[s.input].itemsize;
-        std::memcpy(in[k].strides, layout.inputs[s.input].at, sizeof(int64_t) * layout.loop_rank);
+        std::memcpy(in[k].strides, how.layout.inputs[s.input].at, sizeof(int64_t) * how.layout.loop_rank);
       }
     }
-    if (!allocate(layout, out, outputs)) return RunResult::kMismatch;
-    const int status = run_kernel(kernel, layout, pack, in, out);
+    if (!allocate(how.layout, out, outputs, memory)) return RunResult::kMismatch;
+    const int status = run_kernel(*how.kernel, how.layout, how.pack, in, out);
     if (status == 0 || accept(status)) return flag_streak_ = 0, count_launch(), RunResult::kDone;
-    for (size_t i = 0; i < lowered_.outputs.size(); ++i) Py_CLEAR(outputs[i]);
+    for (size_t i = 0; i < lowered_.outputs.size(); ++i) Py_CLEAR(outputs[i].object);
     return status & rt::kFailed ? RunResult::kMismatch : flagged();
   }
 
-  bool allocate(const Layout& layout, rt::LaunchOperand* out, PyObject** outputs) const {
+  bool scalar(const KernelSource& source, const SegmentOperand& operand, ScalarValue* out) const {
+    if (operand.as == SegmentOperand::kInteger) return convert_integer(operand.integer, source.dtype, out);
+    if (operand.as == SegmentOperand::kDouble) return convert_double(operand.real, source.dtype, out);
+    return convert_scalar(spec_.inputs[source.input], operand.object, source.dtype, out);
+  }
+
+  bool allocate(const Layout& layout, rt::LaunchOperand* out, SegmentResult* outputs, SegmentMemory memory) const {
     for (size_t i = 0; i < lowered_.outputs.size(); ++i) {
-      outputs[i] = new_array(layout, lowered_.outputs[i]);
-      if (!outputs[i]) {
+      if (outputs[i].in_memory ? !place(layout, lowered_.outputs[i], &outputs[i], &memory)
+                               : !(outputs[i].object = new_array(layout, lowered_.outputs[i]))) {
         PyErr_Clear();
-        for (size_t k = 0; k < i; ++k) Py_CLEAR(outputs[k]);
+        for (size_t k = 0; k < i; ++k) Py_CLEAR(outputs[k].object);
         return false;
       }
-      out[i].data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(outputs[i]));
+      out[i].data = outputs[i].in_memory ? outputs[i].data : PyArray_BYTES(reinterpret_cast<PyArrayObject*>(outputs[i].object));
       std::memcpy(out[i].strides, layout.dense.at, sizeof(int64_t) * layout.loop_rank);
     }
+    return true;
+  }
+
+  static void set_strides(const Layout& layout, DType dtype, intptr_t* strides) {
+    intptr_t stride = dtype_size(dtype);
+    for (int k = 0; k < layout.rank; ++k) {
+      const int axis = layout.c_order ? layout.rank - 1 - k : layout.order[k];
+      strides[axis] = stride;
+      stride *= layout.shape[axis];
+    }
+  }
+
+  static bool place(const Layout& layout, DType dtype, SegmentResult* result, SegmentMemory* memory) {
+    const size_t bytes = (static_cast<size_t>(layout.size) * static_cast<size_t>(dtype_size(dtype)) + 63) & ~size_t{63};
+    if (bytes > memory->left) return false;
+    result->data = memory->next, result->rank = layout.rank;
+    std::copy_n(layout.shape, layout.rank, result->shape);
+    set_strides(layout, dtype, result->strides);
+    memory->next += bytes, memory->left -= bytes;
     return true;
   }
 
@@ -273,11 +332,7 @@ class Runner final : public SegmentRunner {
     PyArray_Descr* descr = numpy::descriptor(dtype);
     Py_INCREF(descr);
     npy_intp strides[kMaxLayoutRank];
-    npy_intp stride = dtype_size(dtype);
-    for (int k = 0; k < layout.rank && !layout.c_order; ++k) {
-      strides[layout.order[k]] = stride;
-      stride *= layout.shape[layout.order[k]];
-    }
+    set_strides(layout, dtype, strides);
     return PyArray_NewFromDescr(&PyArray_Type, descr, layout.rank, layout.shape, layout.c_order ? nullptr : strides, nullptr, 0, nullptr);
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "replay/segment/layout.h"
 #include "replay/segment/spec.h"
 
 namespace dalsegno::replay {
@@ -19,6 +20,32 @@ enum class RunResult : uint8_t {
   kFlags,     // a floating-point flag that np.errstate does not ignore came up (or might have): nothing kept; run the ops as steps
 };
 
+// An operand: an object, or what is known of it where there is none.
+struct SegmentOperand {
+  enum As : uint8_t { kObject, kView, kInteger, kDouble } as;
+  union {
+    PyObject* object;  // borrowed
+    ArrayView view;    // of an array: aligned, in native byte order, its dtype the input's, without metadata; its memory stays
+    int64_t integer;
+    double real;
+  };
+};
+
+// A result: a new array, or elements in the caller's memory.
+struct SegmentResult {
+  bool in_memory = false;
+  PyObject* object = nullptr;  // new reference
+  char* data = nullptr;        // in memory: where, and how it lies there (strides in bytes)
+  int rank = 0;
+  intptr_t shape[kMaxLayoutRank], strides[kMaxLayoutRank];
+};
+
+// Memory of the caller's for results, each at a multiple of 64 bytes.
+struct SegmentMemory {
+  char* next = nullptr;  // at such a multiple
+  size_t left = 0;
+};
+
 class SegmentRunner {
  public:
   // Null if no kernel can compute this exactly (a dtype combination or function without a rule): the ops stay steps for ever.
@@ -26,6 +53,8 @@ class SegmentRunner {
   virtual ~SegmentRunner() = default;
   // inputs[i]: borrowed object for spec.inputs[i]. Sets no exception.
   virtual RunResult run(PyObject* const* inputs, PyObject** outputs) = 0;
+  // The same without objects, and without ever letting go of the GIL: what would take long is kNotReady. outputs[i]: in order.
+  virtual RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory) = 0;
   // Asks for the kernel of the usual layout (dense operands of one shape) before any call needs it.
   virtual void prepare() = 0;
   // For explain: kernels of this segment so far, as (layout text, state: "compiled" | "loaded" | "compiling" | "failed: ...").

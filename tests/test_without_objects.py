@@ -1,0 +1,118 @@
+"""Groups of array operations too large for NumPy's inner loops: their kernel goes through views that are not built."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+import dalsegno as ds
+import numpy as np
+from tests.support import check, counting
+
+R = np.random.default_rng(5)
+N = 12_000  # elements of a row: more than inner loops do
+
+
+def smooth(a: Any, b: Any) -> Any:
+    for _ in range(4):
+        b[1:-1] = 0.33333 * (a[:-2] + a[1:-1] + a[2:])
+        a[1:-1] = 0.33333 * (b[:-2] + b[1:-1] + b[2:])
+        a[2:] = 0.5 * (a[:-2] - 1)  # reads what it writes
+    return a, b
+
+
+def leap(e: Any, h: Any) -> Any:
+    for _ in range(4):
+        e[1:, :] -= 0.5 * (h[1:, :] - h[:-1, :])
+        e[:, 1:] += h[:, 1:] * h[:, :-1]
+        h[:-1, :-1] *= 0.7 + e[:-1, 1:] - e[1:, :-1]
+        h[0, :] = e[0] * 2 - 1  # of another shape than the view it is in
+        h[:, :] = e[:1] + 1
+    return e, h
+
+
+def limited(a: Any, b: Any) -> Any:
+    for _ in range(4):
+        d = a[2:] - a[:-2]
+        b[1:-1] = np.where(d > 0, d, a[1:-1] * 0.5).astype(a.dtype)
+        kept = a[1:] + b[:-1]
+    return a, b, kept, d
+
+
+def scaled(a: Any, by: Any) -> Any:
+    for k in range(3):
+        a[k:-1] = (a[k + 1 :] - by) * by + k
+    return a
+
+
+def divided(a: Any, b: Any, out: Any) -> Any:
+    for _ in range(3):
+        out[1:-1] = (a[1:-1] + 1) / b[1:-1] * 2
+        out[:-1] /= b[1:] + 0
+    return out
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4"])
+def test_views_are_read_and_written(dtype: str) -> None:
+    def row() -> Any:
+        return (R.random(N) * 100).astype(dtype)
+
+    def grid() -> Any:
+        return (R.random((120, 110)) * 9).astype(dtype)
+
+    check(smooth, (row(), row()), (row()[::-1], row()), (row()[::2], row()[1::2]), (a := row(), a))
+    check(limited, (row(), row()), (row()[::-1], row()[::-1]))
+    if dtype[0] == "f":
+        check(leap, (grid(), grid()), (grid().T, grid().T), (grid()[::-1], grid()[:, ::-1]), (g := grid(), g))
+        check(leap, (np.asfortranarray(grid()), grid()), (grid(), np.empty((120, 0), dtype)), (grid(), grid()[:1]))
+    for by in (2, True, np.float32(2), np.float64(3), np.int64(3), np.int8(3), 2.5, 10**30):
+        check(scaled, (row(), by), (row()[::-1], by))
+
+
+def test_every_group_is_one_launch() -> None:
+    with ds.config(background=False):
+        jitted = ds.jit(store=False)(smooth)
+        for _ in range(10):
+            jitted(R.random(N), R.random(N))
+        with counting(jitted) as grown:
+            a, b = R.random(N), R.random(N)
+            want = smooth(a.copy(), b.copy())
+            assert all((x == y).all() for x, y in zip(jitted(a, b), want, strict=True))
+    assert (grown["replays"], grown["kernel_launches"]) == (1, 12)
+
+
+def test_nothing_is_written_where_a_flag_is_up() -> None:
+    a, b, zeros = R.random(N), R.random(N) + 1, R.random(N) + 1
+    zeros[N // 2] = 0
+    with ds.config(background=False):
+        jitted = ds.jit(store=False)(divided)
+        for _ in range(6):
+            jitted(a, b, np.zeros(N))
+        for how in ("raise", "warn", "ignore"):
+            for error in (False, True):
+                for divisor in (zeros, b):
+                    outcomes = []
+                    for f in (divided, jitted):
+                        out = np.ones(N)
+                        with np.errstate(all=how), warnings.catch_warnings(record=True) as caught:  # type: ignore[call-overload]
+                            warnings.simplefilter("error" if error else "always")
+                            try:
+                                f(a, divisor, out)
+                                said = ""
+                            except (FloatingPointError, RuntimeWarning) as e:
+                                said = repr(e)
+                        outcomes.append((said, [str(w.message) for w in caught], out.tobytes()))
+                    assert outcomes[0] == outcomes[1], (how, error)
+
+
+def test_a_read_only_array_is_not_written() -> None:
+    with ds.config(background=False):
+        jitted = ds.jit(store=False)(smooth)
+        for _ in range(6):
+            jitted(R.random(N), R.random(N))
+        a, b = R.random(N), R.random(N)
+        a.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only"):
+            jitted(a, b)
