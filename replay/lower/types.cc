@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <map>
+#include <string_view>
+#include <tuple>
 
 #include "numpy/api.h"
 #include "replay/lower/lower.h"
@@ -29,67 +32,76 @@ typed::Type type_named(const PyObject* object) {
   return static_cast<typed::Type>(rep_of(type));
 }
 
+// What an object is called in the table of callees.
+struct Known {
+  std::string_view module, name;
+  bool operator<(const Known& other) const { return std::tie(module, name) < std::tie(other.module, other.name); }
+};
+
+std::string_view ascii(PyObject* text) {
+  if (!text || !PyUnicode_Check(text) || !PyUnicode_IS_COMPACT_ASCII(text)) return {};
+  return {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(text)), static_cast<size_t>(PyUnicode_GET_LENGTH(text))};
+}
+
 // Module and name of a function as its C code has them: nothing written in Python changes that.
-bool is_function(PyObject* object, const char* module, const char* name) {
-  if (!PyCFunction_CheckExact(object)) return false;
+Known function_in_c(PyObject* object) {
   const auto* function = reinterpret_cast<PyCFunctionObject*>(object);
-  if (std::strcmp(function->m_ml->ml_name, name) != 0 || !function->m_self || !PyModule_Check(function->m_self)) return false;
+  if (!function->m_self || !PyModule_Check(function->m_self)) return {};
   const PyModuleDef* def = PyModule_GetDef(function->m_self);
-  return def && def->m_name && std::strcmp(def->m_name, module) == 0;
-}
-
-bool is_type(PyObject* object, const char* name) {
-  for (PyTypeObject* type : {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyRange_Type})
-    if (reinterpret_cast<PyObject*>(type) == object) return std::strcmp(type->tp_name, name) == 0;
-  return false;
-}
-
-bool is_method(PyObject* object, const PyTypeObject* type, const char* name) {
-  return Py_IS_TYPE(object, &PyMethodDescr_Type) && PyDescr_TYPE(object) == type &&
-         PyUnicode_CompareWithASCIIString(PyDescr_NAME(object), name) == 0;
+  if (!def || !def->m_name) return {};
+  const std::string_view module = def->m_name;
+  return {module == "_multiarray_umath" ? "numpy" : module, function->m_ml->ml_name};
 }
 
 // A Python function of NumPy's own that hands its array on to one in C.
-bool is_of_numpy(PyObject* function, const char* name) {
-  constexpr const char* kModules[] = {"numpy._core.fromnumeric", "numpy._core.numeric", "numpy.lib._twodim_base_impl",
-                                      "numpy.linalg._linalg"};
-  if (!PyFunction_Check(function)) return false;
-  PyObject* module = PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__");
-  const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
-  return module && PyUnicode_Check(module) &&
-         std::any_of(std::begin(kModules), std::end(kModules),
-                     [&](const char* known) { return PyUnicode_CompareWithASCIIString(module, known) == 0; }) &&
-         PyUnicode_CompareWithASCIIString(code->co_name, name) == 0;
+Known function_of_numpy(PyObject* function) {
+  constexpr std::string_view kModules[] = {"numpy._core.fromnumeric", "numpy._core.numeric", "numpy.lib._twodim_base_impl",
+                                           "numpy.linalg._linalg"};
+  const std::string_view module = ascii(PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__"));
+  if (std::find(std::begin(kModules), std::end(kModules), module) == std::end(kModules)) return {};
+  return {"numpy", ascii(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))->co_name)};
 }
 
-// NumPy's function of this name as its C code has it, whatever the module's name is bound to now.
-bool is_numpy_function(PyObject* object, const char* name) {
+Known known_as(PyObject* object) {
+  if (PyCFunction_CheckExact(object)) return function_in_c(object);
+  return PyFunction_Check(object) ? function_of_numpy(object) : Known{};
+}
+
+typed::Callee callee_called(const Known& known) {
+  static const auto* const callees = [] {
+    auto* table = new std::map<Known, typed::Callee>;  // never destroyed
+    for (int i = 1; i < static_cast<int>(typed::Callee::kCount); ++i) {
+      const auto callee = static_cast<typed::Callee>(i);
+      table->emplace(Known{typed::callee_module(callee), typed::callee_name(callee)}, callee);
+    }
+    return table;
+  }();
+  const auto found = callees->find(known);
+  if (found == callees->end() || (found->second == typed::Callee::kRange && !hook::g_range_known)) return typed::Callee::kNone;
+  return found->second;
+}
+
+// NumPy's functions as its C code has them, whatever the module's names are bound to now.
+typed::Callee callee_of(PyObject* object) {
+  for (PyTypeObject* type : {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyRange_Type})
+    if (reinterpret_cast<PyObject*>(type) == object) return callee_called({"type", type->tp_name});
+  if (Py_IS_TYPE(object, &PyMethodDescr_Type)) {
+    if (PyDescr_TYPE(object) == &PyArray_Type) return callee_called({"ndarray", ascii(PyDescr_NAME(object))});
+    for (const PyTypeObject* type : {&PyList_Type, &PyDict_Type, &PySet_Type})
+      if (PyDescr_TYPE(object) == type) return callee_called({type->tp_name, ascii(PyDescr_NAME(object))});
+    return typed::Callee::kNone;
+  }
   if (PyObject_TypeCheck(object, &PyUFunc_Type)) {
     const auto* ufunc = reinterpret_cast<PyUFuncObject*>(object);
-    return ufunc->ntypes > 0 && ufunc->name != nullptr && std::strcmp(ufunc->name, name) == 0;
+    return ufunc->ntypes > 0 && ufunc->name != nullptr ? callee_called({"numpy", ufunc->name}) : typed::Callee::kNone;
   }
-  if (is_function(object, "_multiarray_umath", name) || is_of_numpy(object, name)) return true;
-  if (std::strcmp(Py_TYPE(object)->tp_name, "numpy._ArrayFunctionDispatcher") != 0) return false;
+  if (std::strcmp(Py_TYPE(object)->tp_name, "numpy._ArrayFunctionDispatcher") != 0) return callee_called(known_as(object));
   PyObject* implementation = PyObject_GetAttrString(object, "_implementation");
-  const bool same = implementation && (is_function(implementation, "_multiarray_umath", name) || is_of_numpy(implementation, name));
+  const Known known = implementation ? known_as(implementation) : Known{};
+  const typed::Callee callee = known.module == "numpy" ? callee_called(known) : typed::Callee::kNone;
   Py_XDECREF(implementation);
   PyErr_Clear();
-  return same;
-}
-
-typed::Callee callee_of(PyObject* object) {
-  for (int i = 1; i < static_cast<int>(typed::Callee::kCount); ++i) {
-    const auto callee = static_cast<typed::Callee>(i);
-    if (callee == typed::Callee::kRange && !hook::g_range_known) continue;
-    const char *module = typed::callee_module(callee), *name = typed::callee_name(callee);
-    if (is_function(object, module, name)) return callee;
-    if (std::strcmp(module, "type") == 0 && is_type(object, name)) return callee;
-    if (std::strcmp(module, "ndarray") == 0 && is_method(object, &PyArray_Type, name)) return callee;
-    if (std::strcmp(module, "numpy") == 0 && is_numpy_function(object, name)) return callee;
-    for (const PyTypeObject* type : {&PyList_Type, &PyDict_Type, &PySet_Type})
-      if (std::strcmp(module, type->tp_name) == 0 && is_method(object, type, name)) return callee;
-  }
-  return typed::Callee::kNone;
+  return callee;
 }
 
 // The items of a tuple of ints.
