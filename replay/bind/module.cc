@@ -12,6 +12,7 @@
 #include "replay/kernels/native_code.h"
 #include "replay/kernels/table.h"
 #include "replay/persist/store.h"
+#include "replay/resident.h"
 #include "replay/settings.h"
 #include "trace/fault.h"
 #include "trace/recorder/recorder.h"
@@ -151,6 +152,8 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "Dal Segno's record-replay machine; dalsegno/ is the interface to it.";
   if (!hook::init() || !numpy::init() || !recorder::init() || !jit_type()) throw py::error_already_set();
   numpy::init_elision();
+  make_resident();
+  kernel_environment();  // asks the processor, which takes a virtual machine 10 us a question
   m.attr("JitFunction") = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(jit_type()));
   name_types(m);
   m.def("jit", &jit, py::arg("function"), py::arg("full_graph") = false, py::arg("mode") = "exact", py::arg("device") = "cpu",
