@@ -1,6 +1,7 @@
 // What a loop's program and its side traces are to the generator of native code (replay/native).
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
 #include <span>
 
@@ -280,7 +281,7 @@ class Describer {
   }
 
   // What the snapshots hold that frames are made of here.
-  static void needs(ProgramImpl& p, const Step& s, native::Instr* in) {
+  void needs(ProgramImpl& p, const Step& s, native::Instr* in) {
     if (s.link >= 0) add_slots(p, s.link, &in->needs);
     if (s.exit < 0) return;
     add_plan(p, p.plans[s.exit], in);
@@ -291,14 +292,18 @@ class Describer {
     for (const Virtual* inner : what.inner)
       if (inner) add_parts(*inner, in);
   }
-  static void add_plan(ProgramImpl& p, const ExitPlan& plan, native::Instr* in) {
+  void add_plan(ProgramImpl& p, const ExitPlan& plan, native::Instr* in) {
     add_slots(p, plan.snapshot, &in->needs);
     in->needs_all |= !plan.pending.empty();
     for (const Virtual* what : plan.virtuals) add_parts(*what, in);
   }
-  static void add_slots(ProgramImpl& p, int32_t snapshot, std::vector<int32_t>* needs) {
-    for (ValueId v : slots_of(p.data().snapshot(snapshot)))
-      if (v != kNull && p.locs[v].raw >= 0) needs->push_back(p.locs[v].raw);
+  // Built once for all the steps that have it.
+  void add_slots(ProgramImpl& p, int32_t snapshot, std::vector<int32_t>* needs) {
+    const auto [found, is_new] = unboxed_.try_emplace({&p, snapshot});
+    if (is_new)
+      for (ValueId v : slots_of(p.data().snapshot(snapshot)))
+        if (v != kNull && p.locs[v].raw >= 0) found->second.push_back(p.locs[v].raw);
+    needs->insert(needs->end(), found->second.begin(), found->second.end());
   }
 
   // The loop that a block ends with a jump to.
@@ -364,6 +369,7 @@ class Describer {
   const size_t below_;
   native::Region region_;
   int32_t next_ = 0;
+  std::map<std::pair<const ProgramImpl*, int32_t>, std::vector<int32_t>> unboxed_;  // registers, by snapshot
 };
 
 }  // namespace
