@@ -182,7 +182,30 @@ void run_there(unsigned high, unsigned low) {
   s->run(s->context);
 }
 
-thread_local std::unique_ptr<Stack> t_spare;  // for the next time: recursion goes up and down
+// A stack for the next time: recursion goes up and down. By a key, since a thread that comes to a thread_local with a destructor for the
+// first time waits for the loader's lock, which whoever opens a library holds: 75 ms where that is Halide's.
+class Spare {
+ public:
+  static std::unique_ptr<Stack> take() {
+    const Spare& own = get();
+    auto* kept = own.made_ ? static_cast<Stack*>(pthread_getspecific(own.key_)) : nullptr;
+    if (kept != nullptr) pthread_setspecific(own.key_, nullptr);
+    return std::unique_ptr<Stack>(kept);
+  }
+  static void keep(std::unique_ptr<Stack> stack) {
+    const Spare& own = get();
+    const std::unique_ptr<Stack> before = take();
+    if (own.made_ && pthread_setspecific(own.key_, stack.get()) == 0) static_cast<void>(stack.release());
+  }
+
+ private:
+  static const Spare& get() {
+    static const Spare spare;
+    return spare;
+  }
+  pthread_key_t key_{};
+  bool made_ = pthread_key_create(&key_, [](void* stack) { delete static_cast<Stack*>(stack); }) == 0;
+};
 
 }  // namespace
 
@@ -196,7 +219,8 @@ const char* stack_low() {
 }
 
 bool on_new_stack(void (*run)(void*), void* context) {
-  std::unique_ptr<Stack> stack = t_spare ? std::move(t_spare) : std::make_unique<Stack>();
+  std::unique_ptr<Stack> stack = Spare::take();
+  if (!stack) stack = std::make_unique<Stack>();
   Switch s{{}, {}, run, context};
   if (!stack->made() || getcontext(&s.there) != 0) return false;
   s.there.uc_stack.ss_sp = stack->base();
@@ -209,7 +233,7 @@ bool on_new_stack(void (*run)(void*), void* context) {
   swapcontext(&s.back, &s.there);
   t_low = low;
   g_stack_bound = {};
-  t_spare = std::move(stack);
+  Spare::keep(std::move(stack));
   return true;
 }
 
