@@ -297,6 +297,9 @@ ELEMENT_BODIES: Weighted[str] = Weighted(
         (1, "v = np.outer($e, $e[1:]); $s = $s + v[-1, 0]; LOG.append((v.strides, v.tolist()))"),
         (1, "LOG.append(np.<ufunc2>.outer($e[$i:], $e).tolist())"),
         (2, "np.<ufunc2>($e[1:], $x, out=$e[:-1]); LOG.append($e.tolist())"),
+        (2, "v = $e[np.argsort($e)[$i:]]; $s = $s + v @ v; LOG.append((v.tolist(), v.strides, v.flags.owndata))"),
+        (2, "p = np.arange(-2, 3).astype('<position>'); v = $e[p[$i:]]; LOG.append((v.sum(), $e[::-1][p].tolist()))"),
+        (2, "p = np.array([0, 1, 3]).astype('<position>'); $s = $s + $e[p[0] : p[$i]].sum(); $e[p[1] :] <inplace> $x"),
         (1, "v = np.<ufunc1>($e[$i:], out=$e[$i:]); LOG.append((v.base is $e, v.tolist()))"),
     ]
 )

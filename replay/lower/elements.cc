@@ -215,6 +215,7 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode == Mode::kVirtual) return emit_row(o, i);
   if (form(i).mode == Mode::kView) return emit_view(o, i);
+  if (form(i).mode == Mode::kGather) return emit_gather(o, i);
   if (form(i).mode != Mode::kIndex) {
     emit_python(o, i);
     p_->steps.back().fn = step_get_item;

@@ -129,6 +129,7 @@ class Lowering {
   void emit_row(const Op& op, ValueId i);
   void emit_view(const Op& op, ValueId i);
   void emit_product(const Op& op, ValueId i);
+  void emit_gather(const Op& o, ValueId i);
   void emit_reduction(const Op& op, ValueId i);
   void set_index(const Op& op, ValueId i, Virtual* view);
   void set_block(Virtual* view);

@@ -73,6 +73,27 @@ void Lowering::emit_reduction(const Op& o, ValueId i) {
   defined(i);
 }
 
+void Lowering::emit_gather(const Op& o, ValueId i) {
+  Step s = base(o, i);
+  s.fn = step_gather;
+  std::vector<int32_t> blocks;
+  for (int32_t k = 0; k < 2; ++k) {
+    const ValueId v = in(o)[k];
+    const Virtual* view = view_of(v);
+    blocks.push_back(view ? view->block : -1);
+    (k == 0 ? s.a : s.b) = view ? -1 : boxed(v, o, i);
+  }
+  s.list = list(std::move(blocks)).data();
+  s.imm = static_cast<int32_t>(values_[in(o)[1]].facts.dtype);
+  s.n = static_cast<int32_t>(form(i).view.dtype);
+  s.dst = loc(i).obj;
+  push(s);
+  defined(i);
+  values_[i].facts = form(i).view;
+  learned_.push_back(i);
+  proven(i, reinterpret_cast<PyObject*>(&PyArray_Type), i);
+}
+
 const Virtual* Lowering::virtual_of(ValueId v) const {
   for (const auto& [value, what] : virtuals_)
     if (value == v) return what;
@@ -93,7 +114,7 @@ bool Lowering::takes_views(const Op& o, ValueId i) const {
     if (!view_of(v)) continue;
     const bool known = (o.kind == OpKind::guard_type && values_[v].type == object(o.object)) ||
                        (o.kind == OpKind::guard_array && values_[v].facts == t().facts[o.facts]) || o.kind == OpKind::release;
-    if (!known && how != Mode::kProduct && how != Mode::kReduction) return true;
+    if (!known && how != Mode::kProduct && how != Mode::kReduction && how != Mode::kGather) return true;
   }
   return false;
 }

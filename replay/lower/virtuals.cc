@@ -144,6 +144,7 @@ bool Lowering::leaves_virtuals(const Op& o, ValueId i) const {
     case Mode::kVirtual:
     case Mode::kProduct:
     case Mode::kReduction:
+    case Mode::kGather:
       return true;
     case Mode::kView:
       return o.kind == OpKind::get_item;

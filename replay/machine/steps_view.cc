@@ -1,13 +1,16 @@
 // Views of arrays by basic indexing, as numbers; and products of vectors through them. Nothing here runs code of the user's.
 //
 // Where a view's elements lie is found as NumPy finds it (get_view_from_index in numpy/_core/src/multiarray/mapping.c).
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "halide_gen/runtime/flags.h"
 #include "numpy/errstate.h"
 #include "numpy/loops.h"
 #include "replay/machine/array_operand.h"
 #include "replay/machine/scalars.h"
+#include "replay/machine/small_arrays.h"
 #include "replay/machine/vectors.h"
 #include "trace/fault.h"
 
@@ -134,6 +137,54 @@ bool product(typed::Callee callee, const Vector& x, const Vector& y, Reg* out) {
 }
 
 }  // namespace
+
+// ---- elements by positions -------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// As NumPy does it for one array of positions (mapiter_trivial_get in numpy/_core/src/multiarray/lowlevel_strided_loops.c.src), all bounds
+// looked at first. False: one is out of them.
+template <class Position, class Item>
+bool gather_as(const Vector& x, const Vector& at, char* out) {
+  const auto position = [&](npy_intp k) {
+    Position p;
+    std::memcpy(&p, at.data + k * at.stride, sizeof(p));
+    const auto wide = static_cast<npy_intp>(p);
+    return wide < 0 && !planted(Fault::unwrapped_index) ? wide + x.size : wide;
+  };
+  npy_intp low = 0, high = 0;
+  for (npy_intp k = 0; k < at.size; ++k) low = std::min(low, position(k)), high = std::max(high, position(k));
+  if (low < 0 || (high >= x.size && at.size > 0)) return false;
+  for (npy_intp k = 0; k < at.size; ++k)
+    std::memcpy(out + k * static_cast<npy_intp>(sizeof(Item)), x.data + position(k) * x.stride, sizeof(Item));
+  return true;
+}
+
+template <DType dtype>
+bool gather(const Vector& x, const Vector& at, char* out, int size) {
+  using T = typename numpy::Element<dtype>::Type;
+  if (size == 1) return gather_as<T, uint8_t>(x, at, out);
+  if (size == 2) return gather_as<T, uint16_t>(x, at, out);
+  return size == 4 ? gather_as<T, uint32_t>(x, at, out) : gather_as<T, uint64_t>(x, at, out);
+}
+
+}  // namespace
+
+const Step* step_gather(const Step* s, Reg* r, Machine& m) {
+  static constexpr auto kGathers = numpy::by_dtype([]<DType dtype>() { return gather<dtype>; });
+  const auto dtype = static_cast<DType>(s->n), position = static_cast<DType>(s->imm);
+  Vector x, at;
+  if (!vector_of(s->a < 0 ? nullptr : r[s->a].o, s->list[0], r, dtype, &x) ||
+      !vector_of(s->b < 0 ? nullptr : r[s->b].o, s->list[1], r, position, &at)) [[unlikely]]
+    return refuse(m, s->exit);
+  PyObject* made = new_array(dtype, 1, &at.size);
+  if (!made || !kGathers[static_cast<size_t>(position)](x, at, data_of(made), dtype_size(dtype))) [[unlikely]] {
+    Py_XDECREF(made);
+    return refuse(m, s->exit);
+  }
+  r[s->dst].o = made;
+  return go_on(s + 1, r, m);
+}
 
 const Step* step_product(const Step* s, Reg* r, Machine& m) {
   static constexpr auto kProducts = numpy::by_dtype([]<DType dtype>() { return product<dtype>; });

@@ -104,6 +104,12 @@ bool Inference::stores_array(const Op& o, ValueId i) {
   return stores(view.dtype, typed_.rep_in_ops(in(o)[2]));
 }
 
+bool Inference::gathers(const Op& o) const {
+  const ArrayFacts &array = arrays_[in(o)[0]], &positions = arrays_[in(o)[1]];
+  return o.kind == OpKind::get_item && !(o.effects & (kRunsCode | kStoresNames)) && array.rank == 1 && positions.rank == 1 &&
+         is_position(rep_of_dtype(positions.dtype));
+}
+
 // Is the guard before it that looking up this key in this container is quiet?
 bool Inference::is_lookup(ValueId i, ValueId container, ValueId key) const {
   return i > 0 && op(i - 1).kind == OpKind::guard_quiet_lookup && in(op(i - 1))[0] == container && in(op(i - 1))[1] == key;
@@ -120,6 +126,11 @@ void Inference::form_subscript(const Op& o, ValueId i) {
   if (is_element(o)) {
     form(i).mode = Mode::kElement;
     if (o.kind == OpKind::get_item) born(i, rep_of_dtype(t_.facts[o.facts].dtype));
+    return;
+  }
+  if (gathers(o)) {
+    form(i).mode = Mode::kGather;
+    form(i).view = arrays_[i] = arrays_[in(o)[0]];
     return;
   }
   form(i).view = view_of(o);

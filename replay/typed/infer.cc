@@ -117,6 +117,7 @@ uint32_t Inference::effects_of(ValueId i) const {
       return kNoEffect;
     case Mode::kProduct:
     case Mode::kReduction:
+    case Mode::kGather:
       return kReadsMemory;
     case Mode::kView:
       return o.kind == OpKind::get_item ? kNoEffect : o.effects;

@@ -56,6 +56,7 @@ class Inference {
   void form_operator(const Op& o, ValueId i);
   void form_truth(const Op& o, ValueId i);
   void form_subscript(const Op& o, ValueId i);
+  bool gathers(const Op& o) const;
   bool is_lookup(ValueId i, ValueId container, ValueId key) const;
   void form_lookup(ValueId i, Callee callee);
   void form_letter(ValueId i);

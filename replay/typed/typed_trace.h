@@ -80,6 +80,7 @@ enum class Mode : uint8_t {
   kView,      // a view of an array by slices, positions and new axes: virtual as kVirtual is; or a store through one
   kProduct,   // the product of two vectors, unboxed
   kReduction,  // the sum of an array, its largest or least element, where that is, its mean or norm, unboxed
+  kGather,     // an array of one dimension by one of positions: a new array. What is out of bounds leaves before the instruction
   kLookup,     // of a plain key in a dict or set, with the guard before it that it is quiet: `in`, d[k], d.get(k), d[k] = v, s.add(k).
                // What is given is unboxed, too, where a guard on its type follows, and that guard holds
   kHeap,       // heapq.heappush() or heappop(), of numbers, texts and tuples of such; anything else refuses. What is popped is as an item
@@ -95,7 +96,7 @@ struct OpForm {
   uint32_t effects = kNoEffect;   // what the op may have, done so: Effect. A typed op leaves before it would warn or raise
   bool of_tuple = false;          // kItem: of a tuple, not of a list
   int32_t facts = -1;             // kVirtual rows: the array's, index into Trace::facts
-  ArrayFacts view = kNoFacts;     // kView: what the view is; kProduct, kReduction: what the operands are
+  ArrayFacts view = kNoFacts;     // kView, kGather: what the result is; kProduct, kReduction: what the operands are
   bool operator==(const OpForm&) const = default;
 };
 

@@ -86,6 +86,8 @@ class Verifier {
         return f.view.rank > 0 && f.view.rank <= kMaxViewRank && gives(i, finds_position(f.callee) ? DType::kInt64 : f.view.dtype)
                    ? ""
                    : "a reduction of what?";
+      case Mode::kGather:
+        return o.kind == OpKind::get_item && f.view.rank == 1 ? "" : "gathered of what?";
       case Mode::kHeap:
         return f.callee == Callee::kHeappush || f.callee == Callee::kHeappop ? "" : "a heap without a call";
       case Mode::kAttribute:
@@ -151,9 +153,9 @@ class Verifier {
   const Trace& t_;
 };
 
-constexpr const char* kModes[] = {"python",  "typed",  "alias",   "fixed",     "index",  "range", "element",
-                                  "item",    "length", "text",    "byte",      "next",   "part",  "iterator",
-                                  "virtual", "view",   "product", "reduction", "lookup", "heap",  "attribute"};
+constexpr const char* kModes[] = {"python",  "typed",     "alias",  "fixed",  "index", "range",    "element", "item",
+                                  "length",  "text",      "byte",   "next",   "part",  "iterator", "virtual", "view",
+                                  "product", "reduction", "gather", "lookup", "heap",  "attribute"};
 
 std::string value_text(const TypedTrace& typed, ValueId v) {
   const ValueForm& f = typed.values[v];

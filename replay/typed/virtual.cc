@@ -105,7 +105,7 @@ class Virtuals {
       if (!takes(t_, o, view)) continue;
       const Mode how = y_.ops[i].mode;
       if (o.fn != ArrayFn::none || o.kind == OpKind::inplace || into_of(y_, o).fn != ArrayFn::none || how == Mode::kProduct ||
-          how == Mode::kReduction)
+          how == Mode::kReduction || how == Mode::kGather)
         return true;
       if (how == Mode::kView && o.kind == OpKind::set_item && in(o)[2] == view) return true;
     }

@@ -43,7 +43,7 @@ void Inference::mark_wants(ValueId i) {
     const bool index = mode == Mode::kIndex && k == 1;
     if (index || mode == Mode::kTyped || mode == Mode::kAlias) v.wants_raw = true;
     if (mode == Mode::kPython || mode == Mode::kIndex || mode == Mode::kRange || mode == Mode::kNext || mode == Mode::kLength ||
-        mode == Mode::kLookup || mode == Mode::kHeap || mode == Mode::kProduct || mode == Mode::kReduction)
+        mode == Mode::kLookup || mode == Mode::kHeap || mode == Mode::kProduct || mode == Mode::kReduction || mode == Mode::kGather)
       v.wants_obj = true;
   }
   // An int's remainder may be the very object that was divided.

@@ -25,15 +25,23 @@ void Recorder::build(const Instr&, OpKind kind, int count, PyTypeObject* type, u
 }
 
 // Numbers are guarded while slots hold them: the tuple may be an index.
-void Recorder::on_BUILD_TUPLE(const Instr& i) {
-  for (int j = 0; j < i.arg; ++j) {
+// The parts of an index: behind it nothing may hold them that a guard could look at.
+void Recorder::know_positions(int n) {
+  for (int j = 0; j < n; ++j) {
     PyObject* live = live_top(j);
     if (live && (PyLong_CheckExact(live) || numpy::is_scalar_type(Py_TYPE(live)))) know(top(j), live);
   }
+}
+
+void Recorder::on_BUILD_TUPLE(const Instr& i) {
+  know_positions(i.arg);
   build(i, OpKind::build_tuple, i.arg, &PyTuple_Type, kNoEffect);
 }
 void Recorder::on_BUILD_LIST(const Instr& i) { build(i, OpKind::build_list, i.arg, &PyList_Type, kNoEffect); }
-void Recorder::on_BUILD_SLICE(const Instr& i) { build(i, OpKind::build_slice, i.arg, &PySlice_Type, kNoEffect); }
+void Recorder::on_BUILD_SLICE(const Instr& i) {
+  know_positions(i.arg);
+  build(i, OpKind::build_slice, i.arg, &PySlice_Type, kNoEffect);
+}
 
 void Recorder::on_BUILD_SET(const Instr& i) {
   bool simple_items = true;

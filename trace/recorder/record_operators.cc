@@ -252,12 +252,20 @@ void Recorder::get_item(const Instr&) {
 
 void Recorder::on_BINARY_SUBSCR(const Instr& i) { get_item(i); }
 
+// The two on top of the stack: None, ints, and of an array NumPy's.
+bool Recorder::know_bounds(bool of_array) {
+  const auto bounds = [&](int k) {
+    PyObject* live = live_top(k);
+    return know(top(k), live) && (live == Py_None || PyLong_Check(live) || (of_array && numpy::is_scalar_type(Py_TYPE(live))));
+  };
+  return bounds(1) && bounds(0);
+}
+
 void Recorder::on_BINARY_SLICE(const Instr&) {
-  PyObject *live = live_top(2), *start = live_top(1), *stop = live_top();
+  PyObject* live = live_top(2);
   ValueId container = top(2);
-  bool parts =
-      know(top(1), start) && know(top(), stop) && (start == Py_None || PyLong_Check(start)) && (stop == Py_None || PyLong_Check(stop));
-  bool known = parts && (numpy::is_exact_array(live) ? know_array(container, live) : know(container, live) && !PyDict_Check(live));
+  bool known = know_bounds(numpy::is_exact_array(live)) &&
+               (numpy::is_exact_array(live) ? know_array(container, live) : know(container, live) && !PyDict_Check(live));
   ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.snapshot = false});
   ValueId v = emit(OpKind::get_item, {container, slice}, {.effects = known ? kReadsMemory : kAnyEffect});
   pop(3);
@@ -290,9 +298,8 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
 
 void Recorder::on_STORE_SLICE(const Instr&) {
   ValueId value = top(3), container = top(2);
-  PyObject *live_value = live_top(3), *live = live_top(2), *start = live_top(1), *stop = live_top();
-  bool known = numpy::is_exact_array(live) && know(top(1), start) && know(top(), stop) && (start == Py_None || PyLong_Check(start)) &&
-               (stop == Py_None || PyLong_Check(stop)) && know_array(container, live) && know_stored(value, live_value);
+  PyObject *live_value = live_top(3), *live = live_top(2);
+  bool known = numpy::is_exact_array(live) && know_bounds(true) && know_array(container, live) && know_stored(value, live_value);
   ValueId slice = emit(OpKind::build_slice, {top(1), top()}, {.snapshot = false});
   emit(OpKind::set_item, {container, slice, value}, {.effects = known ? kWarnsOnly : kAnyEffect});
   pop(4);

@@ -107,6 +107,8 @@ class Recorder final : public Follower, private Builder {
   void pop_jump(const Instr& instr, bool when, bool is_none, bool keep);
   void binary(const Instr& instr, int nb);
   void unary(const Instr& instr, UnaryOp op);
+  void know_positions(int n);
+  bool know_bounds(bool of_array);
   void build(const Instr& instr, OpKind kind, int count, PyTypeObject* type, uint32_t effects);
   void get_item(const Instr& instr);
   void call(const Instr& instr, int nargs, PyObject* kwnames);
