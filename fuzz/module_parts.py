@@ -106,6 +106,17 @@ class Pair:
         self.x = y
         self.n += 1
         return self.x
+    def __add__(self, other):
+        return Pair(self.x + (other.x if isinstance(other, Pair) else other))
+    def __rmul__(self, k):
+        return Pair(k * self.x) if k != 3 else NotImplemented
+    def __eq__(self, other):
+        return self.n == other.n if isinstance(other, Pair) else NotImplemented
+    def __lt__(self, other):
+        LOG.append('lt')
+        return self.n < other.n if other.n else NotImplemented
+    def __getitem__(self, i):
+        return (self.x, self.n)[i]
 
 class Spot:
     weight = 3
@@ -116,6 +127,10 @@ class Spot:
         self.x = y
         self.n += self.weight
         return self.x
+    def __sub__(self, other):
+        made = Spot(self.n)
+        made.n = other if self.n != 5 else NotImplemented
+        return made.n
 
 PAIRS = [Pair(0.5), Spot(1.5), Pair(2), Spot(3)]
 """
@@ -370,6 +385,9 @@ REBINDINGS: tuple[tuple[str, str], ...] = (
     ("Base.scale = 5", "Derived"),
     ("Spot.x = property(lambda self: 4, lambda self, value: LOG.append(value))", "PAIRS"),
     ("Pair.step = lambda self, y: y", "PAIRS"),
+    ("Pair.__init__ = lambda self, x: setattr(self, 'x', x) or setattr(self, 'n', 1)", "PAIRS"),
+    ("Spot.__init__ = lambda self, x: 5 if setattr(self, 'n', 5) else None", "PAIRS"),
+    ("Pair.__add__ = lambda self, other: NotImplemented", "PAIRS"),
     ("Spot.weight = 0.5", "PAIRS"),
     ("PAIRS[1].__class__ = type('Other', (Spot,), {'weight': 2})", "PAIRS"),
     ("PAIRS[3].__dict__ = {'n': 4, 'x': 1}", "PAIRS"),

@@ -196,3 +196,46 @@ PyObject* dalsegno_replace_own_attribute(PyObject* object, const dalsegno_attrib
   PyErr_Clear();
   return NULL;
 }
+
+/* A place in an array of values that is empty: which one has been filled in what order is kept there, too. */
+static int fill_place(PyObject* object, const dalsegno_attribute* a, PyObject* value) {
+  if (PyObject_GenericSetAttr(object, a->name, value) == 0) return 1;
+  PyErr_Clear();
+  return 0;
+}
+
+int dalsegno_add_own_attribute(PyObject* object, const dalsegno_attribute* a, PyObject* value, dalsegno_attribute_cache* cache) {
+  PyObject* dict;
+  if (!class_gives(object, a, SET, cache) || cache->slot != 0) return 0;
+  PyObject** values = values_of(object, &dict);
+  if (LIKELY(values != NULL)) {
+    PyObject** place = place_in(values, object, a, cache);
+    if (place == NULL) return fill_place(object, a, value);
+    if (*place != NULL) return 0;
+#if PY_VERSION_HEX < 0x030c0000
+    *place = Py_NewRef(value);
+    _PyDictValues_AddToInsertionOrder(*_PyObject_ValuesPointer(object), cache->index);
+    return 1;
+#else
+    return fill_place(object, a, value);
+#endif
+  }
+  if (dict != NULL && (!has_only_names(dict) || find_in_dict(dict, a->name) != NULL)) return 0;
+  return fill_place(object, a, value);
+}
+
+int dalsegno_makes_instances(PyTypeObject* type) {
+  return Py_IS_TYPE(type, &PyType_Type) && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_new == PyBaseObject_Type.tp_new &&
+         !PyType_HasFeature(type, Py_TPFLAGS_IS_ABSTRACT);
+}
+
+PyObject* dalsegno_make_instance(const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
+  PyTypeObject* type = a->type;
+  const int same = (uint64_t)type->tp_version_tag + 1 == cache->version;
+  if (!LIKELY(same) && (!dalsegno_makes_instances(type) || !class_gives_now(a, cache))) return NULL;
+  PyObject* none = PyTuple_New(0);
+  PyObject* made = none == NULL ? NULL : type->tp_new(type, none, NULL);
+  Py_XDECREF(none);
+  if (made == NULL) PyErr_Clear();
+  return made;
+}

@@ -47,6 +47,13 @@ int dalsegno_values_layout(int* pointer, int* first, int* tag);
 PyObject* dalsegno_replace_own_attribute(PyObject* object, const dalsegno_attribute* attribute, PyObject* value,
                                          dalsegno_attribute_cache* cache);
 
+/* Gives it an attribute that it does not keep yet: 1. 0: nothing was done, as above, or as it keeps one. */
+int dalsegno_add_own_attribute(PyObject* object, const dalsegno_attribute* attribute, PyObject* value, dalsegno_attribute_cache* cache);
+/* Does calling the class make an instance as object() does, call __init__, and nothing else? */
+int dalsegno_makes_instances(PyTypeObject* type);
+/* A new instance, which has no attributes; the class's __init__ is what `attribute` names. NULL: the class is another, or no memory. */
+PyObject* dalsegno_make_instance(const dalsegno_attribute* attribute, dalsegno_attribute_cache* cache);
+
 #ifdef __cplusplus
 }
 #endif

@@ -111,6 +111,11 @@ void set_raised(PyObject* raised);  // steals; unlike PyErr_SetObject it leaves 
 // Moves the image's values into the frame, which is to go on at its offset; what the frame held is dropped.
 void fill_frame(Frame* frame, FrameImage* image);
 
+// ---- returned.cc -------------------------------------------------------------------------------------------------------------
+
+// What the frame's instruction does with the result (stolen) of the frame it has called. False with an exception set, which it raises.
+bool take_result(PyThreadState* thread, Frame* frame, const FrameImage& image, PyObject* result);
+
 // ---- init of the parts: false with an exception set -------------------------------------------------------------------------
 
 bool init_observe();

@@ -86,8 +86,11 @@ bool code_observed(PyCodeObject* code);
 
 // What becomes of the result of the frame inside (rule 3).
 enum class ReturnAction : uint8_t {
-  kPush,     // push it: a call
-  kDiscard,  // drop it: __setitem__, __setattr__ ...
+  kPush,      // push it: a call
+  kDiscard,   // drop it: __setitem__, __setattr__ ...
+  kInstance,  // __init__ of the instance that stands below the operands: None, or TypeError; the instance is what is left
+  kOperator,  // push it: a binary operator's method; NotImplemented: TypeError, as nobody else can be asked
+  kCompare,   // the same of a comparison; NotImplemented: the other operand is asked
 };
 
 // One frame to be rebuilt. Reference-counted pointers in `locals` and `stack` are *stolen* by resume (entries are set to null as
@@ -107,6 +110,7 @@ struct FrameImage {
   const bool* from_object = nullptr;
   bool written = false;  // set by LinkedFrames::unlink: somebody assigned to a variable through the frame object
   ReturnAction action = ReturnAction::kPush;
+  int drops = 0;                 // operands that the instruction takes off the stack once the inner frame has returned
   PyCodeObject* code = nullptr;  // borrowed; the code being run, or null: the function's present code
   int executing = -1;            // what executing_offset() says of `offset`, where the caller knows
 };
@@ -236,6 +240,12 @@ inline int take_recursion(PyThreadState* thread, int frames) {
   const int taken = frames <= spare ? frames : (spare > 0 ? spare : 0);
   recursion_remaining(thread) -= taken;
   return taken;
+}
+
+// What the C code between two frames counts, which does this with the result of the one inside.
+inline int levels_in_c(ReturnAction action) {
+  constexpr bool kCounts = PY_VERSION_HEX < 0x030c0000;  // where C code and Python have one limit
+  return kCounts && (action == ReturnAction::kInstance || action == ReturnAction::kCompare) ? 1 : 0;
 }
 
 // While alive, `frames` (outermost first) are linked, and counted. unlink() (or the destructor) takes them out.

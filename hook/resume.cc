@@ -77,7 +77,7 @@ PyObject* run_inner(PyThreadState* thread, Frame* frame, Activation* activation,
   set_executing(frame, activation->frames[index].offset);
   frame->previous = current_frame(thread);
   current_frame(thread) = frame;
-  const int debt = take_recursion(thread, 1);
+  const int debt = take_recursion(thread, 1 + levels_in_c(activation->frames[index].action));
   PyObject* result = enter(activation, index + 1);
   recursion_remaining(thread) += debt;
   current_frame(thread) = frame->previous;
@@ -87,12 +87,7 @@ PyObject* run_inner(PyThreadState* thread, Frame* frame, Activation* activation,
 PyObject* run_outer(PyThreadState* thread, Frame* frame, Activation* activation, int index) {
   const FrameImage& image = activation->frames[index];
   PyObject* result = run_inner(thread, frame, activation, index);
-  if (result == nullptr) return throw_into(thread, frame, image.offset);
-  if (image.action == ReturnAction::kPush) {
-    frame->localsplus[frame->stacktop++] = result;
-  } else {
-    Py_DECREF(result);
-  }
+  if (result == nullptr || !take_result(thread, frame, image, result)) return throw_into(thread, frame, image.offset);
   set_next(frame, image.after);
   return _PyEval_EvalFrameDefault(thread, frame, 0);
 }

@@ -44,6 +44,7 @@ constexpr OpRule kRules[] = {
     {K::own_attr, kName | kObjectSnapshot},
     {K::class_attr, kName | kObject2 | kObjectSnapshot},
     {K::set_own_attr, kName | kObjectSnapshot},
+    {K::make_instance, kName | kObject2 | kObjectSnapshot},
     {K::load_special, kNameSnapshot},
     {K::set_attr, kNameSnapshot},
     {K::del_attr, kNameSnapshot},

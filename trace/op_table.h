@@ -69,7 +69,8 @@ constexpr bool is_pure(uint32_t effects) { return (effects & ~uint32_t{kReadsMem
   X(own_attr, 1, 1, kReadsMemory,                                                                                                          \
     "v.name, kept by v itself. Class `object`, in which name is `object2` or (-1) nothing; otherwise leaves")                              \
   X(class_attr, 1, 0, kNoEffect, "v has no attribute name of its own. Class `object`, in which name is `object2`; otherwise leaves")       \
-  X(set_own_attr, 2, 0, kReplacesName, "v0.name = v1, kept by v0 itself and there already. Class as in own_attr; otherwise leaves")        \
+  X(set_own_attr, 2, 0, kReplacesName, "v0.name = v1, kept by v0 itself. Class as in own_attr; otherwise leaves")                          \
+  X(make_instance, 0, 1, kNoEffect, "a new, empty instance of class `object`, in which name (__init__) is `object2`; otherwise leaves")    \
   X(load_special, 1, 1, kAnyEffect, "name of type(v), bound to v: __enter__ and the like; missing: leaves")                                \
   X(set_attr, 2, 0, kAnyEffect, "v0.name = v1")                                                                                            \
   X(del_attr, 1, 0, kAnyEffect, "del v.name")                                                                                              \

@@ -21,7 +21,9 @@ namespace dalsegno {
 using ValueId = int32_t;              // index of the op that defines the value
 inline constexpr ValueId kNull = -1;  // an unbound local, or a NULL on the stack
 
-inline constexpr int32_t kReturnActions = 2;  // members of hook::ReturnAction
+// What becomes of the result of the frame inside: a member of hook::ReturnAction, and in the bits above how many operands are dropped.
+inline constexpr int32_t kReturnActions = 5, kReturnActionBits = 8;
+inline constexpr bool is_return_action(int32_t action) { return action >= 0 && (action & ((1 << kReturnActionBits) - 1)) < kReturnActions; }
 
 // One frame of a snapshot.
 struct SnapshotFrame {
@@ -31,7 +33,7 @@ struct SnapshotFrame {
   int32_t after = 0;            // outer: where to go on when the inner frame has returned
   std::vector<ValueId> locals;  // co_nlocalsplus
   std::vector<ValueId> stack;
-  int32_t action = 0;  // hook::ReturnAction of the frame inside this one
+  int32_t action = 0;  // is_return_action()
   bool operator==(const SnapshotFrame&) const = default;
 };
 

@@ -97,7 +97,7 @@ class Verifier {
     if (f.function == kNull || !slot(f.function, use)) return fail("snapshot: a frame without function");
     if (!in_range(f.code, t_.objects.size())) return fail("snapshot: a frame without code");
     if (f.offset < 0 || f.after < 0) return fail("snapshot: negative offset");
-    if (f.action < 0 || f.action >= kReturnActions) return fail("snapshot: unknown return action");
+    if (!is_return_action(f.action)) return fail("snapshot: unknown return action");
     for (ValueId v : f.locals) {
       if (!slot(v, use)) return fail("snapshot: no such value");
     }
@@ -121,7 +121,7 @@ class Verifier {
     if (f.function == kNull || !slot(f.function, use)) return fail("snapshot: a frame without function");
     if (!in_range(f.code, t_.objects.size())) return fail("snapshot: a frame without code");
     if (f.offset < 0 || f.after < 0) return fail("snapshot: negative offset");
-    if (f.action < 0 || f.action >= kReturnActions) return fail("snapshot: unknown return action");
+    if (!is_return_action(f.action)) return fail("snapshot: unknown return action");
     const int32_t* slots = t_.snapshots.slots.data() + f.first;
     for (int32_t k = 0; k < f.changed; k++) {
       if (!slot(slots[2 * k + 1], use)) return fail("snapshot: no such value");

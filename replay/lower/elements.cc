@@ -207,6 +207,18 @@ void Lowering::emit_attribute(const Op& o, ValueId i) {
   if (gets) defined(i);
 }
 
+void Lowering::emit_make_instance(const Op& o, ValueId i) {
+  const Quick step = make_instance_step();
+  Step s = base(o, i);
+  s.fn = step.fn;
+  s.exec = step.quick;
+  s.does = native::Do::kQuick;
+  s.attribute = &p_->attributes.emplace_back(AttributePlace{{reinterpret_cast<PyTypeObject*>(s.object), s.name, s.object2}, {}});
+  take_part(i, &s);
+  push(s);
+  defined(i);
+}
+
 void Lowering::emit_get_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kLookup) return emit_lookup(o, i);
   if (form(i).mode == Mode::kText) return emit_text(o, i);

@@ -117,6 +117,7 @@ class Lowering {
   void proven(ValueId v, PyObject* type, ValueId since);
   void forget_facts();
   void emit_attribute(const Op& op, ValueId i);
+  void emit_make_instance(const Op& op, ValueId i);
   bool dies_at(ValueId v, ValueId i) const;
   bool calls_builtin(const Op& op, const char* name) const;
   int elidable(const Op& op, ValueId i) const;

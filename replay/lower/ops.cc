@@ -428,6 +428,7 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::own_attr, &Lowering::emit_attribute},
       {OpKind::class_attr, &Lowering::emit_attribute},
       {OpKind::set_own_attr, &Lowering::emit_attribute},
+      {OpKind::make_instance, &Lowering::emit_make_instance},
       {OpKind::contains, &Lowering::emit_contains},
       {OpKind::get_item, &Lowering::emit_get_item},
       {OpKind::set_item, &Lowering::emit_set_item},

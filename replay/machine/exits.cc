@@ -266,7 +266,8 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool rais
     image.locals = slots.data();
     image.stack = slots.data() + frame.locals.size();
     image.depth = static_cast<int>(frame.stack.size());
-    image.action = static_cast<hook::ReturnAction>(frame.action);
+    image.action = action_of(frame);
+    image.drops = frame.action >> kReturnActionBits;
     image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
     attach_kept_frame(m, p, m.first_frame + i, i, plan.snapshot, &image, &state.from_object.emplace_back());
   }

@@ -312,7 +312,7 @@ class ProgramImpl final : public Program {
   int32_t first_reg = 0;    // own registers: [first_reg, n_regs)
   int32_t n_regs = 0;
   bool box_ints = false;              // ints are not unboxed here: one was too large
-  static inline int32_t deepest = 1;  // frames that any program so far is of, at most
+  static inline int32_t deepest = 1;  // frames that any program so far is of, at most (with C code that counts between any two)
   std::vector<ValueId> params;        // root: the parameters that are given, in order
 
  private:

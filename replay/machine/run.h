@@ -23,6 +23,7 @@ struct Link {
   ProgramImpl* program = nullptr;
   int32_t snapshot = -1;
   int32_t state = -1;  // index into the trace's Snapshots::frames: as long as that is the same, so are the variables
+  int levels = 0;      // of C code between this frame and the run's first one that count as recursion
   void* frame = nullptr;
   hook::FrameImage image;
   std::vector<PyObject*> slots;
@@ -127,9 +128,13 @@ void unlink(Machine& m, size_t from);
 void unlink_touched(Machine& m);
 // Counts what is pending or linked against the recursion limit.
 // Frames that are recorded through are counted only while they are linked: near the limit the interpreter counts them.
-inline bool recursion_left(PyThreadState* thread) { return hook::recursion_remaining(thread) > ProgramImpl::deepest; }
+inline bool recursion_left(PyThreadState* thread) { return hook::recursion_remaining(thread) > 2 * ProgramImpl::deepest; }
+inline hook::ReturnAction action_of(const SnapshotFrame& frame) {
+  return static_cast<hook::ReturnAction>(frame.action & ((1 << kReturnActionBits) - 1));
+}
 inline void count_frames(Machine& m) {
-  const auto now = static_cast<int>(m.n_links > m.first_frame ? m.n_links : m.first_frame);
+  const bool shown = m.n_links > m.first_frame;
+  const int now = shown ? static_cast<int>(m.n_links) + m.room->links[m.n_links - 1].levels : static_cast<int>(m.first_frame);
   if (now != m.counted) m.counted += hook::take_recursion(m.thread, now - m.counted);
 }
 void forget_kept_frames(Machine& m, size_t from);

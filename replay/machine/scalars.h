@@ -145,6 +145,7 @@ Quick heap_step(typed::Callee callee);
 Quick own_attribute_step(bool owned);
 Quick set_attribute_step();
 Quick class_attribute_step();
+Quick make_instance_step();
 
 // -- steps_next.cc
 // Can an iterator that has come to its end be told so without running code, and without an error?

@@ -50,12 +50,20 @@ const Step* step_own(const Step* s, Reg* r, Machine& m) {
 // What is stored: a new reference, or null with MemoryError.
 PyObject* stored(const Step& s, const Reg* r) { return s.rep == Rep::kNone ? Py_NewRef(r[s.c].o) : box(s.rep, r[s.c]); }
 
-// Only a slot may be empty: what an array of values has comes in an order.
+// (What is added to an array of values comes in an order.)
+bool add(const Step& s, Reg* r) {
+  PyObject* value = stored(s, r);
+  const bool added = value && dalsegno_add_own_attribute(r[s.a].o, &s.attribute->attribute, value, &s.attribute->cache);
+  if (!value) PyErr_Clear();
+  Py_XDECREF(value);
+  return added;
+}
+
 bool set(const Step& s, Reg* r) {
   PyObject* dict;
   PyObject** place = place_of(s, r, kSet, &dict);
   PyObject* old = place ? *place : nullptr;
-  if (!place || (old ? !drops_quietly(old) : s.attribute->cache.slot == 0)) return false;
+  if (old ? !drops_quietly(old) : !place || s.attribute->cache.slot == 0) return !old && add(s, r);
   if (s.rep == Rep::kFloat && old && !dict && PyFloat_CheckExact(old) && Py_REFCNT(old) == 1) {
     reinterpret_cast<PyFloatObject*>(old)->ob_fval = r[s.c].f;  // as the same memory would
     return true;
@@ -83,13 +91,26 @@ bool set(const Step& s, Reg* r) {
   } else {
     old = dalsegno_replace_own_attribute(r[s->a].o, &s->attribute->attribute, value, &s->attribute->cache);
   }
+  const bool added = !old && dalsegno_add_own_attribute(r[s->a].o, &s->attribute->attribute, value, &s->attribute->cache);
   Py_DECREF(value);
+  if (added) return s + 1;
   if (!old) return not_as_recorded(s, m);
   if (drops_quietly(old))
     Py_DECREF(old);
   else
     drop_shown(m, old, s->link);
   return s + 1;
+}
+
+bool made(const Step& s, Reg* r) {
+  r[s.dst].o = dalsegno_make_instance(&s.attribute->attribute, &s.attribute->cache);
+  return r[s.dst].o != nullptr;
+}
+
+const Step* step_make_instance(const Step* s, Reg* r, Machine& m) {
+  if (made(*s, r)) [[likely]]
+    return go_on(s + 1, r, m);
+  return not_as_recorded(s, m);
 }
 
 bool of_class(const Step& s, Reg* r) { return dalsegno_has_class_attribute(r[s.a].o, &s.attribute->attribute, &s.attribute->cache) != 0; }
@@ -107,6 +128,7 @@ const Step* step_set_own_attr(const Step* s, Reg* r, Machine& m) {
 const Step* step_class_attr(const Step* s, Reg* r, Machine& m) { return of_class(*s, r) ? go_on(s + 1, r, m) : not_as_recorded(s, m); }
 
 Quick set_attribute_step() { return {step_set_own_attr, set}; }
+Quick make_instance_step() { return {step_make_instance, made}; }
 Quick class_attribute_step() { return {step_class_attr, of_class}; }
 
 }  // namespace dalsegno::replay

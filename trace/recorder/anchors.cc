@@ -16,6 +16,7 @@ AnchorKey anchor_of(const LiveTrace& trace, const Snapshot& at) {
   for (const SnapshotFrame& f : at.frames) {
     key.emplace_back(reinterpret_cast<PyCodeObject*>(trace.objects[f.code]), f.offset);
     add_shape(f, &shape);
+    shape = shape * 7 + static_cast<size_t>(f.action);
   }
   key.emplace_back(nullptr, static_cast<int>(shape & 0x7fffffff));
   return key;

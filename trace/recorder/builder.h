@@ -38,6 +38,7 @@ struct Shadow {
   ValueId function = kNull;
   std::vector<ValueId> locals, stack;
   int call_at = -1, call_next = -1;  // the call that the frame inside this one serves, and where this one then goes on
+  int action = 0;                    // and what becomes of its result: is_return_action()
 
   // how it was last written into a snapshot, and what differs since
   int code_object = -1;      // its code among the trace's objects, or -1: not asked for yet
@@ -106,8 +107,10 @@ class Builder {
   const Shadow& shadow() const { return shadows_.back(); }
   const std::vector<Shadow>& shadows() const { return shadows_; }
   // The innermost frame's call, at `at`, has entered a frame, whose locals are bound; and: has left it, `value` on top of the stack.
-  void enter(Shadow inner, int at, int next);
+  void enter(Shadow inner, int at, int next, int action);
   void leave();
+  void put_below(ValueId v, int count);         // into the slot under the uppermost ones
+  void take_result(ValueId value, int action);  // what the instruction that has called does with what the frame has returned
   ValueId top(int below = 0) const { return shadow().stack[shadow().stack.size() - 1 - below]; }
   void push(ValueId v);
   ValueId pop();

@@ -18,8 +18,8 @@ namespace {
 
 std::unordered_set<PyTypeObject*> g_plain, g_simple;
 PyTypeObject* g_partial = nullptr;
-PyObject *g_func_name = nullptr, *g_call_name = nullptr;  // "func", "__call__"
-std::unordered_map<PyObject*, CalleeFacts> g_callees;     // keys are immortal in practice: builtins and NumPy's own functions, held
+PyObject *g_func_name = nullptr, *g_call_name = nullptr, *g_init_name = nullptr;  // "func", "__call__", "__init__"
+std::unordered_map<PyObject*, CalleeFacts> g_callees;  // keys are immortal in practice: builtins and NumPy's own functions, held
 
 PyTypeObject* type_of_new(PyObject* object) {  // steals
   PyTypeObject* type = object ? Py_TYPE(object) : nullptr;
@@ -412,6 +412,12 @@ PyObject* class_call(PyTypeObject* type) {
   return found && PyFunction_Check(found) ? found : nullptr;
 }
 
+PyObject* class_init(PyTypeObject* type) {
+  if (!kMethodsOfClasses || !dalsegno_makes_instances(type)) return nullptr;
+  PyObject* found = _PyType_Lookup(type, g_init_name);
+  return found && PyFunction_Check(found) ? found : nullptr;
+}
+
 bool counts_references(PyObject* callee) {
   if (callee_facts(callee).kind == CalleeKind::refcount) return true;
   if (!callee || !PyCFunction_Check(callee)) return false;
@@ -431,7 +437,8 @@ static bool find_partial() {
   Py_XDECREF(functools);
   g_func_name = PyUnicode_InternFromString("func");
   g_call_name = PyUnicode_InternFromString("__call__");
-  return g_partial && g_func_name && g_call_name;
+  g_init_name = PyUnicode_InternFromString("__init__");
+  return g_partial && g_func_name && g_call_name && g_init_name;
 }
 
 bool init_facts() {

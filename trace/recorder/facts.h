@@ -43,6 +43,8 @@ bool is_partial(PyObject* object);
 PyObject* partial_function(PyObject* partial);
 // The Python function that calls of the type's instances run, or null (borrowed).
 PyObject* class_call(PyTypeObject* type);
+// Its Python function __init__, where calling the class does no more than make an instance and call that; or null. Borrowed.
+PyObject* class_init(PyTypeObject* type);
 // Does what the callee does depend on reference counts (ndarray.resize, bound or not)? Replay and a tracing interpreter hold others.
 bool counts_references(PyObject* callee);        // may be null
 bool is_pure_array_attribute(const char* name);  // shape, T, dtype ...: reading it does nothing else

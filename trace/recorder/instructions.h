@@ -72,7 +72,9 @@ bool init_instructions();
 // What differs between the versions, one fact a function.
 inline constexpr bool kHas313Calls = PY_VERSION_HEX >= 0x030d0000;  // stack: callable, self or NULL (before: method or NULL, callable)
 inline constexpr bool kLocalsWriteThrough = PY_VERSION_HEX >= 0x030d0000;  // f_locals of a running frame: assigning sets the variable
-int for_iter_exhausted(const Instr& for_iter);                             // where an exhausted FOR_ITER goes on
+// Special methods are recorded through where the interpreter has no ways of its own from an instruction to them.
+inline constexpr bool kMethodsOfClasses = PY_VERSION_HEX < 0x030c0000;
+int for_iter_exhausted(const Instr& for_iter);  // where an exhausted FOR_ITER goes on
 // BINARY_OP: the operators in place come from here on, in the order of those that are not (NB_INPLACE_ADD of opcode.h).
 constexpr int kInplaceFrom = 13;
 int compare_op(int arg);        // COMPARE_OP's Py_LT .. Py_GE

@@ -67,6 +67,7 @@ bool Recorder::call_through(ValueId callee, PyObject* live, Arguments arguments)
   if (PyFunction_Check(live)) return call_python(callee, reinterpret_cast<PyFunctionObject*>(live), arguments);
   if (live == options_.callable) return call_itself(callee, arguments);
   if (PyMethod_Check(live)) return call_method(callee, live, std::move(arguments));
+  if (PyType_Check(live)) return call_class(callee, live, std::move(arguments));
   return is_partial(live) ? call_partial(callee, live, std::move(arguments)) : call_instance(callee, live, std::move(arguments));
 }
 
@@ -162,7 +163,7 @@ bool Recorder::goes_through(PyObject* live) const {
     const int flags = reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags;
     return !(flags & kNotSimple) && !foreign(function) && function->vectorcall == function_->vectorcall && !recurses(function->func_code);
   }
-  PyObject* found = class_call(Py_TYPE(live));
+  PyObject* found = PyType_Check(live) ? class_init(reinterpret_cast<PyTypeObject*>(live)) : class_call(Py_TYPE(live));
   return found && goes_through(found);
 }
 

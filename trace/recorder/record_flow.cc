@@ -128,6 +128,7 @@ void Recorder::finish_for_iter(const Instr& i) {
 
 void Recorder::on_RETURN_VALUE(const Instr&) {
   if (frame_is_kept()) return give_up(Reason::frame_kept);
+  if (!returns_what_is_asked()) return give_up(Reason::exception);
   will_return();
 }
 

@@ -281,7 +281,7 @@ void Recorder::finish_method(const Instr&) {
 void Recorder::on_LOAD_ATTR(const Instr& i) { get_attr(name_at(load_attr_name(i.op, i.arg)), load_attr_is_method(i.op, i.arg)); }
 void Recorder::on_LOAD_METHOD(const Instr& i) { get_attr(name_at(load_attr_name(i.op, i.arg)), true); }
 
-// An attribute that the instance has already gets another value.
+// An attribute that the instance keeps itself.
 bool Recorder::set_instance_attr(PyObject* name) {
   dalsegno_attribute a;
   dalsegno_attribute_cache cache{};
@@ -289,8 +289,9 @@ bool Recorder::set_instance_attr(PyObject* name) {
   PyObject* live = live_top();
   if (Py_TYPE(live)->tp_setattro != PyObject_GenericSetAttr || !ordinary_attr(live, name, &a, &path)) return false;
   PyObject* own = dalsegno_own_attribute(live, &a, &cache);
-  if (!own) return false;
-  Py_DECREF(own);
+  const bool added = !own && (dalsegno_slot_offset(a.type, a.found) != 0 || dalsegno_has_class_attribute(live, &a, &cache));
+  if (!own && !added) return false;
+  Py_XDECREF(own);
   emit_attr(OpKind::set_own_attr, {top(), top(1)}, a, path);
   pop();
   pop();

@@ -81,6 +81,7 @@ static PyTypeObject* sequence_type(PyTypeObject* a, PyTypeObject* b, BinaryOp op
 }
 
 void Recorder::binary(const Instr&, int nb) {
+  if (operator_method(nb)) return;
   bool inplace = nb >= kInplaceFrom;
   auto op = static_cast<BinaryOp>(inplace ? nb - kInplaceFrom : nb);
   ValueId left = top(1), right = top();
@@ -173,6 +174,7 @@ void Recorder::on_UNARY_NOT(const Instr&) {
 
 void Recorder::on_COMPARE_OP(const Instr& i) {
   int op = compare_op(i.arg);
+  if (compare_method(op)) return;
   ValueId left = top(1), right = top();
   PyObject *live_left = live_top(1), *live_right = live_top();
   bool arrays =
@@ -226,6 +228,7 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
 // ---- subscripts ------------------------------------------------------------------------------------------------------------
 
 void Recorder::get_item(const Instr&) {
+  if (item_method()) return;
   ValueId container = top(1), index = top();
   PyObject *live = live_top(1), *live_index = live_top();
   uint32_t effects = kAnyEffect;

@@ -89,6 +89,7 @@ void Recorder::begin_exit(const LiveTrace& parent, int op, int which, PyFunction
       frame.call = frame.code->at(from.offset);
       shadows[i].call_at = frame.call->at;
       shadows[i].call_next = frame.call->next;
+      shadows[i].action = from.action;
     }
     follow(std::move(frame));
   }
@@ -165,12 +166,13 @@ void Recorder::is_done() {
 
 void Recorder::has_entered(const hook::FrameView& view) {
   pop(call_.pops);
+  if (call_.instance != kNull) put_below(call_.instance, call_.action >> kReturnActionBits);
   Shadow inner;
   inner.code = view.code;
   inner.function = call_.function;
   inner.locals = std::move(call_.locals);
   set_sources(&inner, view.function, source(object_index(reinterpret_cast<PyObject*>(view.code), "")));
-  enter(std::move(inner), pending()->at, pending()->next);
+  enter(std::move(inner), pending()->at, pending()->next, call_.action);
   call_ = PendingCall{};
   run_prefix();
   release_dead(view.offset, view.offset);

@@ -125,6 +125,12 @@ class Recorder final : public Follower, private Builder {
   bool call_method(ValueId callee, PyObject* live, Arguments arguments);
   bool call_instance(ValueId callee, PyObject* live, Arguments arguments);
   bool call_partial(ValueId callee, PyObject* live, Arguments arguments);
+  bool call_class(ValueId callee, PyObject* live, Arguments arguments);
+  bool call_special(ValueId object, PyObject* live, PyObject* name, const Arguments& arguments, int action);
+  bool operator_method(int nb);
+  bool compare_method(int operation);
+  bool item_method();
+  bool returns_what_is_asked();
   bool call_python(ValueId func, PyFunctionObject* live, const Arguments& arguments);
   bool goes_through(PyObject* live) const;
   bool wants_parts(ValueId callee, PyObject* live) const;  // of the arguments of a star call
@@ -190,7 +196,9 @@ class Recorder final : public Follower, private Builder {
   struct PendingCall {
     ValueId function = kNull;
     std::vector<ValueId> locals;
-    int pops = 0;
+    int pops = 0;              // operands that become the new frame's
+    int action = 0;            // what becomes of its result: is_return_action()
+    ValueId instance = kNull;  // whose __init__ is called
   } call_;
   ValueId branch_ = kNull;
   bool branch_when_ = false, branch_keep_ = false, branch_none_ = false;

@@ -1,6 +1,8 @@
 // The builder's frames as values: what their slots hold, and how they are written into snapshots.
 #include <algorithm>
+#include <utility>
 
+#include "hook/hook.h"
 #include "trace/recorder/builder.h"
 
 namespace dalsegno::recorder {
@@ -64,7 +66,8 @@ void Builder::release_dead(int at, int next) {
 
 // ---- frames entered and left -----------------------------------------------------------------------------------------------
 
-void Builder::enter(Shadow inner, int at, int next) {
+void Builder::enter(Shadow inner, int at, int next, int action) {
+  innermost().action = action;
   innermost().call_at = at;
   innermost().call_next = next;
   std::vector<ValueId> inputs{inner.function};
@@ -74,6 +77,21 @@ void Builder::enter(Shadow inner, int at, int next) {
   for (ValueId v : inner.locals) hold(v, +1);
   hold(inner.function, +1);
   shadows_.push_back(std::move(inner));
+}
+
+void Builder::take_result(ValueId value, int action) {
+  const auto what = static_cast<hook::ReturnAction>(action & ((1 << kReturnActionBits) - 1));
+  pop(action >> kReturnActionBits);
+  if (what != hook::ReturnAction::kDiscard && what != hook::ReturnAction::kInstance) push(value);
+}
+
+void Builder::put_below(ValueId v, int count) {
+  const std::vector<ValueId>& stack = innermost().stack;
+  const std::vector<ValueId> above(stack.end() - count, stack.end());
+  for (const ValueId kept : above) hold(kept, +1);
+  pop(count + 1);
+  push(v);
+  for (const ValueId kept : above) push(kept), hold(kept, -1);
 }
 
 void Builder::leave() {
@@ -86,7 +104,7 @@ void Builder::leave() {
   for (ValueId v : gone.stack) hold(v, -1);
   hold(gone.function, -1);
   innermost().at_call = -1;
-  push(value);
+  take_result(value, std::exchange(innermost().action, 0));
   hold(value, -1);
 }
 
@@ -112,6 +130,7 @@ int Builder::add_frame(Shadow& f, int outer, int offset, int after, int64_t* wei
   head.code = code_object(f);
   head.offset = offset;
   head.after = after;
+  head.action = f.action;
   head.n_locals = static_cast<int>(f.locals.size());
   *weight = f.weight + 1 + static_cast<int64_t>(changed.size() + f.stack.size() - f.kept);
   if (f.written >= 0 && *weight <= delta_budget(f.locals.size() + f.stack.size())) {
@@ -208,6 +227,7 @@ SnapshotFrame Builder::frame_image(Shadow& f, int offset, int after) {
   image.code = code_object(f);
   image.offset = offset;
   image.after = after;
+  image.action = f.action;
   image.locals = f.locals;
   image.stack = f.stack;
   return image;

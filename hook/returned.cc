@@ -1,0 +1,96 @@
+// What the instruction of a frame does with the result of the frame it has called (rule 3). Objects/typeobject.c and Objects/abstract.c say
+// what is between the two where it is not a call.
+#include <array>
+
+#include "hook/frame_access.h"
+
+namespace dalsegno::hook {
+namespace {
+
+int argument_of(const Frame* frame, int offset) {
+  return _Py_OPARG(_PyCode_CODE(code_of(frame))[executing_offset(code_of(frame), offset)]);
+}
+
+void drop(Frame* frame, int count) {
+  for (int i = 0; i < count; ++i) {
+    PyObject* operand = frame->localsplus[--frame->stacktop];
+    frame->localsplus[frame->stacktop] = nullptr;
+    Py_XDECREF(operand);
+  }
+}
+
+bool is_none(PyObject* result) {
+  if (result == Py_None) return true;
+  PyErr_Format(PyExc_TypeError, "__init__() should return None, not '%.200s'", Py_TYPE(result)->tp_name);
+  return false;
+}
+
+// Operators have methods only where neither operand's type does anything else with the other (record_special.cc).
+PyObject* nobody_does(PyObject* left, PyObject* right, int operation) {
+  static constexpr std::array<const char*, 26> kSigns = {
+      "+",  "&",  "//",  "<<",  "@",  "*",  "%",  "|",  "** or pow()", ">>",  "-",  "/",  "^",
+      "+=", "&=", "//=", "<<=", "@=", "*=", "%=", "|=", "**=",         ">>=", "-=", "/=", "^="};
+  PyErr_Format(PyExc_TypeError, "unsupported operand type(s) for %.100s: '%.100s' and '%.100s'", kSigns[static_cast<size_t>(operation)],
+               Py_TYPE(left)->tp_name, Py_TYPE(right)->tp_name);
+  return nullptr;
+}
+
+// do_richcompare() from where the left operand has given NotImplemented.
+PyObject* ask_right(PyObject* left, PyObject* right, int operation) {
+  static constexpr std::array<int, 6> kSwapped = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
+  static constexpr std::array<const char*, 6> kSigns = {"<", "<=", "==", "!=", ">", ">="};
+  const auto i = static_cast<size_t>(operation);
+  if (const richcmpfunc compare = Py_TYPE(right)->tp_richcompare) {
+    PyObject* result = compare(right, left, kSwapped[i]);
+    if (result != Py_NotImplemented) return result;
+    Py_DECREF(result);
+  }
+  if (operation == Py_EQ || operation == Py_NE) return PyBool_FromLong((left == right) == (operation == Py_EQ));
+  PyErr_Format(PyExc_TypeError, "'%s' not supported between instances of '%.100s' and '%.100s'", kSigns[i], Py_TYPE(left)->tp_name,
+               Py_TYPE(right)->tp_name);
+  return nullptr;
+}
+
+// What comes of the operands where the method called has given NotImplemented. The frame is the current one meanwhile.
+PyObject* go_on_with_operands(PyThreadState* thread, Frame* frame, const FrameImage& image) {
+  PyObject *left = frame->localsplus[frame->stacktop - 2], *right = frame->localsplus[frame->stacktop - 1];
+  const int operation = argument_of(frame, image.offset);
+  if (image.action == ReturnAction::kOperator) return nobody_does(left, right, operation);
+  set_executing(frame, image.offset);
+  const bool is_current = current_frame(thread) == frame;  // one that the interpreter was running before
+  if (!is_current) {
+    frame->previous = current_frame(thread);
+    current_frame(thread) = frame;
+  }
+  const int debt = take_recursion(thread, (is_current ? 0 : 1) + levels_in_c(image.action));
+  PyObject* result = ask_right(left, right, operation);
+  recursion_remaining(thread) += debt;
+  if (!is_current) current_frame(thread) = frame->previous;
+  return result;
+}
+
+}  // namespace
+
+bool take_result(PyThreadState* thread, Frame* frame, const FrameImage& image, PyObject* result) {
+  const bool operation = image.action == ReturnAction::kOperator || image.action == ReturnAction::kCompare;
+  if (operation && result == Py_NotImplemented) {
+    Py_DECREF(result);
+    if ((result = go_on_with_operands(thread, frame, image)) == nullptr) return false;
+  }
+  if (image.action == ReturnAction::kInstance) {
+    const bool none = is_none(result);
+    if (!none) {
+      Py_DECREF(result);
+      return false;
+    }
+  }
+  drop(frame, image.drops);
+  if (image.action == ReturnAction::kDiscard || image.action == ReturnAction::kInstance) {
+    Py_DECREF(result);
+  } else {
+    frame->localsplus[frame->stacktop++] = result;
+  }
+  return true;
+}
+
+}  // namespace dalsegno::hook
