@@ -239,7 +239,9 @@ void Lowering::flush(ValueId because) {
   dead_waiting_ = 0;
   find_dead(&group, released);
   find_parts(&group, spec, released, because);
-  group.loops = plan_loops(group, spec, inputs);
+  const std::shared_ptr<LoopPlan> plan_of_all = plan_loops(group, spec, inputs);
+  if (plan_of_all) fuse_sink(&group, spec, inputs, plan_of_all.get());
+  group.loops = plan_of_all;
   if (auto runner = group.ops.empty() ? nullptr : SegmentRunner::make(spec)) {
     group.runner = static_cast<int32_t>(p_->runners.size());
     p_->runners.push_back(std::move(runner));

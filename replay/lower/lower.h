@@ -165,6 +165,8 @@ class Lowering {
   bool supported(const Op& op, const std::vector<ValueId>& operands) const;
   void learn_array(const Op& op, ValueId i);
   SegmentSpec spec_of(const std::vector<ValueId>& ops, Group* group, std::vector<ValueId>* inputs = nullptr);
+  void fuse_sink(Group* group, SegmentSpec spec, std::vector<ValueId> inputs, LoopPlan* plan);
+  bool kernel_inputs(const std::vector<ValueId>& values, std::vector<LoopInput>* inputs) const;
   void find_dead(Group* group, const std::vector<ValueId>& released) const;
   void find_outputs(Group* group, SegmentSpec* spec, ValueId because);
   bool is_unread(ValueId v, ValueId because) const;
@@ -179,7 +181,7 @@ class Lowering {
   bool is_written(ValueId v) const;  // does the write that ends the group take it?
   template <class Operand>
   bool plan_loop(ValueId i, const Operand& operand, LoopOp* made);
-  std::shared_ptr<const LoopPlan> plan_loops(const Group& group, const SegmentSpec& spec, const std::vector<ValueId>& inputs);
+  std::shared_ptr<LoopPlan> plan_loops(const Group& group, const SegmentSpec& spec, const std::vector<ValueId>& inputs);
   bool loop_input(ValueId v, DType dtype, LoopInput* input) const;
   // -- parts.cc
   void find_parts(Group* group, const SegmentSpec& spec, const std::vector<ValueId>& released, ValueId because);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "replay/lower/lower.h"
+#include "replay/segment/casts.h"
 #include "replay/settings.h"
 
 namespace dalsegno::replay {
@@ -145,7 +146,7 @@ bool Lowering::plan_loop(ValueId i, const Operand& operand, LoopOp* made) {
 }
 
 // Null: what ends it is not written so.
-std::shared_ptr<const LoopPlan> Lowering::plan_loops(const Group& group, const SegmentSpec& spec, const std::vector<ValueId>& inputs) {
+std::shared_ptr<LoopPlan> Lowering::plan_loops(const Group& group, const SegmentSpec& spec, const std::vector<ValueId>& inputs) {
   auto plan = std::make_shared<LoopPlan>();
   std::unordered_map<ValueId, int32_t> known;
   const auto operand = [&](ValueId v, DType dtype, LoopOp* into) {
@@ -167,13 +168,48 @@ std::shared_ptr<const LoopPlan> Lowering::plan_loops(const Group& group, const S
   }
   if (!plan->by_loops) plan->inputs.clear();
   if (group.sink != kNull && !plan_sink(group.sink, operand, plan.get())) return nullptr;
-  for (const ValueId v : inputs) {
-    LoopInput& input = plan->of_kernel.emplace_back();
-    input_of(v, &input.as);
+  return kernel_inputs(inputs, &plan->of_kernel) ? plan : nullptr;
+}
+
+bool Lowering::kernel_inputs(const std::vector<ValueId>& values, std::vector<LoopInput>* inputs) const {
+  for (const ValueId v : values) {
+    LoopInput& input = inputs->emplace_back();
+    if (!input_of(v, &input.as)) return false;
     input.loc = loc(v), input.view = view_of(v);
-    if (input.as.kind == InputKind::kArray && is_virtual(v) && !input.view) return nullptr;
+    if (input.as.kind == InputKind::kArray && is_virtual(v) && !input.view) return false;
   }
-  return plan;
+  return true;
+}
+
+// One kernel for all of it. What only the operator takes is no output then.
+void Lowering::fuse_sink(Group* group, SegmentSpec spec, std::vector<ValueId> inputs, LoopPlan* plan) {
+  const typed::Into into = group->sink == kNull ? typed::Into{} : typed::into_of(typed_, op(group->sink));
+  if (into.target == kNull || group->ops.size() >= kMaxSegmentOps) return;
+  const ArrayFacts& facts = values_[into.target].facts;
+  SegmentOp last{.fn = into.fn, .result = facts.dtype, .rank = facts.rank, .output = true};
+  for (int32_t k = 0; k < into.n; ++k) {
+    const ValueId v = into.operands[k];
+    const auto made = std::find(group->ops.begin(), group->ops.end(), v);
+    auto known = std::find(inputs.begin(), inputs.end(), v);
+    if (made != group->ops.end()) {
+      last.operands.push_back(static_cast<int>(made - group->ops.begin()));
+      continue;
+    }
+    if (known == inputs.end()) {
+      SegmentInput input;
+      if (inputs.size() >= kMaxSegmentInputs || !input_of(v, &input)) return;
+      spec.inputs.push_back(input);
+      known = inputs.insert(inputs.end(), v);
+    }
+    last.operands.push_back(~static_cast<int>(known - inputs.begin()));
+  }
+  for (size_t k = 0; k < spec.ops.size(); ++k) spec.ops[k].output &= plan->ops[k].out >= 0;
+  spec.ops.push_back(std::move(last));
+  if (!kernel_inputs(inputs, &plan->of_fused)) return;
+  if (auto runner = SegmentRunner::make(spec)) {
+    group->fused = static_cast<int32_t>(p_->part_runners.size());
+    p_->part_runners.push_back(std::move(runner));
+  }
 }
 
 }  // namespace dalsegno::replay

@@ -142,8 +142,11 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
 
 std::vector<SegmentInfo> ProgramImpl::segment_ops() const {
   std::vector<SegmentInfo> segments;
-  for (const Group& g : groups)
-    segments.push_back({g.ops, g.sink, g.loops && g.loops->by_loops, g.runner >= 0 ? runners[g.runner].get() : nullptr});
+  for (const Group& g : groups) {
+    const SegmentRunner* fused = g.fused >= 0 ? part_runners[g.fused].get() : nullptr;
+    const SegmentRunner* runner = g.runner >= 0 ? runners[g.runner].get() : nullptr;
+    segments.push_back({g.ops, g.sink, g.loops && g.loops->by_loops, fused && !fused->kernels().empty() ? fused : runner});
+  }
   return segments;
 }
 

@@ -38,6 +38,7 @@ struct LoopPlan {
   bool by_loops = true;  // else only a kernel can do it
   std::vector<LoopInput> inputs;
   std::vector<LoopInput> of_kernel;  // the inputs of the group's SegmentSpec
+  std::vector<LoopInput> of_fused;   // of the one with the operator in place that ends it, if there is one
   std::vector<LoopOp> ops;
   bool writes = false;
   LoopSink sink;

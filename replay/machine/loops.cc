@@ -119,8 +119,8 @@ class GroupRun {
       if (!find_input(plan_.inputs[k], k)) return false;
     if (plan_.writes && !find_target()) return false;
     const bool small = plan_.by_loops && most_ > 0 && find_shapes();
-    if (!small && (group_.runner < 0 || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
-    if (!(small ? compute() : by_kernel(*p_.runners[group_.runner]))) return drop_made(), false;
+    if (!small && ((group_.runner < 0 && group_.fused < 0) || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
+    if (!(small ? compute() : by_kernel())) return drop_made(), false;
     if (plan_.writes) write();
     for (size_t k = 0; k < plan_.ops.size(); ++k)
       if (made_[k]) r_[plan_.ops[k].out].o = made_[k];
@@ -257,9 +257,10 @@ class GroupRun {
 
   // ---- by the kernel
 
-  bool find_kernel_inputs(SegmentOperand* operands, Span* spans) const {
-    for (size_t k = 0; k < plan_.of_kernel.size(); ++k) {
-      const LoopInput& in = plan_.of_kernel[k];
+  bool find_kernel_inputs(const std::vector<LoopInput>& inputs, SegmentOperand* operands, Span* spans) const {
+    if (inputs.size() > kMostOperands) return false;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      const LoopInput& in = inputs[k];
       SegmentOperand& operand = operands[k];
       if (in.view) {
         set_of_block(*in.view, r_, &spans[k]);
@@ -283,13 +284,15 @@ class GroupRun {
   }
 
   // Its results in scratch memory where no slot holds them.
-  bool by_kernel(SegmentRunner& runner) {
+  bool by_kernel() {
+    const bool fused = group_.fused >= 0;
+    SegmentRunner& runner = fused ? *p_.part_runners[group_.fused] : *p_.runners[group_.runner];
     const std::vector<SegmentOp>& ops = runner.spec().ops;
     SegmentOperand operands[kMostOperands];
     Span spans[kMostOperands];
     SegmentResult made[kMostOperands];
     aside_ = nullptr;
-    if (plan_.of_kernel.size() > kMostOperands || !find_kernel_inputs(operands, spans)) return false;
+    if (!find_kernel_inputs(fused ? plan_.of_fused : plan_.of_kernel, operands, spans)) return false;
     char* memory = scratch(kMostScratchBytes);
     size_t n = 0;
     for (size_t k = 0; k < ops.size(); ++k)
@@ -308,7 +311,7 @@ class GroupRun {
         set_of_array(reinterpret_cast<PyArrayObject*>(result.object), &results_[k]);
       }
     }
-    return !plan_.writes || (plan_.sink.view ? can_be_stored() : operate_in_place());
+    return !plan_.writes || (fused || plan_.sink.view ? can_be_stored() : operate_in_place());
   }
 
   bool can_be_stored() const {

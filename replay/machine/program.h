@@ -111,6 +111,7 @@ struct Group {
   std::vector<ArrayFacts> facts;                 // of array inputs; rank -1 for others
   std::vector<int32_t> outputs;                  // object registers
   int32_t runner = -1;                           // index into segments(); of a part: into part_runners
+  int32_t fused = -1;                            // index into part_runners: the same, and the operator in place that ends it; or -1
   int32_t after = -1;                            // plan of the op that needed the values, or -1
   int32_t sink = -1;                             // op that ends it by writing into an array: an operator in place, or set_item
   std::shared_ptr<const LoopPlan> loops;         // how NumPy's inner loops do all of it, where it is small; or null

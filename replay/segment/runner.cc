@@ -75,8 +75,7 @@ class Runner final : public SegmentRunner {
       }
     }
     Launching how;
-    if (const RunResult found = choose(views, &how); found != RunResult::kDone) return found;
-    if (how.layout.size * lowered_.weight >= kReleaseWork) return RunResult::kNotReady;
+    if (const RunResult found = choose(views, &how, kReleaseWork); found != RunResult::kDone) return found;
     return launch(how, inputs, views, outputs, memory);
   }
 
@@ -108,7 +107,7 @@ class Runner final : public SegmentRunner {
     bool mixed = false;  // none: the ops are of different shapes
   };
 
-  RunResult choose(const ArrayView* views, Launching* how) {
+  RunResult choose(const ArrayView* views, Launching* how, int64_t below = std::numeric_limits<int64_t>::max()) {
     Layout& layout = how->layout;
     const bool flat = make_flat(views, &layout);
     if (!flat) {
@@ -117,6 +116,7 @@ class Runner final : public SegmentRunner {
       if (result != LayoutResult::kOk) return RunResult::kMismatch;
     }
     if (!allowed(layout, views) || (tiled_ && layout.size == 1 && !plain_elements(views))) return RunResult::kMismatch;
+    if (layout.size * lowered_.weight >= below) return RunResult::kNotReady;
     how->pack = tiled_ && layout.loop_rank > 1 && layout.extents[0] < kShortRow && layout.size <= std::numeric_limits<int32_t>::max();
     how->kernel = (flat || how->pack) && flat_kernel_ ? flat_kernel_ : variant(layout, flat || how->pack);
     return how->kernel && how->kernel->ready() ? RunResult::kDone : not_ready(how->kernel);
