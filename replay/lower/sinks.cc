@@ -184,7 +184,7 @@ bool Lowering::kernel_inputs(const std::vector<ValueId>& values, std::vector<Loo
 // One kernel for all of it. What only the operator takes is no output then.
 void Lowering::fuse_sink(Group* group, SegmentSpec spec, std::vector<ValueId> inputs, LoopPlan* plan) {
   const typed::Into into = group->sink == kNull ? typed::Into{} : typed::into_of(typed_, op(group->sink));
-  if (into.target == kNull || group->ops.size() >= kMaxSegmentOps) return;
+  if (into.target == kNull || group->ops.empty() || group->ops.size() >= kMaxSegmentOps) return;  // (alone NumPy does it best)
   const ArrayFacts& facts = values_[into.target].facts;
   SegmentOp last{.fn = into.fn, .result = facts.dtype, .rank = facts.rank, .output = true};
   for (int32_t k = 0; k < into.n; ++k) {
