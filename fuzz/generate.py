@@ -14,6 +14,8 @@ from .scope import Helper, Parameter, Scope
 from .statements import write_function
 from .values import Arguments, ArgumentWriter
 
+# Kinds of variables whose values a program gives back.
+_LOOKED_AT = ("arr", "num", "odd", "mask", "list", "dict", "tuple", "str", "set", "arrs", "box", "bool", "pair")
 _ENTRY_KINDS: Weighted[str] = Weighted(
     [(10, "num"), (10, "arr"), (5, "int"), (3, "bool"), (5, "list"), (3, "dict"), (2, "str"), (2, "tuple"), (1, "mask")]
 )
@@ -93,7 +95,7 @@ class _ProgramWriter:
             scope = made.scope
             names = [
                 name
-                for kind in ("arr", "num", "odd", "mask", "list", "dict", "tuple", "str", "set", "arrs", "box", "bool")
+                for kind in _LOOKED_AT
                 for name in scope.names.get(kind, [])
                 if name not in parameters  # they are looked at anyway
             ]

@@ -6,6 +6,7 @@ from .disturbing_parts import DISTURBING
 
 PRELUDE = """\
 import _thread
+import cmath
 import collections
 import contextlib
 import functools

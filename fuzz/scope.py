@@ -19,6 +19,7 @@ KINDS = (
     "num",
     "int",
     "bool",
+    "pair",
     "str",
     "list",
     "tuple",

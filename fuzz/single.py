@@ -20,6 +20,7 @@ _PARAMETERS = {
     "v": ("num", "1.5 + i"),
     "k": ("int", "2 + i"),
     "b": ("bool", "i % 2 == 1"),
+    "c": ("pair", "complex(i, 0.5 - i)"),
     "s": ("str", "'a'"),
     "l": ("list", "[1, 2.0, 3, 4, 5]"),
     "t": ("tuple", "(1, 2, 3, 4, 5)"),
@@ -34,7 +35,7 @@ def calls():
     for i in range(8):
         yield ({values},), {{}}
     yield (
-        np.arange(3, dtype="i4"), np.arange(3), np.array([True]), 2, 3.5, 0, "b", [1], (), {{}}, set(), [], max,
+        np.arange(3, dtype="i4"), np.arange(3), np.array([True]), 2, 3.5, 0, 2.5, "b", [1], (), {{}}, set(), [], max,
         iter([])
     ), {{}}
 """.format(values=", ".join(value for _, value in _PARAMETERS.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .chooser import Weighted
 
 ASSIGNED_KINDS: Weighted[str] = Weighted(
-    [(10, "num"), (16, "arr"), (5, "int"), (3, "mask"), (5, "odd"), (3, "bool"), (3, "str"), (5, "list"),
+    [(10, "num"), (16, "arr"), (5, "int"), (3, "mask"), (5, "odd"), (3, "bool"), (3, "pair"), (3, "str"), (5, "list"),
      (2, "tuple"), (3, "dict"), (2, "set"), (2, "arrs"), (3, "box"), (2, "fn"), (2, "iter")]
 )  # fmt: skip
 
@@ -82,6 +82,9 @@ SIMPLE: Weighted[str] = Weighted(
         (1, "vars(<boxvar>)['value'] = <num>"),
         (1, "<boxvar>.total = <fnvar>"),
         (1, "<boxvar>.__class__ = type('Other', (Box,), {'total': lambda self, extra=0: extra})"),
+        (4, "<pairvar> <inplace> <pair>"),
+        (2, "<pairvar> = <pairvar> * <pair> + <pair>"),
+        (1, "w = [<pair>, <pair>, <pair>]; w[0] = w[1] * w[2] + w[0]; w[1] = w[2]; LOG.append(w)"),
         (3, "LOG.append(<num>)"),
         (1, "LOG.append(<arrvar>)"),
         (2, "TABLE[<key>] = <num>"),

@@ -52,6 +52,14 @@ def numbers(n: int) -> Any:
     return total
 
 
+def spirals(n: int) -> Any:
+    z, total = 1 + 0j, 0.0
+    for _ in range(n):
+        z = z * (0.9 + 0.1j)
+        total += z.imag
+    return total
+
+
 @pytest.mark.parametrize(
     ("fault", "function", "warm", "argument"),
     [
@@ -62,6 +70,7 @@ def numbers(n: int) -> Any:
         ("native_range", grows, 30, 50),
         ("native_registers", counts, 40, 50),
         ("native_count", numbers, 40, 50),
+        ("native_parts", spirals, 40, 50),
     ],
 )
 def test_a_planted_fault_shows(

@@ -90,6 +90,7 @@ BY_SMALL_PROGRAMS = (
     "native_registers",
     "native_overflow",
     "native_count",
+    "native_parts",
 )
 BY_GOOGLETEST = ("foreign_parent",)  # StoreTest.ASideTraceStaysWithItsOwnParent
 

@@ -45,6 +45,7 @@
   X(native_hoisted, "native code looks at a loop's elements as it enters it, but for the last one") \
   X(native_range, "native code leaves without telling a range's iterator how far it has come")      \
   X(native_overflow, "ints wrap in native code")                                                    \
+  X(native_parts, "native code takes the real part of a complex number for the imaginary one")      \
   X(native_count, "native code does not tell an enumerate how far it has come")                     \
   /* ---- leaving, and what others see meanwhile */                                                 \
   X(wrong_snapshot_slot, "two locals change places where a trace is left")                          \

@@ -104,6 +104,38 @@ def mandelbrot_scalar(width: int, height: int, limit: int) -> list[int]:
     return counts
 
 
+def julia_scalar(width: int, height: int, limit: int) -> int:
+    """Turns that all points of a Julia set take."""
+    c = -0.8 + 0.156j
+    turns = 0
+    for row in range(height):
+        for column in range(width):
+            z = complex(-1.5 + 3.0 * column / width, -1.5 + 3.0 * row / height)
+            n = 0
+            while z.real * z.real + z.imag * z.imag < 4.0 and n < limit:
+                z = z**2 + c
+                n += 1
+            turns += n
+    return turns
+
+
+def polynomial_roots(coefficients: list[float], turns: int) -> list[complex]:
+    """All roots at once, by Durand and Kerner's method; the first coefficient is 1."""
+    n = len(coefficients) - 1
+    roots = [(0.4 + 0.9j) ** k for k in range(n)]
+    for _ in range(turns):
+        for i in range(n):
+            value = 1 + 0j
+            for c in coefficients[1:]:
+                value = value * roots[i] + c
+            below = 1 + 0j
+            for j in range(n):
+                if j != i:
+                    below *= roots[i] - roots[j]
+            roots[i] -= value / below
+    return roots
+
+
 def mandelbrot_reals(width: int, height: int, limit: int) -> int:
     """The same with real numbers; how many points stay."""
     inside = 0

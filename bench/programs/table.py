@@ -60,6 +60,8 @@ PROGRAMS: tuple[Program, ...] = (
         ("Kepler's equation", recurrences.kepler, lambda n: ((d.floats(n) * 6).tolist(), 0.3), 60, 1_500),
         ("Newton, array", recurrences.newton_array, lambda n: (d.floats(n) * 50 + 1,), 200, 50_000),
         ("Mandelbrot, complex", recurrences.mandelbrot_scalar, lambda n: (n, n, 30), 8, 40),
+        ("Julia, complex", recurrences.julia_scalar, lambda n: (n, n, 30), 8, 40),
+        ("roots of a polynomial", recurrences.polynomial_roots, lambda n: ([1.0, *(d.floats(8) * 4 - 2).tolist()], n), 4, 60),
         ("Mandelbrot, reals", recurrences.mandelbrot_reals, lambda n: (n, n, 30), 8, 40),
         ("Mandelbrot, masks", recurrences.mandelbrot_masks, lambda n: (n, 20), 16, 150),
         ("Horner's rule", recurrences.horner, lambda n: (d.floats(12).tolist(), d.floats(n).tolist()), 40, 1_500),

@@ -43,15 +43,23 @@ void Lowering::emit_call(const Op& o, ValueId i) {
     return defined(i);
   }
   if (form(i).mode != Mode::kTyped) return emit_python(o, i);
+  emit_typed_call(o, i, 1);
+}
+
+// A part of a complex number.
+void Lowering::emit_get_attr(const Op& o, ValueId i) { form(i).mode == Mode::kTyped ? emit_typed_call(o, i, 0) : emit_python(o, i); }
+
+// `first`: of its inputs, the first operand.
+void Lowering::emit_typed_call(const Op& o, ValueId i, int32_t first) {
   const typed::OpForm& how = form(i);
   std::vector<int32_t> regs;
-  for (int32_t k = 1; k < o.n_inputs; ++k) regs.push_back(raw(in(o)[k], how.typed.operand, o, i));
+  for (int32_t k = first; k < o.n_inputs; ++k) regs.push_back(raw(in(o)[k], how.typed.operand, o, i));
   const auto n = static_cast<int32_t>(regs.size());
   Step s = base(o, i);
   s.a = regs[0];
   s.b = n > 1 ? regs[1] : -1;
   bool shares = false;
-  for (int32_t k = 1; k < o.n_inputs; ++k) {
+  for (int32_t k = first; k < o.n_inputs; ++k) {
     const ValueId v = in(o)[k];
     const bool shared = typed::gives_argument(how.callee, loc(v).rep) && !values_[v].passing;
     regs.push_back(shared ? loc(v).obj : -1);

@@ -149,10 +149,7 @@ const std::vector<int32_t>& Lowering::found_in(ValueId container, ValueId key, V
   const ValueId outer = values_[container].bound, outer_key = values_[key].bound;
   if (reg < 0 && p_->parent && outer != kNull && outer_key != kNull) reg = look(*p_->parent, outer, outer_key, parent_->op);
   const bool known = reg >= 0;
-  if (!known) {
-    reg = new_reg();
-    new_reg();
-  }
+  if (!known) reg = new_reg();
   p_->lookups.push_back({container, key, i, reg});
   return list({reg, known});
 }

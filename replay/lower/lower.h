@@ -90,6 +90,8 @@ class Lowering {
   void emit_range(const Op& op, ValueId i);
   void emit_get_iter(const Op& op, ValueId i);
   void emit_call(const Op& op, ValueId i);
+  void emit_typed_call(const Op& op, ValueId i, int32_t first);
+  void emit_get_attr(const Op& op, ValueId i);
   int32_t constant_reg(int64_t value);
   void emit_iter_next(const Op& op, ValueId i);
   void emit_next(const Op& op, ValueId i);

@@ -445,6 +445,7 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::build_tuple, &Lowering::emit_index},
       {OpKind::build_slice, &Lowering::emit_index},
       {OpKind::call, &Lowering::emit_call},
+      {OpKind::get_attr, &Lowering::emit_get_attr},
       {OpKind::jitted_func, &Lowering::emit_jitted_func},
       {OpKind::call_tree, &Lowering::emit_call_tree},
       {OpKind::release, &Lowering::emit_release},

@@ -2,6 +2,7 @@
 #include "replay/machine/native.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -171,8 +172,12 @@ int32_t ends(native::Frame* frame, int32_t reg) {
 
 int32_t is_quiet(void* iterator) { return hook::quiet_iterator(static_cast<PyObject*>(iterator)); }
 
+Reg number_of(Rep rep, int64_t bits) {
+  return rep == Rep::kComplex ? Reg{.c = *reinterpret_cast<const Py_complex*>(bits)} : Reg{.i = bits};
+}
+
 void* make_box(native::Frame*, int32_t rep, int64_t bits) {
-  PyObject* made = box(static_cast<Rep>(rep), Reg{.i = bits});
+  PyObject* made = box(static_cast<Rep>(rep), number_of(static_cast<Rep>(rep), bits));
   if (!made) PyErr_Clear();
   return made;
 }
@@ -180,7 +185,7 @@ void* make_box(native::Frame*, int32_t rep, int64_t bits) {
 int32_t take_number(native::Frame*, int32_t rep, int64_t object, int64_t, int64_t* out) {
   Reg number{};
   const bool fits = unbox(static_cast<Rep>(rep), reinterpret_cast<PyObject*>(object), &number);
-  *out = number.i;
+  std::memcpy(out, &number, static_cast<Rep>(rep) == Rep::kComplex ? sizeof number.c : sizeof number.i);
   return fits;
 }
 
@@ -193,7 +198,7 @@ void* letter(native::Frame*, void* text, int64_t at) {
 }
 
 int32_t make_in_register(native::Frame* frame, int32_t reg, int64_t rep, int64_t bits) {
-  PyObject* made = box(static_cast<Rep>(rep), Reg{.i = bits});
+  PyObject* made = box(static_cast<Rep>(rep), number_of(static_cast<Rep>(rep), bits));
   if (!made) return PyErr_Clear(), 0;
   running_of(frame).r[reg].o = made;
   return 1;

@@ -91,7 +91,8 @@ const native::Layout& native_layout() {
     find_text_state(&l);
     l.size = offsetof(PyVarObject, ob_size);
     l.list_items = offsetof(PyListObject, ob_item), l.tuple_items = offsetof(PyTupleObject, ob_item);
-    l.float_value = offsetof(PyFloatObject, ob_fval), l.numpy_double_value = offsetof(PyDoubleScalarObject, obval);
+    l.float_value = offsetof(PyFloatObject, ob_fval), l.complex_value = offsetof(PyComplexObject, cval);
+    l.numpy_double_value = offsetof(PyDoubleScalarObject, obval);
 #if PY_VERSION_HEX >= 0x030c0000
     l.int_size = offsetof(PyLongObject, long_value.lv_tag), l.int_digit = offsetof(PyLongObject, long_value.ob_digit);
     l.int_tagged = true;
@@ -119,9 +120,9 @@ const native::Layout& native_layout() {
 
 // In the order of native::Address.
 std::vector<const void*> native_addresses() {
-  std::vector<const void*> known = {&PyArray_Type, &PyRangeIter_Type, &PySeqIter_Type,       &PyList_Type, &PyTuple_Type,
-                                    &PyLong_Type,  &PyFloat_Type,     &PyDoubleArrType_Type, Py_True,      Py_False,
-                                    &PyEnum_Type,  &PyZip_Type,       &PyCell_Type,          small_int(0), letter(0)};
+  std::vector<const void*> known = {&PyArray_Type, &PyRangeIter_Type, &PySeqIter_Type,       &PyList_Type, &PyTuple_Type, &PyLong_Type,
+                                    &PyFloat_Type, &PyComplex_Type,   &PyDoubleArrType_Type, Py_True,      Py_False,      &PyEnum_Type,
+                                    &PyZip_Type,   &PyCell_Type,      small_int(0),          letter(0)};
   return known;
 }
 

@@ -17,7 +17,7 @@ namespace {
 bool knows_binary(BinaryOp op, Rep rep) {
   if (rep == Rep::kInt) return true;
   if (typed::is_numpy_integer(rep) && typed::size_of_integer(rep) < 8) return true;
-  if (rep == Rep::kFloat || rep == Rep::kNpFloat32 || rep == Rep::kNpFloat64) return true;
+  if (rep == Rep::kFloat || rep == Rep::kComplex || rep == Rep::kNpFloat32 || rep == Rep::kNpFloat64) return true;
   return rep == Rep::kNpInt64 && op != BinaryOp::lshift;
 }
 
@@ -146,7 +146,7 @@ class Describer {
     for (ValueId v = 0; v < p.data().n_params; ++v) block.holds.push_back(p.locs[v].obj);
     for (const ConstReg& c : p.consts) {
       if (!c.object) {
-        block.constants[c.reg] = c.value.i;
+        block.constants[c.reg] = {c.value.i, std::bit_cast<int64_t>(c.value.c.imag)};
         continue;
       }
       block.holds.push_back(c.reg);
@@ -166,7 +166,7 @@ class Describer {
     if (s.does == native::Do::kNext) next(*s.next, &in);
     switch (in.what) {
       case native::Do::kBinary:
-        in.n = s.other >= 0;
+        in.n = s.rep == Rep::kComplex ? complex_operator_function(BinaryOp::multiply) != nullptr : s.other >= 0;
         if (const void* function = operator_function(static_cast<BinaryOp>(s.imm), s.rep)) in.object = address(function);
         break;
       case native::Do::kLoad:
@@ -180,7 +180,8 @@ class Describer {
         in.callee = static_cast<typed::Callee>(s.other);
         shared(s, &in);
         in.to = result_of(in.callee, s.rep);
-        if (const void* function = c_function(in.callee)) in.object = address(function);
+        if (const void* function = s.rep == Rep::kComplex ? complex_function(in.callee) : c_function(in.callee))
+          in.object = address(function);
         break;
       case native::Do::kGuardWorld:
         in.n = !p.folded.empty();

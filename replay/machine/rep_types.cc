@@ -11,7 +11,7 @@ namespace {
 constexpr struct {
   Rep rep;
   PyTypeObject* type;
-} kPython[] = {{Rep::kInt, &PyLong_Type}, {Rep::kFloat, &PyFloat_Type}, {Rep::kBool, &PyBool_Type}};
+} kPython[] = {{Rep::kInt, &PyLong_Type}, {Rep::kFloat, &PyFloat_Type}, {Rep::kBool, &PyBool_Type}, {Rep::kComplex, &PyComplex_Type}};
 }  // namespace
 
 PyTypeObject* type_of(Rep rep) {

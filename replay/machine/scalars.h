@@ -72,6 +72,18 @@ inline auto& part_of(Reg& r) {
 // the step is to be done. Null: native code has it itself, or the step does it.
 const void* operator_function(BinaryOp op, Rep rep);
 
+// -- steps_complex.cc
+StepFn complex_binary_step(BinaryOp op);
+StepFn complex_compare_step(int32_t op);  // Py_EQ or Py_NE
+const Step* step_complex_negative(const Step* s, Reg* r, Machine& m);
+const Step* step_complex_truth(const Step* s, Reg* r, Machine& m);
+StepFn complex_call_step(typed::Callee callee);  // of one, or of kComplex
+// What native code calls for an operator: int32_t (*)(real a, imaginary a, real b, imaginary b, out); 0: the step is to be done. Null:
+// native code has it itself.
+const void* complex_operator_function(BinaryOp op);
+// The C library's function of both parts of one, whose finite results of finite operands are the callee's. Null: there is none.
+const void* complex_function(typed::Callee callee);
+
 // -- steps_numpy.cc
 const void* numpy_operator_function(BinaryOp op);  // of np.float64
 PyObject* box_numpy(Rep rep, Reg value);
@@ -131,7 +143,7 @@ const Step* step_ord(const Step* s, Reg* r, Machine& m);
 const Step* step_byte(const Step* s, Reg* r, Machine& m);
 const Step* step_put_byte(const Step* s, Reg* r, Machine& m);  // c: the unboxed item
 
-// -- steps_lookup.cc. a: the dict or set; b: the key; n: plan of the guard that the look-up is quiet; list: the first of two registers for
+// -- steps_lookup.cc. a: the dict or set; b: the key; n: plan of the guard that the look-up is quiet; list: a register for
 // where it was found, and 1 where another look-up of the same has come before; c: the register of the unboxed part
 // (rep) of what is given; other: what is given otherwise (-1: None), or is put; imm of kContains: 1: is it missing?
 enum class Lookup : uint8_t { kContains, kGet, kGetOr, kPut, kAdd };

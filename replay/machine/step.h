@@ -11,12 +11,13 @@
 
 namespace dalsegno::replay {
 
-// A register. Values of known exact type int (that fit), float, bool and NumPy's scalars also exist unboxed (replay/typed/rep.h).
-union Reg {
+// A register. Values of known exact type int (that fit), float, bool, complex and NumPy's scalars also exist unboxed (replay/typed/rep.h).
+union alignas(16) Reg {
   PyObject* o;
   int64_t i;
   double f;
   float s;
+  Py_complex c;
 };
 
 using typed::Rep;  // how a value is unboxed, if at all

@@ -223,7 +223,13 @@ constexpr StepFn numpy_abs_step() {
   if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) return numpy_int_abs<T>;
 }
 
+template <Callee callee>
+StepFn complex_step(const Operands&) {
+  return complex_call_step(callee);
+}
+
 StepFn abs_step(const Operands& of) {
+  if (of.rep == Rep::kComplex) return complex_call_step(Callee::kAbs);
   static constexpr auto kSteps = numpy::by_dtype([]<DType dtype>() { return numpy_abs_step<dtype>(); });
   if (typed::is_numpy_scalar(of.rep)) return kSteps[static_cast<size_t>(typed::dtype_of_rep(of.rep))];
   return of.rep == Rep::kFloat ? float_abs<double> : int_abs;
@@ -251,6 +257,10 @@ constexpr Row kRows[] = {
     {Callee::kInt, {nullptr, int_step}},
     {Callee::kFloat, {nullptr, same_step}},
     {Callee::kBool, {nullptr, bool_step}},
+    {Callee::kComplex, {nullptr, complex_step<Callee::kComplex>}},
+    {Callee::kReal, {nullptr, complex_step<Callee::kReal>}},
+    {Callee::kImag, {nullptr, complex_step<Callee::kImag>}},
+    {Callee::kConjugate, {nullptr, complex_step<Callee::kConjugate>}},
     {Callee::kRound, {to_int<round_half_even>}},
     {Callee::kFloor, {to_int<floor_>}},
     {Callee::kCeil, {to_int<ceil_>}},

@@ -11,7 +11,7 @@ enum Found : int { kNotQuiet = -1, kMissing, kThere };
 
 // Behind a look-up of the same key in the same container.
 dalsegno_found& before(const Step& s, Reg* r) {
-  static_assert(sizeof(dalsegno_found) == 2 * sizeof(Reg));
+  static_assert(sizeof(dalsegno_found) <= sizeof(Reg) && alignof(dalsegno_found) <= alignof(Reg));
   return *reinterpret_cast<dalsegno_found*>(&r[s.list[0]]);
 }
 

@@ -90,6 +90,10 @@ bool convert(Rep from, Rep to, Reg value, Reg* out) {
     out->f = wide;
     return true;
   }
+  if (to == Rep::kComplex) {
+    out->c = {wide, 0};
+    return true;
+  }
   out->s = bits == typed::Bits::kFloat ? value.s : static_cast<float>(wide);
   return std::isfinite(out->s) || !std::isfinite(wide);
 }
@@ -392,6 +396,7 @@ StepFn numpy_unary_step(UnaryOp op, Rep dtype) { return op == UnaryOp::invert ? 
 StepFn convert_step(Rep from, Rep to) {
   const typed::Bits bits = typed::bits_of(from);
   if (typed::bits_of(to) == typed::Bits::kInt64 || from == Rep::kNpUint64) return converted_integer;
+  if (to == Rep::kComplex) return bits == typed::Bits::kInt64 ? converted<Rep::kInt, Rep::kComplex> : converted<Rep::kFloat, Rep::kComplex>;
   if (typed::bits_of(to) == typed::Bits::kDouble)
     return bits == typed::Bits::kFloat ? converted<Rep::kNpFloat32, Rep::kNpFloat64> : converted<Rep::kInt, Rep::kFloat>;
   return bits == typed::Bits::kInt64 ? converted<Rep::kInt, Rep::kNpFloat32> : converted<Rep::kFloat, Rep::kNpFloat32>;
@@ -403,6 +408,8 @@ StepFn truth_step(Rep rep) {
       return truth<double>;
     case typed::Bits::kFloat:
       return truth<float>;
+    case typed::Bits::kComplex:
+      return step_complex_truth;
     default:
       return truth<int64_t>;
   }

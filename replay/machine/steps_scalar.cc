@@ -11,6 +11,7 @@ namespace dalsegno::replay {
 PyObject* box(Rep rep, Reg value) {
   if (typed::is_numpy_scalar(rep)) return box_numpy(rep, value);
   if (rep == Rep::kFloat) return PyFloat_FromDouble(value.f);
+  if (rep == Rep::kComplex) return PyComplex_FromCComplex(value.c);
   return rep == Rep::kBool ? PyBool_FromLong(value.i != 0) : PyLong_FromLongLong(value.i);
 }
 
@@ -19,6 +20,11 @@ bool unbox(Rep rep, PyObject* object, Reg* out) {
   if (rep == Rep::kFloat) {
     if (!PyFloat_CheckExact(object)) return false;
     out->f = PyFloat_AS_DOUBLE(object);
+    return true;
+  }
+  if (rep == Rep::kComplex) {
+    if (!PyComplex_CheckExact(object)) return false;
+    out->c = reinterpret_cast<PyComplexObject*>(object)->cval;
     return true;
   }
   if (rep == Rep::kBool) {
@@ -312,14 +318,21 @@ int32_t int_power(int64_t a, int64_t b, int64_t* out) { return IntPow::apply(a, 
 const void* operator_function(BinaryOp op, Rep rep) {
   if (rep == Rep::kInt) return op == BinaryOp::power ? reinterpret_cast<const void*>(int_power) : nullptr;
   if (rep == Rep::kNpFloat64) return numpy_operator_function(op);
+  if (rep == Rep::kComplex) return complex_operator_function(op);
   if (rep != Rep::kFloat) return nullptr;
   if (op == BinaryOp::floor_divide) return reinterpret_cast<const void*>(float_result<FloatFloorDiv>);
   if (op == BinaryOp::remainder) return reinterpret_cast<const void*>(float_result<FloatMod>);
   return op == BinaryOp::power ? reinterpret_cast<const void*>(float_result<FloatPow>) : nullptr;
 }
 
+static StepFn complex_step(const Op& op) {
+  if (op.kind == OpKind::compare) return complex_compare_step(op.imm);
+  return op.kind == OpKind::unary ? step_complex_negative : complex_binary_step(static_cast<BinaryOp>(op.imm));
+}
+
 StepFn operator_step(const Op& op, const typed::Operator& how) {
   const typed::Bits bits = typed::bits_of(how.operand);
+  if (bits == typed::Bits::kComplex) return complex_step(op);
   if (op.kind == OpKind::compare)
     return (bits == typed::Bits::kDouble ? kFloatCompare : bits == typed::Bits::kFloat ? kSingleCompare : kIntCompare)[op.imm];
   const bool numpy = typed::is_numpy_scalar(how.operand), unary = op.kind == OpKind::unary;

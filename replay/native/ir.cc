@@ -7,7 +7,9 @@
 
 namespace dalsegno::native {
 
-const char* type_of(Bits bits) { return bits == Bits::kDouble ? "double" : bits == Bits::kFloat ? "float" : "i64"; }
+const char* type_of(Bits bits) {
+  return bits == Bits::kDouble ? "double" : bits == Bits::kFloat ? "float" : bits == Bits::kComplex ? "<2 x double>" : "i64";
+}
 
 namespace {
 
@@ -16,6 +18,7 @@ constexpr const char* kDeclarations =
     "declare {i64, i1} @llvm.ssub.with.overflow.i64(i64, i64)\n"
     "declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)\n"
     "declare double @llvm.fabs.f64(double)\n"
+    "declare <2 x double> @llvm.fabs.v2f64(<2 x double>)\n"
     "declare double @llvm.sqrt.f64(double)\n"
     "declare double @llvm.floor.f64(double)\n"
     "declare double @llvm.ceil.f64(double)\n"
@@ -31,7 +34,7 @@ constexpr const char* kAside =
     "  %place = getelementptr i8, ptr %f, i64 %at\n"
     "  %function = load ptr, ptr %place\n"
     "  %r = call i32 %function(ptr %f, i32 %n, i64 %a, i64 %b, ptr %out)\n"
-    "  %came = getelementptr i8, ptr %out, i64 8\n"
+    "  %came = getelementptr i8, ptr %out, i64 16\n"
     "  store i32 %r, ptr %came\n"
     "  ret void\n}\n";
 
@@ -81,8 +84,8 @@ void Writer::head(const std::string& symbol) {
     if (!constant(key)) line(name_of(key) + " = alloca " + type_of(bits));
   breaker_ = field("%f", offsetof(Frame, breaker), "ptr");
   unsettled_ = field("%f", offsetof(Frame, unsettled), "ptr");
-  line("%out = alloca {i64, i32}");
-  line("%came = getelementptr i8, ptr %out, i64 8");
+  line("%out = alloca {[2 x i64], i32}, align 16");
+  line("%came = getelementptr i8, ptr %out, i64 16");
   line("%nowhere = alloca [8 x i64]");
   line("%digits = alloca i64");
   if (region_.leaves_anywhere) {
@@ -341,14 +344,14 @@ void Writer::write(const Instr& in) {
 std::string Writer::prologue() const {
   std::string out = head_;
   out += "  %made = alloca [" + std::to_string(most_made_ + 1) + " x ptr]\n  %parts = alloca [" + std::to_string(most_parts_ + 1) +
-         " x i64]\n";
+         " x [2 x i64]], align 16\n";
   const auto load = [&](const std::string& name, const std::string& from, size_t offset) {
     out += "  " + name + "p = getelementptr i8, ptr " + from + ", i64 " + std::to_string(offset) + "\n";
     out += "  " + name + " = load ptr, ptr " + name + "p\n";
   };
   load("%a", "%f", offsetof(Frame, addresses));
   for (int32_t index : addresses_) load(name_of_address(index), "%a", static_cast<size_t>(index) * sizeof(void*));
-  for (int32_t reg : places_) out += "  " + place_of(reg) + " = getelementptr i64, ptr %r, i64 " + std::to_string(reg) + "\n";
+  for (int32_t reg : places_) out += "  " + place_of(reg) + " = getelementptr [2 x i64], ptr %r, i64 " + std::to_string(reg) + "\n";
   return out;
 }
 

@@ -13,10 +13,13 @@ std::string power_of_two(int64_t exponent) { return std::to_string(int64_t{1} <<
 }  // namespace
 
 // Are objects of these numbers made here?
-bool Writer::boxes(Rep rep) const { return rep == Rep::kFloat || rep == Rep::kBool || (rep == Rep::kInt && layout_.small_int_size > 0); }
+bool Writer::boxes(Rep rep) const {
+  return rep == Rep::kFloat || rep == Rep::kComplex || rep == Rep::kBool || (rep == Rep::kInt && layout_.small_int_size > 0);
+}
 
 int32_t Writer::spare_of(Rep rep) const {
   if (rep == Rep::kInt) return layout_.small_int_size > 0 ? static_cast<int32_t>(kSpareInt) : -1;
+  if (rep == Rep::kComplex) return static_cast<int32_t>(kSpareComplex);
   return rep == Rep::kFloat ? 0 : rep == Rep::kNpFloat64 ? 1 : -1;
 }
 
@@ -54,11 +57,17 @@ void Writer::keep_spare(Rep rep, const std::string& object, const std::string& k
   begin(other);
 }
 
-Address Writer::type_of_number(Rep rep) { return rep == Rep::kInt ? kIntType : rep == Rep::kFloat ? kFloatType : kNumpyDoubleType; }
+Address Writer::type_of_number(Rep rep) {
+  if (rep == Rep::kComplex) return kComplexType;
+  return rep == Rep::kInt ? kIntType : rep == Rep::kFloat ? kFloatType : kNumpyDoubleType;
+}
 
 // An object of this type that nobody else holds becomes another number; on to `slow` if it cannot: it is one of the interpreter's own, or
 // has more digits than the old one. (An int of more than two keeps none in its memory.)
 void Writer::write_number(Rep rep, const std::string& value, const std::string& object, const std::string& slow) {
+  if (rep == Rep::kComplex)
+    return line("store <2 x double> " + value + ", ptr " +
+                op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(layout_.complex_value)) + ", align 8");
   if (rep != Rep::kInt) {
     const int32_t offset = rep == Rep::kFloat ? layout_.float_value : layout_.numpy_double_value;
     return line("store double " + value + ", ptr " + op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(offset)));
@@ -140,9 +149,9 @@ std::string Writer::object_of(const Instr& in, size_t operand) {
   return in.objects.empty() || in.objects[operand] < 0 ? "null" : place(in.objects[operand]);
 }
 
-// The last reference to an int or a float is dropped: it is kept for the next one.
+// The last reference to a number is dropped: it is kept for the next one.
 void Writer::retire(const std::string& number, const std::string& join) {
-  for (const Rep rep : {Rep::kInt, Rep::kFloat})
+  for (const Rep rep : {Rep::kInt, Rep::kFloat, Rep::kComplex})
     if (spare_of(rep) >= 0) keep_spare(rep, number, join);
   line("store ptr " + number + ", ptr %items");
   line("call void " + helper(offsetof(Frame, discard)) + "(ptr %f, ptr %items, i32 1)");
@@ -191,9 +200,9 @@ void Writer::put_at(const Instr& in, const std::string& place, const std::string
     const std::string alone = op("icmp eq " + type + " " + op("load " + type + ", ptr " + old) + ", 1");
     branch(alone, last, shared);
     begin(last);
-    if (in.rep == Rep::kFloat) {
+    if (in.rep == Rep::kFloat || in.rep == Rep::kComplex) {
       const std::string alike = label("y");
-      branch(is_type(old, kFloatType), alike, slow);
+      branch(is_type(old, type_of_number(in.rep)), alike, slow);
       begin(alike);
       write_number(in.rep, get(in.c), old, slow);
       go(join);

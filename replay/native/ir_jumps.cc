@@ -19,7 +19,7 @@ void Writer::jump(const Instr& in) {
   std::vector<std::string> values, objects;
   int32_t made = 0, parts = 0;
   for (const Move& move : in.moves) {
-    values.push_back(move.unboxes   ? op(std::string("load ") + type_of(bits_of(move.rep)) + ", ptr " + element_of("%parts", parts++))
+    values.push_back(move.unboxes   ? op(std::string("load ") + type_of(bits_of(move.rep)) + ", ptr " + part_of(parts++))
                      : move.to >= 0 ? get(move.from)
                                     : "");
     std::string object = move.same < 0 && move.to_object >= 0 && move.from_object >= 0 ? taken(move) : "";
@@ -51,7 +51,7 @@ void Writer::jump(const Instr& in) {
     // What goes there as an object has no number: none is kept for it.
     for (const Key& key : unboxed_)
       if (key.first == in.target && !constant(key) && !goes_to(in, key))
-        let(name_of(key), type_of(slots_.at(key)), literal(0, slots_.at(key)));
+        let(name_of(key), type_of(slots_.at(key)), literal({}, slots_.at(key)));
   }
   look_up(in.target, loop_of(block_) != in.target, known);
   enter_loop(in.target, loop_of(block_) == in.target);
@@ -91,7 +91,7 @@ void Writer::prepare(const Instr& in) {
   }
   for (const Move& move : in.moves) {
     if (!move.unboxes) continue;
-    const std::string object = object_in(move.from_object), slot = element_of("%parts", parts++), type = type_of(bits_of(move.rep));
+    const std::string object = object_in(move.from_object), slot = part_of(parts++), type = type_of(bits_of(move.rep));
     const std::string there = label("y"), none = label("n"), slow = label("s"), failed = label("f"), join = label("j");
     branch(op("icmp ne ptr " + object + ", null"), there, move.from >= 0 ? none : failed);
     if (move.from >= 0) {
@@ -148,6 +148,13 @@ std::string Writer::element_of(const std::string& array, int32_t index) {
   return op("getelementptr i64, ptr " + array + ", i64 " + std::to_string(index));
 }
 
-std::string Writer::bits_as_int(const std::string& value, Bits as) { return as == Bits::kInt64 ? value : bits(value, as); }
+std::string Writer::part_of(int32_t index) { return op("getelementptr [2 x i64], ptr %parts, i64 " + std::to_string(index)); }
+
+// As it is handed to a function: of a complex number where it stands.
+std::string Writer::bits_as_int(const std::string& value, Bits as) {
+  if (as != Bits::kComplex) return as == Bits::kInt64 ? value : bits(value, as);
+  line("store <2 x double> " + value + ", ptr %out");
+  return op("ptrtoint ptr %out to i64");
+}
 
 }  // namespace dalsegno::native

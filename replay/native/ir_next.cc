@@ -84,7 +84,7 @@ Writer::Coming Writer::coming(const NextItem& item, const std::string& it, const
 
 // The number in an item of a list or tuple, which is in %parts then.
 void Writer::number_of(const NextItem& item, int32_t k, Coming* coming) {
-  const std::string slow = label("s"), fits = label("f"), join = label("j"), slot = element_of("%parts", k);
+  const std::string slow = label("s"), fits = label("f"), join = label("j"), slot = part_of(k);
   const std::string type = type_of(bits_of(item.rep));
   line("store " + type + " " + unboxed(item.rep, coming->object, slow) + ", ptr " + slot);
   go(join);

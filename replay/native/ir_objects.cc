@@ -217,6 +217,12 @@ std::string Writer::unboxed(Rep rep, const std::string& object, const std::strin
     begin(right);
     return truth_of(yes);
   }
+  if (rep == Rep::kComplex) {
+    branch(is_type(object, kComplexType), right, slow, true);
+    begin(right);
+    const auto at = static_cast<size_t>(layout_.complex_value);
+    return of_parts(field(object, at, "double"), field(object, at + sizeof(double), "double"));
+  }
   branch(is_type(object, rep == Rep::kInt ? kIntType : rep == Rep::kFloat ? kFloatType : kNumpyDoubleType), right, slow, true);
   begin(right);
   if (rep == Rep::kInt) return unboxed_int(object, slow);

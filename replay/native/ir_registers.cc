@@ -44,7 +44,7 @@ Writer::Key Writer::key_of(int32_t block, int32_t reg) const {
 const int64_t* Writer::constant(Key key) const {
   const auto& constants = region_.blocks[key.first].constants;
   const auto found = constants.find(key.second);
-  return found == constants.end() ? nullptr : &found->second;
+  return found == constants.end() ? nullptr : &found->second.bits;
 }
 
 bool Writer::find_slots() {
@@ -118,16 +118,18 @@ void Writer::begin(const std::string& label) {
   for (; !remembered_.empty() && remembered_.back().first > then; remembered_.pop_back()) known_.erase(remembered_.back().second);
 }
 
-std::string Writer::literal(int64_t bits, Bits as) {
-  if (as == Bits::kDouble) return "bitcast (i64 " + std::to_string(bits) + " to double)";
-  if (as == Bits::kFloat) return "bitcast (i32 " + std::to_string(static_cast<int32_t>(bits)) + " to float)";
-  return std::to_string(bits);
+std::string Writer::literal(const Constant& value, Bits as) {
+  const auto real = [](int64_t bits) { return "bitcast (i64 " + std::to_string(bits) + " to double)"; };
+  if (as == Bits::kDouble) return real(value.bits);
+  if (as == Bits::kComplex) return "<double " + real(value.bits) + ", double " + real(value.imag) + ">";
+  if (as == Bits::kFloat) return "bitcast (i32 " + std::to_string(static_cast<int32_t>(value.bits)) + " to float)";
+  return std::to_string(value.bits);
 }
 
 std::string Writer::get(int32_t reg) {
   const Key key = key_of(reg);
   const Bits bits = slots_.at(key);
-  if (const int64_t* value = constant(key)) return literal(*value, bits);
+  if (constant(key)) return literal(constant_of(key), bits);
   return op(std::string("load ") + type_of(bits) + ", ptr " + name_of(key));
 }
 

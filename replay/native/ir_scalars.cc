@@ -9,6 +9,7 @@
 namespace dalsegno::native {
 
 void Writer::binary(const Instr& in) {
+  if (in.rep == Rep::kComplex) return complex_binary(in);
   if (bits_of(in.rep) == Bits::kInt64)
     integer(in, get(in.a), get(in.b));
   else
@@ -226,6 +227,7 @@ void Writer::unary(const Instr& in) {
 }
 
 void Writer::compare(const Instr& in) {
+  if (in.rep == Rep::kComplex) return complex_compare(in);
   static constexpr const char* kInt[] = {"slt", "sle", "eq", "ne", "sgt", "sge"};
   static constexpr const char* kFloat[] = {"olt", "ole", "oeq", "une", "ogt", "oge"};
   const Bits bits = bits_of(in.rep);
@@ -238,6 +240,8 @@ void Writer::compare(const Instr& in) {
 void Writer::truth(const Instr& in) {
   const Bits bits = bits_of(in.rep);
   const std::string a = get(in.a);
+  if (bits == Bits::kComplex)
+    return set(in.dst, truth_of(op("xor i1 " + both(op("fcmp oeq <2 x double> " + a + ", zeroinitializer")) + ", true")));
   set(in.dst,
       truth_of(op(bits == Bits::kInt64 ? "icmp ne i64 " + a + ", 0" : std::string("fcmp une ") + type_of(bits) + " " + a + ", 0.0")));
 }
@@ -252,6 +256,8 @@ void Writer::convert_integer(const Instr& in, const std::string& a) {
 
 void Writer::convert(const Instr& in) {
   const Bits from = bits_of(in.rep), to = bits_of(in.to);
+  if (to == Bits::kComplex)
+    return set(in.dst, of_parts(from == Bits::kInt64 ? op("sitofp i64 " + get(in.a) + " to double") : get(in.a), "0.0"));
   if (from == Bits::kInt64 && to == Bits::kDouble) return set(in.dst, op("sitofp i64 " + get(in.a) + " to double"));
   if (from == Bits::kFloat && to == Bits::kDouble) return set(in.dst, op("fpext float " + get(in.a) + " to double"));
   if (from == Bits::kInt64 && to == Bits::kInt64) return convert_integer(in, get(in.a));
@@ -266,6 +272,7 @@ void Writer::convert(const Instr& in) {
 
 void Writer::call(const Instr& in) {
   using typed::Callee;
+  if (in.rep == Rep::kComplex || in.callee == Callee::kComplex) return complex_call(in);
   const Bits bits = bits_of(in.rep);
   const std::string a = get(in.list[0]), type = type_of(bits);
   const auto intrinsic = [&](const char* name) { return op(std::string("call double @llvm.") + name + ".f64(double " + a + ")"); };
@@ -315,8 +322,15 @@ void Writer::c_function(const Instr& in) {
   };
   const bool logarithm = in.callee == Callee::kLog || in.callee == Callee::kLog2 || in.callee == Callee::kLog10;
   std::string arguments, plain;
+  std::vector<std::string> operands;
   for (int32_t reg : in.list) {
     const std::string x = get(reg);
+    if (in.rep == Rep::kComplex)
+      operands.push_back(part(x, 0)), operands.push_back(part(x, 1));
+    else
+      operands.push_back(x);
+  }
+  for (const std::string& x : operands) {
     arguments += (arguments.empty() ? "double " : ", double ") + x;
     plain = plain.empty() ? finite(x) : op("and i1 " + plain + ", " + finite(x));
   }

@@ -33,7 +33,7 @@ Instr binary(BinaryOp op, Rep rep, int32_t dst, int32_t a, int32_t b) {
 Region counting() {
   Region region;
   Block& block = region.blocks.emplace_back();
-  block.constants[kOne] = 1;
+  block.constants[kOne] = {1};
   Instr less;
   less.what = Do::kGuardedCompare;
   less.rep = Rep::kInt;

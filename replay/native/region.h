@@ -65,7 +65,7 @@ enum class Do : uint8_t {
 };
 
 // Does native code take numbers of this kind out of their objects itself?
-constexpr bool reads_number(Rep rep) { return typed::is_python_number(rep) || rep == Rep::kNpFloat64; }
+constexpr bool reads_number(Rep rep) { return typed::is_python_number(rep) || rep == Rep::kComplex || rep == Rep::kNpFloat64; }
 
 // How an instance keeps an attribute.
 enum Keeps : int32_t { kUnknown, kInSlot, kInValues };
@@ -118,23 +118,28 @@ struct Instr {
   bool settles = false;  // done natively, it needs no kGuardWorld behind it
 };
 
+// The bits of a register: of a complex number's real part, and of its imaginary one.
+struct Constant {
+  int64_t bits = 0, imag = 0;
+};
+
 // A program: a loop (block 0 is where the function begins) or a side trace.
 struct Block {
-  int32_t parent = -1;                   // block it hangs on; -1: a loop
-  int32_t offset = 0;                    // of its registers, which each loop and its side traces have for themselves, in the file
-  int32_t depth = 0;                     // blocks around it
-  int32_t first_reg = 0;                 // registers before this one are its parent's
-  int32_t guard = -1;                    // a side trace's: the number of the instruction that leads to it
-  std::vector<int32_t> drops;            // object registers that die on the way to it, mostly null
-  std::vector<int32_t> owns;             // object registers that hold a borrowed object until then
-  std::vector<int32_t> nulls;            // object registers of its own
-  std::vector<int32_t> holds;            // object registers that may hold something where it begins
-  std::vector<Move> boxes;               // unboxed values whose objects are made on the way to it
-  bool asks = false;                     // whether it may be entered has to be asked each time
-  std::vector<Instr> instrs;             // what they are numbered by, in `number`, tells the machine where to go on
-  int32_t number = 0;                    // of the first one; the others follow
-  std::map<int32_t, int64_t> constants;  // registers that hold the same bits all the time
-  std::map<int32_t, int32_t> objects;    // registers that hold the same object all the time: index into Region's addresses
+  int32_t parent = -1;                    // block it hangs on; -1: a loop
+  int32_t offset = 0;                     // of its registers, which each loop and its side traces have for themselves, in the file
+  int32_t depth = 0;                      // blocks around it
+  int32_t first_reg = 0;                  // registers before this one are its parent's
+  int32_t guard = -1;                     // a side trace's: the number of the instruction that leads to it
+  std::vector<int32_t> drops;             // object registers that die on the way to it, mostly null
+  std::vector<int32_t> owns;              // object registers that hold a borrowed object until then
+  std::vector<int32_t> nulls;             // object registers of its own
+  std::vector<int32_t> holds;             // object registers that may hold something where it begins
+  std::vector<Move> boxes;                // unboxed values whose objects are made on the way to it
+  bool asks = false;                      // whether it may be entered has to be asked each time
+  std::vector<Instr> instrs;              // what they are numbered by, in `number`, tells the machine where to go on
+  int32_t number = 0;                     // of the first one; the others follow
+  std::map<int32_t, Constant> constants;  // registers that hold the same bits all the time
+  std::map<int32_t, int32_t> objects;     // registers that hold the same object all the time: index into Region's addresses
 };
 
 constexpr int32_t kDeepest = 8;
@@ -150,7 +155,7 @@ struct Layout {
   int32_t type = 8;       // of any object
   bool immortal = false;  // references are counted in 32 bits, and not at all where all of them are set
   int32_t size = 0, list_items = 0, list_allocated = 0, tuple_items = 0;
-  int32_t float_value = 0, numpy_double_value = 0;
+  int32_t float_value = 0, complex_value = 0, numpy_double_value = 0;
   int32_t int_size = 0, int_digit = 0;  // of ints
   int32_t small_int_size = 0;           // the interpreter's own small ints stand so far from each other, around kZero; 0: they do not
   bool int_tagged = false;              // int_size holds sign and number of digits as CPython has them since 3.12
@@ -188,7 +193,8 @@ struct Frame {
   int32_t (*put)(Frame*, int32_t number) = nullptr;    // does a kPutItem, if that runs no code: 1; else 0
   int32_t (*quick)(Frame*, int32_t number) = nullptr;  // does a kQuick, if that runs no code: 1; else 0
   int32_t (*enters)(Frame*, int32_t block) = nullptr;  // may the side trace be entered?
-  void* (*box)(Frame*, int32_t rep, int64_t bits) = nullptr;  // a new reference, or null
+  // A new reference, or null. bits: of a complex number, here and below: the address of both parts.
+  void* (*box)(Frame*, int32_t rep, int64_t bits) = nullptr;
   // The number in an object (its address): 1; 0: it is no such number.
   int32_t (*unbox)(Frame*, int32_t rep, int64_t object, int64_t unused, int64_t* out) = nullptr;
   // Object register reg becomes a number of this kind: 1; 0: no memory.
@@ -204,12 +210,12 @@ struct Frame {
   // Object register reg becomes the iterator over a range: 1; 0: the step is to be done.
   int32_t (*range)(Frame*, int32_t reg, int64_t start, int64_t stop, int64_t step) = nullptr;
   // Of each kind of number whose boxes are made again and again, and of ranges' iterators, one that nobody has: the next one.
-  void* spare[4] = {};
+  void* spare[5] = {};
   int32_t loaded[kDeepest] = {};  // by depth: the block whose constants are in the registers, or 0
   void* extra = nullptr;
 };
 constexpr int32_t kElsewhere = -1;
-constexpr size_t kSpareIterator = 2, kSpareInt = 3;
+constexpr size_t kSpareIterator = 2, kSpareInt = 3, kSpareComplex = 4;
 enum Came : int32_t { kNext, kLeft };  // of a step: on to the next one; the run has left
 enum Address : int32_t {
   kArrayType,
@@ -219,6 +225,7 @@ enum Address : int32_t {
   kTupleType,
   kIntType,
   kFloatType,
+  kComplexType,
   kNumpyDoubleType,
   kTrue,
   kFalse,
@@ -230,11 +237,12 @@ enum Address : int32_t {
   kAddresses
 };
 
-union Register {
+union alignas(16) Register {
   void* o;
   int64_t i;
   double f;
   float s;
+  double c[2];
 };
 using Function = int32_t (*)(Register* r, Frame* frame);
 

@@ -52,10 +52,11 @@ class Writer {
   }
   std::string in_file(int32_t reg) const { return std::to_string(region_.blocks[block_].offset + reg); }
   const int64_t* constant(Key key) const;
+  const Constant& constant_of(Key key) const { return region_.blocks[key.first].constants.at(key.second); }
+  static std::string literal(const Constant& value, Bits as);
   bool find_slots();
   static std::string name_of(Key key) { return "%v" + std::to_string(key.first) + "_" + std::to_string(key.second); }
   static std::string place_of(int32_t reg) { return "%p" + std::to_string(reg); }
-  static std::string literal(int64_t bits, Bits as);
   std::string get(int32_t reg);
   void set(int32_t reg, const std::string& value) { set(key_of(reg), value); }
   void set(Key key, const std::string& value);
@@ -121,6 +122,7 @@ class Writer {
   void go_back(int32_t made);
   std::string shared(const Move& move, const std::string& made);
   std::string element_of(const std::string& array, int32_t index);
+  std::string part_of(int32_t index);
   std::string bits_as_int(const std::string& value, Bits as);
 
   // -- ir_scalars.cc
@@ -148,6 +150,17 @@ class Writer {
   void fit(const Instr& in, Rep rep, const std::string& value);
   void convert(const Instr& in);
   void convert_integer(const Instr& in, const std::string& a);
+  // -- ir_complex.cc
+  std::string part(const std::string& value, int index);
+  std::string of_parts(const std::string& real, const std::string& imag);
+  std::string product(const std::string& a, const std::string& b);
+  std::string natural_power(const Instr& in, std::string x);
+  void complex_binary(const Instr& in);
+  void complex_compare(const Instr& in);
+  void complex_call(const Instr& in);
+  std::string both(const std::string& pair);
+
+  // -- ir_scalars.cc
   void call(const Instr& in);
   void extreme(const Instr& in, const std::string& type, std::string found);
   void absolute(const Instr& in, const std::string& a);

@@ -46,6 +46,29 @@ Operator to_whole(Callee callee, Rep a) {
   return takes ? Operator{Rep::kFloat, Rep::kInt} : Operator{};
 }
 
+// NumPy's scalars have a __complex__, which is asked for the first argument.
+Operator to_complex(std::span<const Rep> arguments) {
+  const bool first = is_python_number(arguments[0]);
+  const bool second = arguments.size() < 2 || is_python_number(arguments[1]) || arguments[1] == Rep::kNpFloat64;
+  return first && second && arguments.size() <= 2 ? Operator{Rep::kFloat, Rep::kComplex} : Operator{};
+}
+
+Operator of_complex(Callee callee) {
+  switch (callee) {
+    case Callee::kAbs:
+      return {Rep::kComplex, Rep::kFloat};
+    case Callee::kBool:
+      return {Rep::kComplex, Rep::kBool};
+    case Callee::kConjugate:
+      return {Rep::kComplex, Rep::kComplex};
+    case Callee::kReal:
+    case Callee::kImag:
+      return {Rep::kComplex, Rep::kFloat};
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 const char* callee_name(Callee callee) { return callee < Callee::kCount ? kCallees[static_cast<int>(callee)].name : "?"; }
@@ -54,6 +77,9 @@ const char* callee_module(Callee callee) { return callee < Callee::kCount ? kCal
 Operator call_operator(Callee callee, std::span<const Rep> arguments) {
   if (arguments.empty() || std::find(arguments.begin(), arguments.end(), Rep::kNone) != arguments.end()) return {};
   const Rep a = arguments[0];
+  if (std::find(arguments.begin(), arguments.end(), Rep::kComplex) != arguments.end())
+    return arguments.size() == 1 ? of_complex(callee) : Operator{};
+  if (callee == Callee::kComplex) return to_complex(arguments);
   if (callee == Callee::kMin || callee == Callee::kMax) return extreme(arguments);
   if (callee == Callee::kGcd)
     return arguments.size() == 2 && a == Rep::kInt && arguments[1] == Rep::kInt ? Operator{Rep::kInt, Rep::kInt} : Operator{};
@@ -65,6 +91,10 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kNone:
     case Callee::kLen:
     case Callee::kRange:
+    case Callee::kComplex:
+    case Callee::kReal:
+    case Callee::kImag:
+    case Callee::kConjugate:
     case Callee::kItem:
     case Callee::kAppend:
     case Callee::kPop:

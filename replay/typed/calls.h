@@ -18,6 +18,10 @@ namespace dalsegno::typed {
   X(kInt, "type", "int")                  \
   X(kFloat, "type", "float")              \
   X(kBool, "type", "bool")                \
+  X(kComplex, "type", "complex")          \
+  X(kReal, "complex", "real")             \
+  X(kImag, "complex", "imag")             \
+  X(kConjugate, "complex", "conjugate")   \
   X(kRange, "type", "range")              \
   X(kItem, "ndarray", "item")             \
   X(kAppend, "list", "append")            \
@@ -97,7 +101,8 @@ enum class Callee : uint8_t {
       kCount
 };
 const char* callee_name(Callee callee);
-const char* callee_module(Callee callee);  // "type": a type itself; "ndarray", "list", "dict", "set": a method of theirs; "numpy": NumPy's
+const char* callee_module(
+    Callee callee);  // "type": a type itself; "ndarray", "list", "dict", "set", "complex": a method of theirs; "numpy": NumPy's
 
 // In what a call with these arguments computes and gives its result; false: not done unboxed.
 Operator call_operator(Callee callee, std::span<const Rep> arguments);

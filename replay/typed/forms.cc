@@ -76,6 +76,8 @@ void Inference::form_of(ValueId i) {
     case OpKind::list_append:
       form(i).mode = Mode::kItem;
       return;
+    case OpKind::get_attr:
+      return form_part_of_complex(o, i);
     default:
       return;
   }
@@ -223,7 +225,7 @@ void Inference::form_guard_type(const Op& o, ValueId i) {
 
 // An int that is a constant and exact in a double is compared with a float as a double.
 bool Inference::compares_as_float(ValueId v, Rep other) const {
-  if (other != Rep::kFloat || typed_.values[v].rep != Rep::kInt || !is_constant(v)) return false;
+  if ((other != Rep::kFloat && other != Rep::kComplex) || typed_.values[v].rep != Rep::kInt || !is_constant(v)) return false;
   return constant(v).unboxes && exact_in_double(constant(v).bits);
 }
 
@@ -242,14 +244,15 @@ Operator Inference::operator_of(const Op& o) const {
   if (o.kind != OpKind::compare) return binary_operator(static_cast<BinaryOp>(o.imm), a, b);
   if (compares_as_float(in(o)[0], b)) a = Rep::kFloat;
   if (compares_as_float(in(o)[1], a)) b = Rep::kFloat;
-  return compare_operator(a, b);
+  return compare_operator(a, b, is_equality(o));
 }
 
-bool Inference::compares_texts(const Op& o) {
+bool Inference::is_equality(const Op& o) {
   constexpr int32_t kEqual = 2, kUnequal = 3;  // Py_EQ, Py_NE
-  return o.kind == OpKind::compare && (o.imm == kEqual || o.imm == kUnequal) && types_[in(o)[0]] == Type::kText &&
-         types_[in(o)[1]] == Type::kText;
+  return o.kind == OpKind::compare && (o.imm == kEqual || o.imm == kUnequal);
 }
+
+bool Inference::compares_texts(const Op& o) { return is_equality(o) && types_[in(o)[0]] == Type::kText && types_[in(o)[1]] == Type::kText; }
 
 void Inference::form_operator(const Op& o, ValueId i) {
   arrays_[i] = array_of(o);
@@ -264,6 +267,15 @@ void Inference::form_operator(const Op& o, ValueId i) {
   if (!found) return;
   form(i) = {Mode::kTyped, found};
   born(i, found.result);
+}
+
+// z.real, z.imag
+void Inference::form_part_of_complex(const Op& o, ValueId i) {
+  if (typed_.rep_in_ops(in(o)[0]) != Rep::kComplex) return;
+  const std::string& name = t_.names[static_cast<size_t>(o.name)];
+  if (name != "real" && name != "imag") return;
+  form(i) = {Mode::kTyped, {Rep::kComplex, Rep::kFloat}, name == "real" ? Callee::kReal : Callee::kImag};
+  born(i, Rep::kFloat);
 }
 
 // `truth` of a bool is that bool.

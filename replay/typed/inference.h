@@ -72,7 +72,9 @@ class Inference {
   bool never_same(const Op& o);
   bool compares_as_float(ValueId v, Rep other) const;
   bool is_small_power(const Op& o, Rep a, Rep b) const;
+  static bool is_equality(const Op& o);
   bool compares_texts(const Op& o);
+  void form_part_of_complex(const Op& o, ValueId i);
   Operator operator_of(const Op& o) const;
 
   // -- form_calls.cc

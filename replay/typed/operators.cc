@@ -97,6 +97,21 @@ Operator numpy_float_operator(BinaryOp op, Rep dtype, bool own) {
   }
 }
 
+// A number that is not complex becomes it first (Objects/complexobject.c, TO_COMPLEX).
+Operator complex_operator(BinaryOp op, Rep a, Rep b) {
+  if ((a != Rep::kComplex && !is_python_number(a)) || (b != Rep::kComplex && !is_python_number(b))) return {};
+  switch (op) {
+    case BinaryOp::add:
+    case BinaryOp::subtract:
+    case BinaryOp::multiply:
+    case BinaryOp::true_divide:
+    case BinaryOp::power:
+      return {Rep::kComplex, Rep::kComplex};
+    default:
+      return {};
+  }
+}
+
 Operator numpy_operator(BinaryOp op, Rep a, Rep b) {
   if (a == Rep::kNone || b == Rep::kNone || is_truth(a) || is_truth(b)) return {};
   const Rep dtype = common(a, b);
@@ -109,6 +124,7 @@ Operator numpy_operator(BinaryOp op, Rep a, Rep b) {
 const char* rep_name(Rep rep) { return rep < Rep::kCount ? kRepNames[static_cast<int>(rep)] : "?"; }
 
 Operator binary_operator(BinaryOp op, Rep a, Rep b) {
+  if (a == Rep::kComplex || b == Rep::kComplex) return complex_operator(op, a, b);
   if (is_numpy_scalar(a) || is_numpy_scalar(b)) return numpy_operator(op, a, b);
   if (!is_python_number(a) || !is_python_number(b)) return {};
   if (integral(a) && integral(b)) return integer_operator(op, a == Rep::kBool && b == Rep::kBool);
@@ -117,7 +133,11 @@ Operator binary_operator(BinaryOp op, Rep a, Rep b) {
 
 // An int beside a float is compared as objects: beyond 2**53 a double does not tell. (A constant that is exact in a double counts as a
 // float: infer() sees to that.)
-Operator compare_operator(Rep a, Rep b) {
+Operator compare_operator(Rep a, Rep b, bool equality) {
+  if (a == Rep::kComplex || b == Rep::kComplex) {
+    const auto takes = [](Rep rep) { return rep == Rep::kComplex || rep == Rep::kFloat; };
+    return equality && takes(a) && takes(b) ? Operator{Rep::kComplex, Rep::kBool} : Operator{};
+  }
   if (integral(a) && integral(b)) return {Rep::kInt, Rep::kBool};
   if (a == Rep::kFloat && b == Rep::kFloat) return {Rep::kFloat, Rep::kBool};
   const bool numbers = a != Rep::kNone && b != Rep::kNone && !is_truth(a) && !is_truth(b);
@@ -129,7 +149,7 @@ Operator compare_operator(Rep a, Rep b) {
 
 // `+x` is x itself, and ~True warns: those stay objects.
 Operator unary_operator(UnaryOp op, Rep a) {
-  if (op == UnaryOp::negative && a == Rep::kFloat) return {Rep::kFloat, Rep::kFloat};
+  if (op == UnaryOp::negative && (a == Rep::kFloat || a == Rep::kComplex)) return {a, a};
   if (op == UnaryOp::negative && integral(a)) return {Rep::kInt, Rep::kInt};
   if (op == UnaryOp::negative && is_numpy_scalar(a) && !is_truth(a)) return {a, a};
   if (op == UnaryOp::invert && is_numpy_integer(a)) return {a, a};

@@ -13,7 +13,7 @@ struct Operator {
   bool operator==(const Operator&) const = default;
 };
 Operator binary_operator(BinaryOp op, Rep a, Rep b);
-Operator compare_operator(Rep a, Rep b);
+Operator compare_operator(Rep a, Rep b, bool equality);  // == or !=?
 Operator unary_operator(UnaryOp op, Rep a);
 
 // May a value be stored in an array of this dtype as NumPy would, without a warning, but for those that do not fit?

@@ -7,21 +7,22 @@
 namespace dalsegno::typed {
 
 // X(name, text)  enum member, name in texts
-#define DALSEGNO_REPS(X)                                                                          \
-  X(kNone, "object")    /* as an object: no raw part */                                           \
-  X(kInt, "int")        /* 64 bits */                                                             \
-  X(kBool, "bool")      /* 0 or 1, in 64 bits */                                                  \
-  X(kFloat, "float")    /* double */                                                              \
-  X(kNpBool, "np.bool") /* NumPy's scalars, in the order of DType; integers widened to 64 bits */ \
-  X(kNpInt32, "np.int32")                                                                         \
-  X(kNpInt64, "np.int64")                                                                         \
-  X(kNpFloat32, "np.float32") /* float */                                                         \
-  X(kNpFloat64, "np.float64")                                                                     \
-  X(kNpInt8, "np.int8")                                                                           \
-  X(kNpUint8, "np.uint8")                                                                         \
-  X(kNpInt16, "np.int16")                                                                         \
-  X(kNpUint16, "np.uint16")                                                                       \
-  X(kNpUint32, "np.uint32")                                                                       \
+#define DALSEGNO_REPS(X)                                                                           \
+  X(kNone, "object")     /* as an object: no raw part */                                           \
+  X(kInt, "int")         /* 64 bits */                                                             \
+  X(kBool, "bool")       /* 0 or 1, in 64 bits */                                                  \
+  X(kFloat, "float")     /* double */                                                              \
+  X(kComplex, "complex") /* two doubles, the real one first */                                     \
+  X(kNpBool, "np.bool")  /* NumPy's scalars, in the order of DType; integers widened to 64 bits */ \
+  X(kNpInt32, "np.int32")                                                                          \
+  X(kNpInt64, "np.int64")                                                                          \
+  X(kNpFloat32, "np.float32") /* float */                                                          \
+  X(kNpFloat64, "np.float64")                                                                      \
+  X(kNpInt8, "np.int8")                                                                            \
+  X(kNpUint8, "np.uint8")                                                                          \
+  X(kNpInt16, "np.int16")                                                                          \
+  X(kNpUint16, "np.uint16")                                                                        \
+  X(kNpUint32, "np.uint32")                                                                        \
   X(kNpUint64, "np.uint64") /* its 64 bits, as they are */
 
 enum class Rep : uint8_t {
@@ -32,10 +33,11 @@ enum class Rep : uint8_t {
 };
 const char* rep_name(Rep rep);
 
-// What of a register's eight bytes holds the value.
-enum class Bits : uint8_t { kNone, kInt64, kDouble, kFloat };
+// What of a register holds the value.
+enum class Bits : uint8_t { kNone, kInt64, kDouble, kFloat, kComplex };
 constexpr Bits bits_of(Rep rep) {
   if (rep == Rep::kNone) return Bits::kNone;
+  if (rep == Rep::kComplex) return Bits::kComplex;
   if (rep == Rep::kFloat || rep == Rep::kNpFloat64) return Bits::kDouble;
   return rep == Rep::kNpFloat32 ? Bits::kFloat : Bits::kInt64;
 }
@@ -53,6 +55,7 @@ constexpr int size_of_integer(Rep rep) {
   return rep == Rep::kNpInt32 || rep == Rep::kNpUint32 ? 4 : 8;
 }
 
+// Of those that are ordered.
 constexpr bool is_python_number(Rep rep) { return rep == Rep::kInt || rep == Rep::kBool || rep == Rep::kFloat; }
 constexpr bool is_numpy_scalar(Rep rep) { return rep >= Rep::kNpBool && rep < Rep::kCount; }
 constexpr Rep rep_of_dtype(DType dtype) { return static_cast<Rep>(static_cast<int>(Rep::kNpBool) + static_cast<int>(dtype)); }

@@ -19,6 +19,7 @@ enum class Type : uint8_t {
   kInt,
   kBool,
   kFloat,
+  kComplex,
   kNpBool,
   kNpInt32,
   kNpInt64,
@@ -47,7 +48,7 @@ struct ObjectFacts {
   Type names = Type::kOther;  // the object is this type itself (guard_type's)
   Type type = Type::kOther;   // its exact type
   bool number = false;        // a number of Python's or NumPy's, subclasses included
-  bool unboxes = false;       // its value fits in a register: it is in `bits`, as bits_of() says
+  bool unboxes = false;       // its value fits in a register: it is in `bits`, as bits_of() says (of a complex number: not)
   int64_t bits = 0;
   Callee callee = Callee::kNone;
   std::vector<int64_t> positions;  // a tuple of ints, each fitting in a register; empty: anything else

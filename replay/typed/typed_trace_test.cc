@@ -49,10 +49,10 @@ TEST(Operators, FollowTheLanguage) {
       {BinaryOp::add, kNpBool, kInt, {}},
   };
   for (const auto& row : kRows) EXPECT_EQ(binary_operator(row.op, row.a, row.b), row.expected) << rep_name(row.a) << rep_name(row.b);
-  EXPECT_FALSE(compare_operator(kInt, kFloat));
-  EXPECT_FALSE(compare_operator(kNpInt64, kNpUint64));
-  EXPECT_EQ(compare_operator(kBool, kInt), (Operator{kInt, kBool}));
-  EXPECT_EQ(compare_operator(kInt, kNpFloat32), (Operator{kNpFloat32, kNpBool}));
+  EXPECT_FALSE(compare_operator(kInt, kFloat, true));
+  EXPECT_FALSE(compare_operator(kNpInt64, kNpUint64, true));
+  EXPECT_EQ(compare_operator(kBool, kInt, false), (Operator{kInt, kBool}));
+  EXPECT_EQ(compare_operator(kInt, kNpFloat32, false), (Operator{kNpFloat32, kNpBool}));
   EXPECT_FALSE(unary_operator(UnaryOp::positive, kInt));
   EXPECT_FALSE(unary_operator(UnaryOp::invert, kBool));
 }
