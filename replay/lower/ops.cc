@@ -58,6 +58,8 @@ Step Lowering::base(const Op& o, ValueId i) {
   s.warns = s.linked && (o.effects & kRunsCode) == 0;
   if (s.linked && !s.warns) s.plain = plain_of(o.kind);
   if (s.linked && !s.warns) s.in_c = in_c_of(o.kind);
+  const bool calls_known = o.kind == OpKind::call && is_constant(in(o)[0]);
+  if (s.linked && !s.warns) s.silent = silent_of(o.kind, calls_known ? object(op(in(o)[0]).object) : nullptr);
   s.link = s.linked || (o.effects & kDropsReferences) ? o.snapshot : -1;
   s.object = object(o.object);
   s.object2 = object(o.object2);

@@ -44,6 +44,12 @@ int visit(PyObject* held, void* arg) {
   return --visits->left < 0 || !quiet(held, visits);
 }
 
+bool holds_quietly(PyObject** items, Py_ssize_t n, Visits* visits) {
+  for (PyObject** item = items; item < items + n; ++item)
+    if (!is_leaf_object(*item) && visit(*item, visits) != 0) return false;
+  return true;
+}
+
 bool quiet(PyObject* o, Visits* visits) {
   PyTypeObject* type = Py_TYPE(o);
   const bool array = numpy::is_exact_array(o);
@@ -55,7 +61,10 @@ bool quiet(PyObject* o, Visits* visits) {
   }
   if (type->tp_finalize != nullptr || type->tp_del != nullptr || type->tp_traverse == nullptr || !PyType_IS_GC(type)) return false;
   ++visits->depth;
-  const bool held_quietly = type->tp_traverse(o, visit, visits) == 0;
+  const bool held_quietly = type == &PyList_Type    ? holds_quietly(reinterpret_cast<PyListObject*>(o)->ob_item, Py_SIZE(o), visits)
+                            : type == &PyTuple_Type ? holds_quietly(reinterpret_cast<PyTupleObject*>(o)->ob_item, Py_SIZE(o), visits)
+                            : type == &PySlice_Type ? holds_quietly(&reinterpret_cast<PySliceObject*>(o)->start, 3, visits)
+                                                    : type->tp_traverse(o, visit, visits) == 0;
   --visits->depth;
   return held_quietly;
 }

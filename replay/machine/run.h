@@ -187,6 +187,12 @@ bool settle(const Step* s, Machine& m, const Step** next);
 
 // -- drops.cc
 bool dies_quietly(PyObject* o);
+// A number, a text or None: it dies, is hashed, compared and asked for its truth without code of the user's. (Not bytes: -b warns of them.)
+inline bool is_number_object(PyObject* o) {
+  const PyTypeObject* type = Py_TYPE(o);
+  return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type;
+}
+inline bool is_leaf_object(PyObject* o) { return is_number_object(o) || PyUnicode_CheckExact(o) || o == Py_None; }
 // True if dropping a reference runs no code of the user's: finalisers, callbacks of weakrefs. May err to the other side.
 inline bool drops_quietly(PyObject* o) { return Py_REFCNT(o) > 1 || dies_quietly(o); }
 // Drops a reference while the frames of the snapshot are shown.

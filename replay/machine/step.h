@@ -35,10 +35,11 @@ using Plain = bool (*)(const Step& s, const Reg* r);
 struct Step {
   StepFn fn = nullptr;
   Exec exec = nullptr;
-  Plain plain = nullptr;  // null: it runs none, or may always
-  Plain in_c = nullptr;   // linked, but whoever looks at them begins as Python code
-  int32_t dst = -1;       // register of the result
-  int32_t a = -1;         // registers of the operands
+  Plain plain = nullptr;   // null: it runs none, or may always
+  Plain silent = nullptr;  // linked, but on these operands it runs no code and warns of nothing
+  Plain in_c = nullptr;    // linked, but whoever looks at them begins as Python code
+  int32_t dst = -1;        // register of the result
+  int32_t a = -1;          // registers of the operands
   int32_t b = -1;
   int32_t c = -1;
   int32_t imm = 0;
@@ -114,6 +115,10 @@ StepFn guard_unbox_step(Rep rep);
 // -- plain_operands.cc: operators and subscripts on what the recorder knows too little of (complex numbers, float16, keys of any kind)
 Plain plain_of(OpKind kind);  // null: of no other kind
 Plain in_c_of(OpKind kind);   // is what it does C code that looks at no frames itself? null: that is not known
+
+// -- silent.cc: lists, tuples and deques of what the recorder knows too little of; callee: what a call calls, if that is known
+Plain silent_of(OpKind kind, PyObject* callee);
+bool exec_silent(const Step& s, Reg* r, Machine& m);
 
 // -- the rest (steps_flow.cc)
 const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, runs no code

@@ -13,6 +13,7 @@ const Step* step_exec(const Step* s, Reg* r, Machine& m) {
 namespace {
 
 bool shown(const Step& s, const Step& what, Reg* r, Machine& m) {
+  if (s.silent && s.silent(what, r)) return exec_silent(what, r, m);
   if (s.warns || (s.plain && s.plain(what, r))) {
     WarningScope frames(m, s.link);
     return what.exec(what, r);
@@ -114,7 +115,8 @@ const Step* step_get_attr(const Step* s, Reg* r, Machine& m) {
   PyTypeObject* type = Py_TYPE(r[s->a].o);
   if (type->tp_getattro != PyObject_GenericGetAttr) return step_exec_linked(s, r, m);
   PyObject* found = _PyType_Lookup(type, s->name);
-  if (found && !PyFunction_Check(found) && Py_TYPE(found)->tp_descr_get) return step_exec_linked(s, r, m);
+  const bool binds = found && (PyFunction_Check(found) || Py_IS_TYPE(found, &PyMethodDescr_Type));
+  if (found && !binds && Py_TYPE(found)->tp_descr_get) return step_exec_linked(s, r, m);
   return step_exec(s, r, m);
 }
 

@@ -377,6 +377,8 @@ static bool is_function_in_c(PyTypeObject* type, PyObject* function) {
   return false;
 }
 
+bool is_builtin_in_c(PyObject* callee) { return g_in_c.contains(callee); }
+
 bool looks_at_no_frames(PyObject* callee) {
   if (Py_IS_TYPE(callee, &PyMethod_Type)) {
     PyObject* function = PyMethod_GET_FUNCTION(callee);

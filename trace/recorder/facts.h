@@ -36,6 +36,7 @@ struct CalleeFacts {
 CalleeFacts callee_facts(PyObject* callee);
 // Is it C code of the interpreter's that looks at no frames itself, so that whoever may look at them begins as Python code?
 bool looks_at_no_frames(PyObject* callee);
+bool is_builtin_in_c(PyObject* callee);  // a builtin among these
 // The same of what instances do by themselves: their operators, subscripts, attributes and iteration.
 bool is_type_in_c(PyTypeObject* type);
 // functools.partial itself, no subclass; what it calls (borrowed).

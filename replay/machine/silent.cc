@@ -1,0 +1,264 @@
+// Which ops that might run code of the user's run none on the operands they have now, warn of nothing, and drop nothing that does: lists
+// and tuples of numbers and texts, and what C code of the interpreter's does with them. No frames are shown for these.
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+
+#include "hook/hook.h"
+#include "replay/machine/run.h"
+#include "trace/fault.h"
+#include "trace/recorder/facts.h"
+
+namespace dalsegno::replay {
+namespace {
+
+constexpr Py_ssize_t kMostLooks = 64;  // at items that what is done may not even look at: showing frames costs as much
+constexpr int kDeepestTuple = 2;
+
+bool is_array_of_items(PyObject* o) { return PyList_CheckExact(o) || PyTuple_CheckExact(o); }
+
+PyObject** items_of(PyObject* o) {
+  return PyList_CheckExact(o) ? reinterpret_cast<PyListObject*>(o)->ob_item : reinterpret_cast<PyTupleObject*>(o)->ob_item;
+}
+
+using IsPlain = bool (*)(PyObject*);
+
+// Items from..to, all of them.
+template <IsPlain is_plain>
+bool all_items(PyObject* sequence, Py_ssize_t from, Py_ssize_t to) {
+  PyObject** items = items_of(sequence);
+  return std::all_of(items + from, items + to, [](PyObject* item) { return is_plain(item); });
+}
+
+template <IsPlain is_plain>
+bool all_items(PyObject* sequence) {
+  return is_array_of_items(sequence) && all_items<is_plain>(sequence, 0, Py_SIZE(sequence));
+}
+
+// The same of tuples of such: what has an order.
+bool has_plain_order(PyObject* o, int depth) {
+  if (is_leaf_object(o)) return true;
+  if (!PyTuple_CheckExact(o) || depth == kDeepestTuple) return false;
+  PyObject** items = items_of(o);
+  return std::all_of(items, items + Py_SIZE(o), [&](PyObject* item) { return has_plain_order(item, depth + 1); });
+}
+bool is_ordered(PyObject* o) { return has_plain_order(o, 0); }
+
+bool is_bound(PyObject* o) { return o == Py_None || PyLong_CheckExact(o); }
+bool is_position(PyObject* o) {
+  if (!PySlice_Check(o)) return PyLong_CheckExact(o);
+  const auto* slice = reinterpret_cast<PySliceObject*>(o);
+  return is_bound(slice->start) && is_bound(slice->stop) && is_bound(slice->step);
+}
+
+// Nothing that the list drops at a position runs code when it dies.
+bool drops_leaves(PyObject* list, PyObject* position) {
+  Py_ssize_t start, stop, step;
+  if (PyLong_CheckExact(position)) {
+    start = PyLong_AsSsize_t(position);
+    if (start == -1 && PyErr_Occurred()) return PyErr_Clear(), false;
+    if (start < 0) start += Py_SIZE(list);
+    return start < 0 || start >= Py_SIZE(list) || drops_quietly(PyList_GET_ITEM(list, start));
+  }
+  if (PySlice_Unpack(position, &start, &stop, &step) < 0) return PyErr_Clear(), false;
+  const Py_ssize_t n = PySlice_AdjustIndices(Py_SIZE(list), &start, &stop, step);
+  if (n == 0) return true;
+  const Py_ssize_t last = start + (n - 1) * step;
+  return all_items<is_leaf_object>(list, std::min(start, last), std::max(start, last) + 1);
+}
+
+// The list that list.__reversed__()'s iterator goes through: not dropped, or with nothing that runs code.
+int keeps_leaves(PyObject* list, void*) { return Py_REFCNT(list) == 1 && !all_items<is_leaf_object>(list); }
+
+// Whose items C code takes without running any other.
+bool gives_items(PyObject* o) {
+  if (is_array_of_items(o) || PyRange_Check(o) || PyUnicode_CheckExact(o) || Py_IS_TYPE(o, &PyRangeIter_Type)) return true;
+  return Py_IS_TYPE(o, &PyListRevIter_Type) && PyListRevIter_Type.tp_traverse(o, keeps_leaves, nullptr) == 0;
+}
+
+// `x` is looked for from the first item on, by identity and then by ==.
+bool is_found(PyObject* sequence, PyObject* x) {
+  if (!is_array_of_items(sequence) || !is_leaf_object(x)) return false;
+  PyObject** items = items_of(sequence);
+  const Py_ssize_t n = std::min(Py_SIZE(sequence), kMostLooks);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (items[i] == x) return true;
+    if (!is_leaf_object(items[i])) return false;
+  }
+  return n == Py_SIZE(sequence);
+}
+
+bool is_deque(PyObject* o) {
+  static PyTypeObject* known = nullptr;
+  if (Py_IS_TYPE(o, known)) return true;
+  if (std::string_view(Py_TYPE(o)->tp_name) != "collections.deque" || !recorder::is_type_in_c(Py_TYPE(o))) return false;
+  known = Py_TYPE(o);
+  return true;
+}
+
+// ---- kinds of ops ------------------------------------------------------------------------------------------------------------------
+
+PyObject* first(const Step& s, const Reg* r) { return r[s.a].o; }
+PyObject* second(const Step& s, const Reg* r) { return r[s.b].o; }
+
+bool joins(const Step& s, const Reg* r) {
+  PyObject *a = first(s, r), *b = second(s, r);
+  const auto op = static_cast<BinaryOp>(s.imm);
+  if (op == BinaryOp::add) return is_array_of_items(a) && Py_IS_TYPE(b, Py_TYPE(a));
+  return op == BinaryOp::multiply && ((is_array_of_items(a) && PyLong_CheckExact(b)) || (is_array_of_items(b) && PyLong_CheckExact(a)));
+}
+
+// (A list repeated in place drops what it held where the factor is less than one.)
+bool joins_in_place(const Step& s, const Reg* r) {
+  PyObject *a = first(s, r), *b = second(s, r);
+  if (PyList_CheckExact(a)) return static_cast<BinaryOp>(s.imm) == BinaryOp::add && gives_items(b);
+  return PyTuple_CheckExact(a) && joins(s, r);
+}
+
+bool compares(const Step& s, const Reg* r) {
+  PyObject *a = first(s, r), *b = second(s, r);
+  return Py_IS_TYPE(b, Py_TYPE(a)) && is_array_of_items(a) && Py_SIZE(a) <= kMostLooks && Py_SIZE(b) <= kMostLooks &&
+         all_items<is_leaf_object>(a) && all_items<is_leaf_object>(b);
+}
+
+bool contains(const Step& s, const Reg* r) { return is_found(second(s, r), first(s, r)); }
+bool asks_truth(const Step& s, const Reg* r) { return is_array_of_items(first(s, r)) || is_deque(first(s, r)); }
+
+bool gets_item(const Step& s, const Reg* r) {
+  PyObject *o = first(s, r), *key = second(s, r);
+  if (is_array_of_items(o) || PyUnicode_CheckExact(o)) return is_position(key);
+  return is_deque(o) && PyLong_CheckExact(key);
+}
+
+bool deletes_item(const Step& s, const Reg* r) {
+  PyObject *o = first(s, r), *key = second(s, r);
+  return PyList_CheckExact(o) && is_position(key) && drops_leaves(o, key);
+}
+
+bool sets_item(const Step& s, const Reg* r) {
+  if (!deletes_item(s, r)) return false;
+  return PyLong_CheckExact(second(s, r)) || gives_items(r[s.c].o);
+}
+
+// ---- calls: list[0] is what is called, behind it its arguments ----------------------------------------------------------------------
+
+PyObject* argument(const Step& s, const Reg* r, int32_t i) { return r[s.list[i + 1]].o; }
+bool takes(const Step& s, int32_t n) { return s.n == n + 1 && !s.object; }
+
+bool is_list_call(const Step& s, const Reg* r, int32_t n) { return takes(s, n) && PyList_CheckExact(argument(s, r, 0)); }
+
+bool extends(const Step& s, const Reg* r) { return is_list_call(s, r, 2) && gives_items(argument(s, r, 1)); }
+bool finds(const Step& s, const Reg* r) { return is_list_call(s, r, 2) && is_found(argument(s, r, 0), argument(s, r, 1)); }
+bool counts(const Step& s, const Reg* r) {
+  return is_list_call(s, r, 2) && is_leaf_object(argument(s, r, 1)) && all_items<is_leaf_object>(argument(s, r, 0));
+}
+bool clears(const Step& s, const Reg* r) { return is_list_call(s, r, 1) && all_items<is_leaf_object>(argument(s, r, 0)); }
+
+// sort(), sorted(), with reverse=... or not. (A key would be a function.)
+bool sorts(const Step& s, const Reg* r) {
+  for (int32_t i = 1; i + 1 < s.n; ++i)
+    if (!is_leaf_object(argument(s, r, i))) return false;
+  return s.n > 1 && all_items<is_ordered>(argument(s, r, 0));
+}
+
+bool takes_items(const Step& s, const Reg* r) { return takes(s, 1) && gives_items(argument(s, r, 0)); }
+bool adds(const Step& s, const Reg* r) { return takes(s, 1) && all_items<is_number_object>(argument(s, r, 0)); }
+bool finds_extreme(const Step& s, const Reg* r) { return takes(s, 1) && all_items<is_ordered>(argument(s, r, 0)); }
+bool measures(const Step& s, const Reg* r) { return takes(s, 1) && (is_array_of_items(argument(s, r, 0)) || is_deque(argument(s, r, 0))); }
+
+// One at its other end may be dropped.
+template <Py_ssize_t end>
+bool appends_to_deque(const Step& s, const Reg* r) {
+  if (!takes(s, 2) || !is_deque(argument(s, r, 0))) return false;
+  PyObject* deque = argument(s, r, 0);
+  const Py_ssize_t n = PyObject_Size(deque);
+  if (n == 0) return true;
+  PyObject* dropped = PySequence_GetItem(deque, end == 0 ? 0 : n - 1);
+  if (!dropped) return PyErr_Clear(), false;
+  const bool quietly = is_leaf_object(dropped) || Py_REFCNT(dropped) > 2;
+  Py_DECREF(dropped);
+  return quietly;
+}
+bool rotates(const Step& s, const Reg* r) {
+  return s.n <= 3 && !s.object && is_deque(argument(s, r, 0)) && (s.n == 2 || PyLong_CheckExact(argument(s, r, 1)));
+}
+
+struct Row {
+  const char *type, *name;  // type: "" for builtins
+  Plain silent;
+};
+constexpr Row kCalls[] = {
+    {"list", "extend", extends},
+    {"list", "index", finds},
+    {"list", "remove", finds},
+    {"list", "count", counts},
+    {"list", "clear", clears},
+    {"list", "sort", sorts},
+    {"", "sorted", sorts},
+    {"", "list", takes_items},
+    {"", "tuple", takes_items},
+    {"", "sum", adds},
+    {"", "max", finds_extreme},
+    {"", "min", finds_extreme},
+    {"", "len", measures},
+    {"collections.deque", "append", appends_to_deque<0>},
+    {"collections.deque", "appendleft", appends_to_deque<-1>},
+    {"collections.deque", "rotate", rotates},
+};
+
+// Of a callee in C: "" and a builtin's name, or its type's and its own.
+Plain call_of(PyObject* callee) {
+  std::string_view type, name;
+  if (callee == reinterpret_cast<PyObject*>(&PyList_Type) || callee == reinterpret_cast<PyObject*>(&PyTuple_Type)) {
+    name = reinterpret_cast<PyTypeObject*>(callee)->tp_name;
+  } else if (Py_IS_TYPE(callee, &PyMethodDescr_Type) && recorder::is_type_in_c(PyDescr_TYPE(callee))) {
+    type = PyDescr_TYPE(callee)->tp_name;
+    name = reinterpret_cast<PyMethodDescrObject*>(callee)->d_method->ml_name;
+  } else if (PyCFunction_CheckExact(callee) && recorder::is_builtin_in_c(callee)) {
+    name = reinterpret_cast<PyCFunctionObject*>(callee)->m_ml->ml_name;
+  }
+  for (const Row& row : kCalls)
+    if (row.type == type && row.name == name) return row.silent;
+  return nullptr;
+}
+
+}  // namespace
+
+Plain silent_of(OpKind kind, PyObject* callee) {
+  switch (kind) {
+    case OpKind::binary:
+      return joins;
+    case OpKind::inplace:
+      return joins_in_place;
+    case OpKind::compare:
+      return compares;
+    case OpKind::contains:
+      return contains;
+    case OpKind::truth:
+    case OpKind::not_:
+      return asks_truth;
+    case OpKind::get_item:
+      return gets_item;
+    case OpKind::set_item:
+      return sets_item;
+    case OpKind::del_item:
+      return deletes_item;
+    case OpKind::call:
+      return callee ? call_of(callee) : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+bool exec_silent(const Step& s, Reg* r, Machine& m) {
+  const Py_ssize_t before = hook::collections(m.thread);
+  const bool ok = s.exec(s, r);
+  if (hook::collections(m.thread) != before) {  // finalisers may have run
+    m.dirty = m.unsettled = true;
+    ++m.code_run;
+  }
+  return ok;
+}
+
+}  // namespace dalsegno::replay
