@@ -1,6 +1,7 @@
 // After code nothing is known of: may the run go on?
 #include "replay/machine/run.h"
 #include "trace/fault.h"
+#include "trace/recorder/steady.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -51,11 +52,15 @@ bool ProgramImpl::folded_hold() {
   for (FoldedGuards& world : folded) {
     if (world.checked && world.version.unchanged()) [[likely]]
       continue;
+    bool holds = true;
     for (auto [name, value] : world.names) {
       PyObject* now = PyDict_GetItemWithError(world.version.dict(), name);
       if (!now && PyErr_Occurred()) PyErr_Clear();
-      if (now != value) return false;
+      if (now == value) continue;
+      holds = false;
+      if (value && recorder::is_plain_value(value)) recorder::note_unsteady(world.version.dict(), name);
     }
+    if (!holds) return false;
     world.version.refresh();
     world.checked = true;
   }

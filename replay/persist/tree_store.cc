@@ -8,9 +8,11 @@
 #include "replay/persist/persist.h"
 #include "replay/persist/store.h"
 #include "replay/persist/writer.h"
+#include "replay/py_ref.h"
 #include "replay/settings.h"
 #include "replay/tree.h"
 #include "trace/fault.h"
+#include "trace/recorder/steady.h"
 #include "trace/recorder/text.h"
 
 namespace dalsegno::replay {
@@ -27,11 +29,22 @@ bool fingerprint_objects(LiveTrace& live) {
   return true;
 }
 
+// A name that stands for another plain value in each process is not to be folded anew in each of them.
+void note_changed(const Trace& trace, const ObjectRef& gone, PyFunctionObject* function) {
+  for (const Folded& folded : trace.folded) {
+    if (folded.value < 0 || &trace.objects[static_cast<size_t>(folded.value)] != &gone) continue;
+    const PyRef dict(fetch(trace.objects[static_cast<size_t>(folded.dict)], reinterpret_cast<PyObject*>(function)));
+    const PyRef name(PyUnicode_FromString(trace.names[static_cast<size_t>(folded.name)].c_str()));
+    if (dict && name) recorder::note_unsteady(dict.get(), name.get());
+    PyErr_Clear();
+  }
+}
+
 std::unique_ptr<LiveTrace> revive(Trace trace, PyFunctionObject* function) {
   auto live = std::make_unique<LiveTrace>();
   for (const ObjectRef& ref : trace.objects) {
     PyObject* object = fetch(ref, reinterpret_cast<PyObject*>(function));
-    if (!object) return nullptr;
+    if (!object) return note_changed(trace, ref, function), nullptr;
     live->objects.push_back(object);
   }
   for (const std::string& name : trace.names) {

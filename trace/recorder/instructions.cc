@@ -189,6 +189,7 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
       break;
     }
     instr.arg = static_cast<int>(arg);
+    if (instr.op == Opcode::STORE_GLOBAL || instr.op == Opcode::DELETE_GLOBAL) stored_globals_.insert(instr.arg);
     if (int way = g_opcodes.direction[instr.raw]) instr.target = instr.next + way * instr.arg;
     if (instr.target >= 0 && instr.target < instr.next) last_jump_back_ = instr.at;
     if (before_resume && instr.op == Opcode::RESUME) before_resume = false, first_ = instr.start;

@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "trace/recorder/instruction_table.h"
@@ -54,6 +55,8 @@ class CodeInfo {
   bool loops_from(int offset) const { return last_jump_back_ >= offset; }
   // Does one begin there?
   bool is_header(int offset) const;
+  // Does it bind or delete the global with this name (an index into co_names) itself?
+  bool stores_global(int name) const { return stored_globals_.contains(name); }
 
   PyCodeObject* code;
 
@@ -62,6 +65,7 @@ class CodeInfo {
   std::vector<Instr> instrs_;
   std::vector<int> by_offset_;
   std::vector<Instr> prefix_;
+  std::set<int> stored_globals_;
   int first_ = 0;
   int last_jump_back_ = -1;
 };

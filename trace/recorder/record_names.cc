@@ -2,6 +2,7 @@
 #include "numpy/dtypes.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/steady.h"
 #include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
@@ -103,7 +104,7 @@ void Recorder::on_DELETE_DEREF(const Instr& i) {
 
 // ---- globals ---------------------------------------------------------------------------------------------------------------
 
-// Functions, modules and classes are folded and watched; anything else is looked up again on every replay.
+// Functions, modules, classes and plain values that are steady are folded and watched; anything else is looked up again on every replay.
 void Recorder::load_global(const Instr& instr, bool push_null) {
   PyObject* name = name_at(load_global_name(instr.arg));
   PyObject* globals = frame().live->func_globals;
@@ -119,7 +120,9 @@ void Recorder::load_global(const Instr& instr, bool push_null) {
   const std::string globals_path = shadow().globals_path, builtins_path = shadow().builtins_path;
   const char* text = utf8_of(name);
   ValueId v;
-  if (foldable(value)) {
+  const bool plain =
+      from_globals && is_plain_value(value) && !frame().code->stores_global(load_global_name(instr.arg)) && is_steady(globals, name);
+  if (plain || foldable(value)) {
     std::string base = from_globals ? globals_path : builtins_path;
     std::string path = base.empty() || !text ? "" : base + "[" + text + "]";
     fold(globals, globals_path, name, from_globals ? value : nullptr, path);
@@ -137,12 +140,14 @@ void Recorder::load_global(const Instr& instr, bool push_null) {
 void Recorder::on_LOAD_GLOBAL(const Instr& i) { load_global(i, load_global_pushes_null(i.arg)); }
 
 void Recorder::on_STORE_GLOBAL(const Instr& i) {
+  note_unsteady(frame().live->func_globals, name_at(i.arg));
   emit(OpKind::store_global, {top()},
        {.object = object_index(frame().live->func_globals, shadow().globals_path), .name = name_index(name_at(i.arg))});
   pop();
 }
 
 void Recorder::on_DELETE_GLOBAL(const Instr& i) {
+  note_unsteady(frame().live->func_globals, name_at(i.arg));
   if (!PyDict_GetItemWithError(frame().live->func_globals, name_at(i.arg))) return not_recorded(i);
   emit(OpKind::delete_global, {},
        {.object = object_index(frame().live->func_globals, shadow().globals_path), .name = name_index(name_at(i.arg))});
@@ -172,7 +177,7 @@ bool Recorder::module_attr(PyObject* name, bool method) {
   PyObject* dict = PyModule_GetDict(live);
   PyObject* value = PyDict_GetItemWithError(dict, name);
   PyErr_Clear();
-  if (!value || !foldable(value) || !know_which_module(object, live)) return false;
+  if (!value || !(foldable(value) || (is_plain_value(value) && is_steady(dict, name))) || !know_which_module(object, live)) return false;
   know_module(object);
   const std::string path = info(object).path;
   const std::string value_path = attr_path(path, name);
