@@ -302,6 +302,11 @@ void Lowering::emit_next(const Op& o, ValueId i) {
   proven(i, reinterpret_cast<PyObject*>(&PyTuple_Type), i);
 }
 
+namespace {
+const PyObject* list_iterator() { return reinterpret_cast<PyObject*>(&PyListIter_Type); }
+const PyObject* tuple_iterator() { return reinterpret_cast<PyObject*>(&PyTupleIter_Type); }
+}  // namespace
+
 void Lowering::emit_iter_next(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kNext) return emit_next(o, i);
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
@@ -320,6 +325,9 @@ void Lowering::emit_iter_next(const Op& o, ValueId i) {
     s.does = native::Do::kNextElement;
     s.rep = typed::rep_of_dtype(t().facts[o.facts].dtype);
     s.dst = loc(i).raw;
+  } else if (const PyObject* type = values_[in(o)[0]].type; !expects_item(o.imm) && (type == list_iterator() || type == tuple_iterator())) {
+    s.does = native::Do::kItemsEnd;
+    s.imm = type == tuple_iterator();
   }
   push(s);
   if (expects_item(o.imm)) defined(i);

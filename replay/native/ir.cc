@@ -275,6 +275,8 @@ void Writer::write(const Instr& in) {
       return range_next(in);
     case Do::kRangeEnd:
       return range_end(in);
+    case Do::kItemsEnd:
+      return items_end(in);
     case Do::kBox:
       return make_box(in);
     case Do::kCall:

@@ -128,7 +128,8 @@ void Writer::find_held() {
 }
 
 void Writer::find_given(const Instr& in) {
-  constexpr Do kGiving[] = {Do::kItem, Do::kTakeItem, Do::kNextItem, Do::kLetter, Do::kCell, Do::kUnpack, Do::kTupleItem, Do::kAttribute};
+  constexpr Do kGiving[] = {Do::kItem, Do::kTakeItem, Do::kNextItem,  Do::kItemsEnd, Do::kLetter,
+                            Do::kCell, Do::kUnpack,   Do::kTupleItem, Do::kAttribute};
   if (in.what == Do::kQuick && in.imm == 0 && in.dst >= 0) given_.insert(key_of(in.dst));
   if (std::find(std::begin(kGiving), std::end(kGiving), in.what) != std::end(kGiving)) given_.insert(key_of(in.dst));
   if (!in.objects.empty()) given_.insert(key_of(in.c));

@@ -144,9 +144,13 @@ void Writer::share(const Instr& in, const std::string& chosen, const std::string
   begin(join);
 }
 
-// Where the object of a call's operand is.
+// Where the object of a call's operand is. (A side trace's constants need not stand in its registers yet.)
 std::string Writer::object_of(const Instr& in, size_t operand) {
-  return in.objects.empty() || in.objects[operand] < 0 ? "null" : place(in.objects[operand]);
+  if (in.objects.empty() || in.objects[operand] < 0) return "null";
+  const Key key = key_of(in.objects[operand]);
+  if (region_.blocks[static_cast<size_t>(key.first)].objects.contains(key.second))
+    line("store ptr " + object_in(key) + ", ptr " + place(key.first, key.second));
+  return place(in.objects[operand]);
 }
 
 // The last reference to a number is dropped: it is kept for the next one.

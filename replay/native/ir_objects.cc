@@ -330,6 +330,34 @@ void Writer::next_item(const Instr& in) {
   line("store i64 " + op("add i64 " + at + ", 1") + ", ptr " + place);
 }
 
+// An item that should not be there goes along to the side trace.
+void Writer::items_end(const Instr& in) {
+  const std::string more = label("m"), none = label("n"), join = label("j"), it = object_in(in.a);
+  const std::string sequence = field(it, layout_.iterator_sequence, "ptr"), begun = label("w");
+  branch(op("icmp ne ptr " + sequence + ", null"), begun, join);
+  begin(begun);
+  const std::string place_of_it = op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.iterator_position));
+  const std::string at = op("load i64, ptr " + place_of_it);
+  branch(op("icmp ult i64 " + at + ", " + field(sequence, layout_.size, "i64")), in.side >= 0 ? more : exit_label(), none);
+  if (in.side >= 0) {
+    begin(more);
+    if (region_.blocks[in.side].asks) {
+      asked_.insert(in.side);
+      ask(in.side, exit_label());
+    }
+    const std::string item = op("load ptr, ptr " + op("getelementptr ptr, ptr " + items(in, sequence) + ", i64 " + at));
+    add_reference(item);
+    line("store ptr " + item + ", ptr " + place(in.dst));
+    line("store i64 " + op("add i64 " + at + ", 1") + ", ptr " + place_of_it);
+    leads_to(in.side);
+    go(label_of(in.side));
+  }
+  begin(none);
+  guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, ends)) + "(ptr %f, i32 " + in_file(in.a) + ")") + ", 0"));
+  go(join);
+  begin(join);
+}
+
 // Where there is room; else by the step.
 void Writer::append(const Instr& in) {
   const std::string room = label("r"), slow = label("s"), join = label("j"), list = object_in(in.a);

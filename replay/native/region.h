@@ -31,6 +31,7 @@ enum class Do : uint8_t {
   kRangeIterator,  // dst: the iterator over a range of `list`, as range() takes them
   kRangeNext,      // c: the next item of the range iterator in object register a
   kRangeEnd,       // the same, where none is expected
+  kItemsEnd,       // dst: the next item of the list's or (imm) tuple's iterator in a, where none is expected
   kBox,            // dst: the object of a, unless it is there
   kCall,           // callee, of `list`
   kGuardType,      // the type of the object in a is `object`

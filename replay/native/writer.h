@@ -324,6 +324,7 @@ class Writer {
   void tuple_item(const Instr& in);
   void give(int32_t reg, const std::string& object);
   void next_item(const Instr& in);
+  void items_end(const Instr& in);
   void append(const Instr& in);
   std::string is_small_int(const std::string& value) { return op("icmp ult i64 " + op("add i64 " + value + ", 5") + ", 262"); }
   std::string small_int(const std::string& value) {

@@ -64,6 +64,20 @@ void Builder::open_exit(const LiveTrace& parent, int op, int which, const Snapsh
   }
   touched_.clear();
   t.entry = shape_now(at.frames.back().offset);
+  for (size_t i = 0; i < at.frames.size(); ++i) know_constants(parent, at.frames[i].stack, &shadows_[i].stack);
+  touched_.clear();
+}
+
+// What waits on the stack, a function about to be called, say, is the constant that it is there.
+void Builder::know_constants(const LiveTrace& parent, const std::vector<ValueId>& there, std::vector<ValueId>* here) {
+  for (size_t k = 0; k < there.size(); ++k) {
+    if (there[k] == kNull || parent.data.ops[there[k]].kind != OpKind::constant) continue;
+    const auto object = static_cast<size_t>(parent.data.ops[there[k]].object);
+    const ValueId known = constant(parent.objects[object], parent.data.objects[object].source);
+    hold(known, +1);
+    hold((*here)[k], -1);
+    (*here)[k] = known;
+  }
 }
 
 void Builder::open_loop(int number, PyFunctionObject* root, int header) {

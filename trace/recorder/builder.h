@@ -122,6 +122,7 @@ class Builder {
   int snapshot();                // state before the current instruction
   int snapshot_now(int offset);  // state as it is, going on at `offset`
   // As snapshot_now(), but one that no other snapshot builds on: it names a value that only an exit has.
+  void know_constants(const LiveTrace& parent, const std::vector<ValueId>& there, std::vector<ValueId>* here);
   int snapshot_aside(int offset);
   Snapshot shape_now(int offset);
 
