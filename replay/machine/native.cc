@@ -259,7 +259,8 @@ bool pays(const native::Region& region) {
   return gains > 4 * called;
 }
 
-// Of the traces with numbers below `below`, and of more programs than `than` has, or null.
+// Of the traces with numbers below `below`, and of more programs than `than` has, or null. Where that does not pay (an inner loop whose
+// outer one calls steps), with fewer steps.
 std::unique_ptr<Native> make_native(ProgramImpl& root, size_t below, bool only_kept, const Native* than = nullptr,
                                     size_t most = kMostNativeSteps) {
   auto made = std::make_unique<Native>();
@@ -268,7 +269,11 @@ std::unique_ptr<Native> make_native(ProgramImpl& root, size_t below, bool only_k
   if (root.steps.size() > most) return made;
   native::Region region = describe(root, made.get(), below);
   if (than && made->programs.size() <= than->programs.size()) return nullptr;
-  if (settings().hot_loop > 1 && !pays(region)) return made;
+  if (settings().hot_loop > 1 && !pays(region)) {
+    size_t steps = 0;
+    for (const ProgramImpl* p : made->programs) steps += p->steps.size();
+    return made->programs.size() > 1 ? make_native(root, below, only_kept, than, steps - 1 - steps / 4) : std::move(made);
+  }
   region.leaves_anywhere = forced_number >= 0;
   ++counters.regions;
   made->entry.fn = step_native;
