@@ -49,6 +49,7 @@ SIMPLE: Weighted[str] = Weighted(
         (1, "q = <list>; q.extend(<list>); q += <list>; del q[1:<index>]; LOG.append((q, <num> in q, q == <list>))"),
         (1, "q = [*<list>, Looking(), <num>]; q[1:] = q[::-1]; del q[<index>]; LOG.append(len(q)); q.clear()"),
         (1, "q = sorted(<list>, reverse=<bool>); LOG.append((tuple(q) + (<num>,), q.count(<num>), q.index(<num>)))"),
+        (1, "q = iter(range(<index> % 4 + 2)); LOG.extend([(k, len([k, q]), list(q)) for k in q])"),
         (1, "q = collections.deque(<list>, 3); q.append(<num>); q.rotate(1); LOG.append((q[0], q[-1], len(q)))"),
         (4, "<dictvar>[<key>] = <num>"),
         (2, "<dictvar>.update(<dict>)"),

@@ -1,5 +1,7 @@
 // Calls that need no call: builtins and math's functions on unboxed numbers.
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -90,6 +92,21 @@ void Lowering::emit_typed_call(const Op& o, ValueId i, int32_t first) {
   s.list = list(std::move(regs)).data();
   push(s);
   defined(i);
+}
+
+// Does it run no code, and nothing by halves, so that native code may call it, and the step sees once more where it fails? (What is given a
+// range's iterator is not: native code may have its state in variables. Neither are arrays, of which it knows the memory.)
+bool Lowering::is_quick(const Op& o, const Step& s) const {
+  constexpr OpKind kKinds[] = {OpKind::call,         OpKind::get_attr,  OpKind::get_item,   OpKind::contains,    OpKind::compare,
+                               OpKind::binary,       OpKind::inplace,   OpKind::build_list, OpKind::build_tuple, OpKind::build_map,
+                               OpKind::build_string, OpKind::build_set, OpKind::get_len,    OpKind::format,      OpKind::list_extend};
+  if (s.linked || s.link >= 0 || s.fn != step_exec || s.does != native::Do::kStep) return false;
+  if (std::find(std::begin(kKinds), std::end(kKinds), o.kind) == std::end(kKinds)) return false;
+  const auto is_still = [&](ValueId v) {
+    const auto* type = reinterpret_cast<PyTypeObject*>(values_[v].type);
+    return is_constant(v) || values_[v].born_raw || (type && type->tp_iternext == nullptr && type != &PyArray_Type);
+  };
+  return std::all_of(in(o), in(o) + o.n_inputs, is_still);
 }
 
 }  // namespace dalsegno::replay

@@ -110,6 +110,7 @@ class Lowering {
   void emit_leave(const Op& op, ValueId i);
   Step python_step(const Op& op, ValueId i);
   bool takes_axis(const Op& op) const;
+  bool is_quick(const Op& op, const Step& s) const;
   StepFn array_step(const Op& op, ValueId i) const;
   Step& push(Step step);
   Step base(const Op& op, ValueId i);                        // with exit plan, link and immediates

@@ -220,6 +220,11 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   const bool of_one = o.kind == OpKind::call && o.n_inputs == 2 && o.object < 0 && is_constant(in(o)[0]);
   if (of_one && p_->locs[in(o)[1]].owned && dies_at(in(o)[1], i))
     if (const StepFn direct = fold_step(object(op(in(o)[0]).object))) s.fn = direct;
+  if (is_quick(o, s)) {
+    s.does = native::Do::kQuick;
+    s.truth = op_has_result(o.kind) && values_[i].born_raw;
+    s.only_called = true;
+  }
   return s;
 }
 

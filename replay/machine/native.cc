@@ -157,9 +157,11 @@ int32_t do_quickly(native::Frame* frame, int32_t number) {
   Running& running = running_of(frame);
   const NativePlace& at = running.native->places[static_cast<size_t>(number)];
   if (at.depth > 0 && frame->loaded[at.depth] != at.block) turn_to(*frame, running, number);
-  if (at.step->exec(*at.step, running.r + running.native->offsets[static_cast<size_t>(at.block)])) return 1;
-  PyErr_Clear();
-  return 0;
+  const Py_ssize_t before = hook::collections(running.m->thread);
+  const bool done = at.step->exec(*at.step, running.r + running.native->offsets[static_cast<size_t>(at.block)]);
+  if (hook::collections(running.m->thread) != before) running.m->unsettled = true;  // finalisers may have run
+  if (!done) PyErr_Clear();
+  return done;
 }
 
 // The iterator lets go of what it went through.
@@ -254,7 +256,7 @@ bool pays(const native::Region& region) {
   for (const native::Block& block : region.blocks)
     for (const native::Instr& in : block.instrs) {
       called += in.what == Do::kStep;
-      gains += in.what != Do::kStep && std::find(std::begin(kNoGain), std::end(kNoGain), in.what) == std::end(kNoGain);
+      gains += in.what != Do::kStep && !in.only_called && std::find(std::begin(kNoGain), std::end(kNoGain), in.what) == std::end(kNoGain);
     }
   return gains > 4 * called;
 }

@@ -201,6 +201,7 @@ class Describer {
         break;
       case native::Do::kQuick:
         in.imm = s.truth;
+        in.only_called = s.only_called;
         break;
       case native::Do::kJump:
         jump(p, s, &in);

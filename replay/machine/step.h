@@ -52,6 +52,7 @@ struct Step {
   bool warns = false;                   // linked, but no more than a warning can look at them
   bool pure = false;                    // if it fails, leave before the instruction and let the interpreter raise
   bool truth = false;                   // kQuick: dst becomes a truth value, unboxed
+  bool only_called = false;             // kQuick: no faster in native code
   native::Do does = native::Do::kStep;  // how native code does it; rep: its operands' representation (replay/native/region.h)
   Rep rep = Rep::kNone;
   PyObject* object = nullptr;  // borrowed from the trace

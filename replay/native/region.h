@@ -115,8 +115,9 @@ struct Instr {
   std::vector<int32_t> drops;  // object registers, mostly null
   std::vector<int32_t> needs;  // unboxed registers that whoever goes on from here may look at, beside those that instructions read
   bool needs_all = false;
-  bool asks = false;     // kJump: whether the run may go on has to be asked each time
-  bool settles = false;  // done natively, it needs no kGuardWorld behind it
+  bool asks = false;         // kJump: whether the run may go on has to be asked each time
+  bool only_called = false;  // kQuick: no faster here than as a step
+  bool settles = false;      // done natively, it needs no kGuardWorld behind it
 };
 
 // The bits of a register: of a complex number's real part, and of its imaginary one.
