@@ -212,3 +212,21 @@ def test_references_are_as_in_eager():
             del result
         assert counts[0] == counts[1]
         ds.wait()
+
+
+def test_what_a_list_holds_more_than_once_dies_with_it():
+    def f(log, n):
+        x = None
+        for i in range(n):
+            x = [_Looking(log, i)] * 2
+            x = ([x, x], x) if i % 2 else [x]
+            x = None
+        return x, n
+
+    jitted = ds.jit(store=False)(f)
+    for _ in range(4):
+        logs: list[list[Any]] = [[], []]
+        for function, log in zip((jitted, f), logs, strict=True):
+            function(log, 8)
+        assert logs[0] == logs[1]
+        ds.wait()

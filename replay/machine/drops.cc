@@ -1,5 +1,6 @@
 // Dropping references. The last one may run code of the user's, __del__ or the callback of a weakref, which then sees the frames that eager
 // would show. Frames are not linked for numbers, texts and arrays, nor for what holds nothing else.
+#include <algorithm>
 #include <array>
 
 #include "numpy/dtypes.h"
@@ -31,8 +32,10 @@ bool has_weakrefs(PyObject* o) {
 }
 
 struct Visits {
-  int left;
-  int depth;
+  int left = kMaxVisits;
+  int depth = 0;
+  size_t n_shared = 0;
+  std::array<PyObject*, kMaxVisits> shared{};  // what others hold, too: each time it was come across
 };
 
 bool quiet(PyObject* o, Visits* visits);
@@ -40,7 +43,13 @@ bool quiet(PyObject* o, Visits* visits);
 // Stops (1) at the first thing that would die with it, and not quietly.
 int visit(PyObject* held, void* arg) {
   auto* visits = static_cast<Visits*>(arg);
-  if (Py_REFCNT(held) > 1) return 0;
+  if (is_leaf_object(held)) return 0;
+  if (Py_REFCNT(held) > 1) {  // (all its references may be held by what dies)
+    if (visits->n_shared == visits->shared.size()) return 1;
+    PyObject** end = visits->shared.data() + visits->n_shared++;
+    *end = held;
+    if (std::count(visits->shared.data(), end + 1, held) < Py_REFCNT(held)) return 0;
+  }
   return --visits->left < 0 || !quiet(held, visits);
 }
 
@@ -48,6 +57,16 @@ bool holds_quietly(PyObject** items, Py_ssize_t n, Visits* visits) {
   for (PyObject** item = items; item < items + n; ++item)
     if (!is_leaf_object(*item) && visit(*item, visits) != 0) return false;
   return true;
+}
+
+// A list, a tuple or a slice of numbers and texts: most of what dies.
+bool holds_leaves(PyObject* o) {
+  const auto all = [](PyObject** items, Py_ssize_t n) {
+    return std::all_of(items, items + n, [](PyObject* item) { return is_leaf_object(item); });
+  };
+  if (PyList_CheckExact(o)) return all(reinterpret_cast<PyListObject*>(o)->ob_item, Py_SIZE(o));
+  if (PyTuple_CheckExact(o)) return all(reinterpret_cast<PyTupleObject*>(o)->ob_item, Py_SIZE(o));
+  return PySlice_Check(o) && all(&reinterpret_cast<PySliceObject*>(o)->start, 3);
 }
 
 bool quiet(PyObject* o, Visits* visits) {
@@ -72,8 +91,8 @@ bool quiet(PyObject* o, Visits* visits) {
 }  // namespace
 
 bool dies_quietly(PyObject* o) {
-  if (!numpy::is_exact_array(o) && is_leaf(Py_TYPE(o))) return true;
-  Visits visits{kMaxVisits, 0};
+  if (!numpy::is_exact_array(o) && (is_leaf(Py_TYPE(o)) || holds_leaves(o))) return true;
+  Visits visits;
   return quiet(o, &visits);
 }
 
