@@ -53,7 +53,10 @@ int visit(PyObject* held, void* arg) {
   return --visits->left < 0 || !quiet(held, visits);
 }
 
+// (To look through many takes longer than to show frames while they die.)
 bool holds_quietly(PyObject** items, Py_ssize_t n, Visits* visits) {
+  constexpr Py_ssize_t kMostItems = 128;
+  if (n > kMostItems) return false;
   for (PyObject** item = items; item < items + n; ++item)
     if (!is_leaf_object(*item) && visit(*item, visits) != 0) return false;
   return true;

@@ -13,7 +13,7 @@
 namespace dalsegno::replay {
 namespace {
 
-constexpr Py_ssize_t kMostLooks = 64;  // at items that what is done may not even look at: showing frames costs as much
+constexpr Py_ssize_t kMostLooks = 64;  // at items: showing frames costs as much
 constexpr int kDeepestTuple = 2;
 
 bool is_array_of_items(PyObject* o) { return PyList_CheckExact(o) || PyTuple_CheckExact(o); }
@@ -33,7 +33,7 @@ bool all_items(PyObject* sequence, Py_ssize_t from, Py_ssize_t to) {
 
 template <IsPlain is_plain>
 bool all_items(PyObject* sequence) {
-  return is_array_of_items(sequence) && all_items<is_plain>(sequence, 0, Py_SIZE(sequence));
+  return is_array_of_items(sequence) && Py_SIZE(sequence) <= kMostLooks && all_items<is_plain>(sequence, 0, Py_SIZE(sequence));
 }
 
 // The same of tuples of such: what has an order.
@@ -64,8 +64,8 @@ bool drops_leaves(PyObject* list, PyObject* position) {
   if (PySlice_Unpack(position, &start, &stop, &step) < 0) return PyErr_Clear(), false;
   const Py_ssize_t n = PySlice_AdjustIndices(Py_SIZE(list), &start, &stop, step);
   if (n == 0) return true;
-  const Py_ssize_t last = start + (n - 1) * step;
-  return all_items<is_leaf_object>(list, std::min(start, last), std::max(start, last) + 1);
+  const Py_ssize_t last = start + (n - 1) * step, from = std::min(start, last), to = std::max(start, last) + 1;
+  return to - from <= kMostLooks && all_items<is_leaf_object>(list, from, to);
 }
 
 // The list that list.__reversed__()'s iterator goes through: not dropped, or with nothing that runs code.
@@ -118,8 +118,7 @@ bool joins_in_place(const Step& s, const Reg* r) {
 
 bool compares(const Step& s, const Reg* r) {
   PyObject *a = first(s, r), *b = second(s, r);
-  return Py_IS_TYPE(b, Py_TYPE(a)) && is_array_of_items(a) && Py_SIZE(a) <= kMostLooks && Py_SIZE(b) <= kMostLooks &&
-         all_items<is_leaf_object>(a) && all_items<is_leaf_object>(b);
+  return Py_IS_TYPE(b, Py_TYPE(a)) && all_items<is_leaf_object>(a) && all_items<is_leaf_object>(b);
 }
 
 bool contains(const Step& s, const Reg* r) { return is_found(second(s, r), first(s, r)); }
