@@ -159,9 +159,10 @@ int32_t do_quickly(native::Frame* frame, int32_t number) {
   if (at.depth > 0 && frame->loaded[at.depth] != at.block) turn_to(*frame, running, number);
   const Py_ssize_t before = hook::collections(running.m->thread);
   const bool done = at.step->exec(*at.step, running.r + running.native->offsets[static_cast<size_t>(at.block)]);
-  if (hook::collections(running.m->thread) != before) running.m->unsettled = true;  // finalisers may have run
-  if (!done) PyErr_Clear();
-  return done;
+  if (!done) return PyErr_Clear(), 0;
+  if (hook::collections(running.m->thread) == before) return 1;
+  running.m->unsettled = true;  // finalisers may have run: the machine goes on
+  return 2;
 }
 
 // The iterator lets go of what it went through.

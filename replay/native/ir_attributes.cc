@@ -63,7 +63,18 @@ void Writer::quick(const Instr& in) {
   for (const Use& use : uses_of(in))
     if (!use.written && !constant(key_of(use.reg))) store_to_file(key_of(use.reg));
   const std::string done = op("call i32 " + helper(offsetof(Frame, quick)) + "(ptr %f, i32 " + std::to_string(number_) + ")");
-  guard(op("icmp ne i32 " + done + ", 0"));
+  const std::string on = label("o"), other = label("h"), behind = label("b"), leave = exit_label();
+  branch(op("icmp eq i32 " + done + ", 1"), on, other, true);
+  begin(other);
+  branch(op("icmp eq i32 " + done + ", 0"), leave, behind);
+  begin(behind);
+  const std::set<Key> dirty = dirty_;
+  for (const Use& use : uses_of(in))
+    if (use.written) dirty_.erase(key_of(use.reg));
+  store_all();
+  line("ret i32 " + std::to_string(number_ + 1));
+  dirty_ = dirty;
+  begin(on);
   for (const Use& use : uses_of(in))
     if (use.written) reload(use.reg);
   if (in.imm == 0 && in.dst >= 0) forget(key_of(in.dst));

@@ -189,11 +189,12 @@ struct Frame {
   int32_t (*quiet)(Frame*, int32_t reg) = nullptr;    // drops the reference, if that runs no code: 1; else 0
   // A typed operator on two numbers (their bits), by the code that its step uses: 1, and the result; 0: the step is to be done.
   int32_t (*scalar)(Frame*, int32_t number, int64_t a, int64_t b, int64_t* out) = nullptr;
-  int32_t (*holds)(Frame*, int32_t block) = nullptr;   // kGuardWorld, of a block with folded names
-  int32_t (*ends)(Frame*, int32_t reg) = nullptr;      // tells an iterator over a list or tuple that it has ended, if that runs no code: 1
-  int32_t (*is_quiet)(void* iterator) = nullptr;       // does it run no code?
-  int32_t (*put)(Frame*, int32_t number) = nullptr;    // does a kPutItem, if that runs no code: 1; else 0
-  int32_t (*quick)(Frame*, int32_t number) = nullptr;  // does a kQuick, if that runs no code: 1; else 0
+  int32_t (*holds)(Frame*, int32_t block) = nullptr;  // kGuardWorld, of a block with folded names
+  int32_t (*ends)(Frame*, int32_t reg) = nullptr;     // tells an iterator over a list or tuple that it has ended, if that runs no code: 1
+  int32_t (*is_quiet)(void* iterator) = nullptr;      // does it run no code?
+  int32_t (*put)(Frame*, int32_t number) = nullptr;   // does a kPutItem, if that runs no code: 1; else 0
+  // Does a kQuick, if that runs no code: 1; 2: it has, and finalisers may have run since; else 0.
+  int32_t (*quick)(Frame*, int32_t number) = nullptr;
   int32_t (*enters)(Frame*, int32_t block) = nullptr;  // may the side trace be entered?
   // A new reference, or null. bits: of a complex number, here and below: the address of both parts.
   void* (*box)(Frame*, int32_t rep, int64_t bits) = nullptr;
