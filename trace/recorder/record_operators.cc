@@ -227,8 +227,26 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
 
 // ---- subscripts ------------------------------------------------------------------------------------------------------------
 
+// An item of a tuple or list that was built in the trace, by a constant: the very value.
+bool Recorder::item_of_made() {
+  const ValueId container = top(1), index = top();
+  if (!is_constant(index) || !PyLong_CheckExact(live_top()) || !(made(container, &PyTuple_Type) || made(container, &PyList_Type))) return false;
+  const std::vector<ValueId>& items = info(container).items;
+  const auto n = static_cast<Py_ssize_t>(items.size());
+  Py_ssize_t at = PyLong_AsSsize_t(live_top());
+  if (at == -1 && PyErr_Occurred()) return PyErr_Clear(), false;
+  if (at < 0) at += n;
+  if (at < 0 || at >= n) return false;
+  const ValueId item = items[static_cast<size_t>(at)];
+  hold(item, +1);
+  pop(2);
+  push(item);
+  hold(item, -1);
+  return true;
+}
+
 void Recorder::get_item(const Instr&) {
-  if (item_method()) return;
+  if (item_of_made() || item_method()) return;
   ValueId container = top(1), index = top();
   PyObject *live = live_top(1), *live_index = live_top();
   uint32_t effects = kAnyEffect;

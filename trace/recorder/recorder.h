@@ -129,6 +129,7 @@ class Recorder final : public Follower, private Builder {
   bool call_special(ValueId object, PyObject* live, PyObject* name, const Arguments& arguments, int action);
   bool operator_method(int nb);
   bool compare_method(int operation);
+  bool item_of_made();
   bool item_method();
   bool returns_what_is_asked();
   bool call_python(ValueId func, PyFunctionObject* live, const Arguments& arguments);
