@@ -53,9 +53,9 @@ int visit(PyObject* held, void* arg) {
   return --visits->left < 0 || !quiet(held, visits);
 }
 
-// (To look through many takes longer than to show frames while they die.)
+constexpr Py_ssize_t kMostItems = 128;  // to look through more takes longer than to show frames while they die
+
 bool holds_quietly(PyObject** items, Py_ssize_t n, Visits* visits) {
-  constexpr Py_ssize_t kMostItems = 128;
   if (n > kMostItems) return false;
   for (PyObject** item = items; item < items + n; ++item)
     if (!is_leaf_object(*item) && visit(*item, visits) != 0) return false;
@@ -65,7 +65,7 @@ bool holds_quietly(PyObject** items, Py_ssize_t n, Visits* visits) {
 // A list, a tuple or a slice of numbers and texts: most of what dies.
 bool holds_leaves(PyObject* o) {
   const auto all = [](PyObject** items, Py_ssize_t n) {
-    return std::all_of(items, items + n, [](PyObject* item) { return is_leaf_object(item); });
+    return n <= kMostItems && std::all_of(items, items + n, [](PyObject* item) { return is_leaf_object(item); });
   };
   if (PyList_CheckExact(o)) return all(reinterpret_cast<PyListObject*>(o)->ob_item, Py_SIZE(o));
   if (PyTuple_CheckExact(o)) return all(reinterpret_cast<PyTupleObject*>(o)->ob_item, Py_SIZE(o));
