@@ -230,7 +230,8 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
 // An item of a tuple or list that was built in the trace, by a constant: the very value.
 bool Recorder::item_of_made() {
   const ValueId container = top(1), index = top();
-  if (!is_constant(index) || !PyLong_CheckExact(live_top()) || !(made(container, &PyTuple_Type) || made(container, &PyList_Type))) return false;
+  if (!is_constant(index) || !PyLong_CheckExact(live_top()) || !(made(container, &PyTuple_Type) || made(container, &PyList_Type)))
+    return false;
   const std::vector<ValueId>& items = info(container).items;
   const auto n = static_cast<Py_ssize_t>(items.size());
   Py_ssize_t at = PyLong_AsSsize_t(live_top());
