@@ -10,6 +10,7 @@ import cmath
 import collections
 import contextlib
 import functools
+import gc
 import math
 import signal
 import sys

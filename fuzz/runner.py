@@ -18,11 +18,12 @@ from .engines import ActiveEngine, Backend, Engine, activate
 from .memory import Peaks
 from .observe import EventLog, Observation, call_observed, encode_globals, encode_outcome
 from .oracle import MEMORY, Difference, Session, compare
-from .program import InvalidProgram, LoadedProgram
+from .program import InvalidProgram, LoadedProgram, Program
 
 _MAX_CALLS = 64
 _ROOM = 800  # frames that a session has
 _UNBOUND_LINE = re.compile(r"\.UnboundLocalError\[\d+\]\.traceback\[\d+\]\.<program>\[\d+\]$")
+_SEES_DEATHS = re.compile(r"__del__|weakref\.ref")
 _EAGER_SECONDS = 2.0  # of the processor: a loaded machine does not make a program slow
 
 
@@ -49,8 +50,25 @@ class Mismatch:
 
 
 def run_session(loaded: LoadedProgram, engine: Engine, backend: Backend | None, store: bool = False) -> Session:
-    with _no_gc_callbacks(), _same_room(), activate(engine, backend, store) as active:
+    with _no_gc_callbacks(), _collector(loaded.program), _same_room(), activate(engine, backend, store) as active:
         return _Run(loaded, active).session()
+
+
+@contextmanager
+def _collector(program: Program) -> Iterator[None]:
+    """When the collector runs depends on what else was allocated, so that a program that sees objects die has it only
+    where it asks for it."""
+    at_once = gc.isenabled() and not _SEES_DEATHS.search(program.source)
+    gc.collect()
+    gc.freeze()  # collections that programs ask for are short
+    if not at_once:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if not at_once:
+            gc.enable()
+        gc.unfreeze()
 
 
 @contextmanager

@@ -50,6 +50,12 @@ SIMPLE: Weighted[str] = Weighted(
         (1, "q = [*<list>, Looking(), <num>]; q[1:] = q[::-1]; del q[<index>]; LOG.append(len(q)); q.clear()"),
         (1, "q = sorted(<list>, reverse=<bool>); LOG.append((tuple(q) + (<num>,), q.count(<num>), q.index(<num>)))"),
         (1, "q = [Looking()] * 2; q = [q, (q, q)]; q = <list>"),
+        (1, "q = [Looking(), <num>]; q.append(q); q = <num>; gc.collect()"),
+        (1, "for q in [Looking(), <num>]: LOG.append(<num>)"),
+        (1, "for q in {1: Looking()}: LOG.append(q)"),
+        (1, "LOG.extend([k for k, q in enumerate([Looking(), <num>])])"),
+        (1, "LOG.append([[p for p in <list>[:2]] for q in <list>[:3]])"),
+        (1, "LOG.append({k: x for k, x in enumerate(<list>)}); LOG.append(len({str(x) for x in <list>}))"),
         (1, "q = iter(range(4)); LOG.extend([(k, len([k, q]), list(q)) for k in q])"),
         (1, "q = collections.deque(<list>, 3); q.append(<num>); q.rotate(1); LOG.append((q[0], q[-1], len(q)))"),
         (4, "<dictvar>[<key>] = <num>"),
@@ -70,6 +76,12 @@ SIMPLE: Weighted[str] = Weighted(
             "q = collections.deque(<list>, <index>); q.append(<num>); q.append(Looking()); q.append(1)",
         ),
         (1, "q = collections.deque(<list>); q.append(<num>); LOG.append((q.popleft(), q.pop(), bool(q)))"),
+        (1, "q = collections.deque(<list>); LOG.extend([q[0] + q[k] for k in range(3)] + [q[<int>], q[-1] <= <num>])"),
+        (
+            1,
+            "q = [<tuple>, <list>, range(3), <dictvar>]; "
+            "LOG.extend([(list(k), tuple(k) is k, sorted(str(<num>)), len(dict()) + len(set('aba'))) for k in q])",
+        ),
         (1, "LOG.append(GENERATOR.random() + GENERATOR.getrandbits(3))"),
         (1, "ORDERED[<key>] = <num>; ORDERED.move_to_end(<key>, <bool>); LOG.append(ORDERED.popitem(<bool>))"),
         (
@@ -186,6 +198,8 @@ LOOPS: Weighted[tuple[str, tuple[str, ...]]] = Weighted(
         (1, ("$i, $x in zip(<list>[:4], <str>.encode())", ("num", "int"))),
         (1, ("$i, $x in zip(*[iter(<list>)] * 2)", ("num", "num"))),
         (1, ("$i in bytearray(<str>.encode())", ("int",))),
+        (1, ("$i, $x in enumerate(<arrs>[:3])", ("int", "arr"))),
+        (1, ("$x, $i in zip(<arrs>, <list>)", ("arr", "num"))),
     ]
 )
 
@@ -202,6 +216,11 @@ LONG_STEPS: Weighted[str] = Weighted(
         (2, "$s = $i if $i % 3 else $s"),
         (2, "$s -= len(<list>) and $i"),
         (2, "$s = min($s, 50) // 2 + $i"),
+        (2, "$s = (($s ^ $i) <wideop> <wideop>) <masked>"),
+        (1, "$s = ($s <wideop> + <int>) <masked>"),
+        (2, "$s ^= ($s << 13) <masked>; $s ^= $s >> 7; $s = ($s * <wide> + $i) <masked>"),
+        (1, "$s = -(~$s * <wide>) <masked>; LOG.append(($s >> 33, $s | 5, $s % 97))"),
+        (1, "q = $s * <wide>; $s = (q + <list>[$i % 3 % len(<list>)]) <masked>; LOG.append(q % 2**64 is q)"),
         (1, "$s = <fnvar>($i)"),
         (1, "$s = $i / <num>"),
         (1, "$s = <list>[$i % 3]"),
@@ -243,7 +262,7 @@ ELEMENTS = (
     "<mask>.ravel()[:4]",
 )
 GRIDS = ("np.arange(6).reshape(2, 3).astype(<dtype>)", "np.ones((3, 2), <dtype>).T", "np.atleast_2d(<arr>)[:3, :3]")
-STARTS = ("0", "<floatlit>", "$e[0]", "<num>", "np.float32(0)", "<int>")
+STARTS = ("0", "<wide>", "<floatlit>", "$e[0]", "<num>", "np.float32(0)", "<int>")
 # header, and what precedes the body
 ELEMENT_LOOPS = (
     ("for $i, $x in enumerate($e):", ""),
@@ -368,6 +387,7 @@ ITEMS = (
     "[<num>, <num>, 1000, 2.5]",
     "[3000, <int>, 2, <int>, 1000]",
     "[0.5, <floatlit>, 2.25, 1e300]",
+    "[<wide>, <wide>, <int>, <wide>]",
     "[<int>, True, 2**70, <num>]",
     "[<num>, np.float64(1.5), Box(<num>), <num>]",
     "([1000] * 6)",
@@ -397,6 +417,8 @@ ITEM_BODIES: Weighted[str] = Weighted(
         (2, "for q in ($x, 1, $i): $s = $s + q"),
         (2, "for q, w in [($x, $i), (1, $s)]: $s = q - w"),
         (3, "$e[$i] <inplace> $x"),
+        (3, "$s = (($s ^ $x) <wideop>) <masked>"),
+        (2, "$e[$i] = ($x <wideop> ^ ($x & 2**64 - 1) >> 7) <masked>; $s = $e[$i] & $x"),
         (3, "$e[$i], $e[0] = $e[0], $e[$i]"),
         (3, "$e[$i] = $e[$i - 1] + $x"),
         (2, "$e[$i] = max($s, $x, $e[$i]); LOG.append(($e[$i] is $s, $e[$i] is $x))"),

@@ -128,6 +128,15 @@ class Body:
         for kind, name in new:
             self._scope.add(kind, name)
 
+    def _rotate(self) -> None:
+        """Numbers through a tuple that nobody sees."""
+        numbers = [name for name in self._scope.of("num") if name not in self._scope.protected]
+        if len(numbers) < 2:
+            return self._assign()
+        names = [self._chooser.pick(numbers) for _ in range(self._chooser.integer(3, 5))]
+        last = self.expression("num", 2) if self._chooser.chance(60) else names[0]
+        self.line(f"{', '.join(names)} = {', '.join(names[1:])}, {last}")
+
     def _swap(self) -> None:
         arrays = [name for name in self._scope.of("arr") if name not in self._scope.protected]
         if len(arrays) < 2:
@@ -447,6 +456,7 @@ _STATEMENTS: Weighted[_Writer] = Weighted(
         (5, Body._augment),
         (4, Body._unpack),
         (2, Body._swap),
+        (2, Body._rotate),
         (12, Body._if),
         (9, Body._for),
         (4, Body._while),

@@ -303,7 +303,12 @@ const volatile unsigned char* eval_breaker();
 bool handle_pending();
 bool async_exception_waits();
 // Changes where an allocation has begun a collection, whose finalisers may run any code. (Since 3.12 collections wait as other things do.)
-Py_ssize_t collections(PyThreadState* thread);
+// Asked around every op that native code has done: `counts` is where the interpreter counts them.
+const Py_ssize_t* collection_counts(PyThreadState* thread);
+inline Py_ssize_t collections(const Py_ssize_t* counts) {
+  if constexpr (PY_VERSION_HEX >= 0x030c0000) return 0;
+  return counts[0] + counts[3] + counts[6];
+}
 
 // ---- the rest --------------------------------------------------------------------------------------------------------------
 
@@ -328,6 +333,14 @@ inline bool advance_range(PyObject* iterator, int64_t* out) {
 #endif
   return true;
 }
+inline bool range_has_ended(PyObject* iterator) {
+  const auto* range = reinterpret_cast<const RangeIterator*>(iterator);
+#if PY_VERSION_HEX < 0x030c0000
+  return range->index >= range->length;
+#else
+  return range->length <= 0;
+#endif
+}
 // iter(range(start, stop, step)) where all values fit; new reference, or null, with MemoryError or without an exception: ask range().
 // Only where g_range_known says so. (fast_range_iter of Objects/rangeobject.c.)
 PyObject* range_iterator(long start, long stop, long step, PyObject* spare = nullptr);
@@ -347,8 +360,8 @@ struct SequenceIteratorTypes {
   PyTypeObject *list, *tuple, *bytes, *bytearray, *ascii, *text;
 };
 extern SequenceIteratorTypes g_iterators_over;
-// The beginnings of enumerate (number: of the next item) and zip (number: of its iterators, which the tuple `inner` holds). Only where
-// g_holding_iterators says so.
+// The beginnings of enumerate (number: of the next item) and zip (number: of its iterators, which the tuple `inner` holds). `result`: the
+// tuple they give again and again, as long as nobody else has it. Only where g_holding_iterators says so.
 struct HoldingIterator {
   PyObject ob_base;
   Py_ssize_t number;
@@ -363,6 +376,10 @@ bool quiet_iterator(PyObject* iterator);
 // The sequence that an iterator of the type `iterator` (the interpreter's own, over anything with __getitem__) goes through, borrowed, and
 // where its position stands; null for others, and once it is exhausted.
 PyObject* sequence_of(PyObject* iterator, Py_ssize_t** position);
+// What an iterator of the interpreter's own over one container goes through, borrowed; null: it has ended, or is another.
+PyObject* held_by(PyObject* iterator);
+// The tuple that such an iterator, enumerate or zip gives again as long as nobody else has it; borrowed, or null.
+PyObject* result_of(PyObject* iterator);
 // Items of exact instances of this type are had without running code of the user's: iterators over them are quiet. Called once a type,
 // when the extension module is loaded.
 void add_quiet_sequence(PyTypeObject* type);

@@ -16,7 +16,12 @@ struct Holder {
   PyObject* inner;  // enumerate: an iterator; reversed, sequence: a sequence, or null; zip: a tuple of iterators
 };
 
-std::vector<PyTypeObject*> g_own;                                                 // iterators over what the interpreter holds itself
+// A type of iterators over what the interpreter holds itself; where they have that, and the tuple they give again and again; 0: nowhere.
+struct Own {
+  PyTypeObject* type;
+  size_t place, result = 0;
+};
+std::vector<Own> g_own;
 bool g_enumerate = false, g_reversed = false, g_zip = false, g_sequence = false;  // the layout is this interpreter's
 std::vector<PyTypeObject*> g_quiet_sequences;                                     // see add_quiet_sequence
 
@@ -27,18 +32,40 @@ constexpr const char* kIterables =
 PyObject* inner_of(PyObject* holder) { return reinterpret_cast<Holder*>(holder)->inner; }
 
 // Where a type stands that was found before: most loops ask for the same few.
-PyTypeObject*& found_before(PyTypeObject* type) {
-  static std::array<PyTypeObject*, 64> table{};
+Own& found_before(PyTypeObject* type) {
+  static std::array<Own, 64> table{};
   return table[reinterpret_cast<uintptr_t>(type) / sizeof(PyTypeObject) % table.size()];
 }
 
-bool is_own(PyTypeObject* type) {
-  PyTypeObject*& slot = found_before(type);
-  if (slot == type) [[likely]]
-    return true;
-  if (std::find(g_own.begin(), g_own.end(), type) == g_own.end()) return false;
-  slot = type;
-  return true;
+const Own* own(PyTypeObject* type) {
+  Own& slot = found_before(type);
+  if (slot.type == type) [[likely]]
+    return &slot;
+  const auto found = std::find_if(g_own.begin(), g_own.end(), [&](const Own& one) { return one.type == type; });
+  if (found == g_own.end()) return nullptr;
+  slot = *found;
+  return &slot;
+}
+bool is_own(PyTypeObject* type) { return own(type) != nullptr; }
+
+int take_first(PyObject* held, void* first) {
+  *static_cast<PyObject**>(first) = held;
+  return 1;
+}
+
+PyObject*& word_at(PyObject* o, size_t place) { return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + place); }
+
+size_t place_of(PyObject* held, PyObject* iterator) {
+  for (size_t at = sizeof(PyObject); held && at + sizeof held <= static_cast<size_t>(Py_TYPE(iterator)->tp_basicsize); at += sizeof held)
+    if (word_at(iterator, at) == held) return at;
+  return 0;
+}
+
+// They tell the collector of it first.
+size_t place_of_held(PyObject* iterator) {
+  PyObject* first = nullptr;
+  if (PyType_IS_GC(Py_TYPE(iterator))) Py_TYPE(iterator)->tp_traverse(iterator, take_first, &first);
+  return place_of(first, iterator);
 }
 
 bool is_plain_sequence(PyObject* o) {
@@ -95,6 +122,17 @@ bool zip_is_strict(const char* text, int strict) {
   return same;
 }
 
+// Do they give again what stands in the place of `result`?
+bool uses_result_again(const char* text) {
+  PyObject* made = evaluate(text);
+  PyObject* result = made != nullptr ? reinterpret_cast<HoldingIterator*>(made)->result : nullptr;
+  PyObject* first = made != nullptr ? PyIter_Next(made) : nullptr;
+  const bool same = first != nullptr && first == result && PyTuple_CheckExact(first) && PyTuple_GET_SIZE(first) == 2;
+  Py_XDECREF(first);
+  Py_XDECREF(made);
+  return same;
+}
+
 // Does enumerate count where HoldingIterator has it?
 bool enumerate_counts() {
   PyObject* made = evaluate("enumerate((7, 8), 5)");
@@ -111,16 +149,29 @@ bool enumerate_counts() {
 bool g_sequence_iterators = false, g_holding_iterators = false;
 SequenceIteratorTypes g_iterators_over{};
 
+// Where an iterator has the tuple that it gives again and again.
+void find_result(const char* text) {
+  PyObject* made = evaluate(text);
+  PyObject* iterator = made != nullptr ? PyObject_GetIter(made) : nullptr;
+  PyObject* first = iterator != nullptr ? PyIter_Next(iterator) : nullptr;
+  const auto known = std::find_if(g_own.begin(), g_own.end(), [&](const Own& one) { return iterator && one.type == Py_TYPE(iterator); });
+  if (known != g_own.end() && first != nullptr && PyTuple_CheckExact(first)) known->result = place_of(first, iterator);
+  Py_XDECREF(first);
+  Py_XDECREF(iterator);
+  Py_XDECREF(made);
+}
+
 bool init_iterators() {
   PyObject* iterables = evaluate(kIterables);
   if (iterables == nullptr) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(iterables); i++) {
     PyObject* iterator = PyObject_GetIter(PyTuple_GET_ITEM(iterables, i));
-    if (iterator != nullptr && !is_own(Py_TYPE(iterator))) g_own.push_back(Py_TYPE(iterator));
+    if (iterator != nullptr && !is_own(Py_TYPE(iterator))) g_own.push_back({Py_TYPE(iterator), place_of_held(iterator)});
     Py_XDECREF(iterator);
   }
   Py_DECREF(iterables);
   if (PyErr_Occurred()) return false;
+  for (const char* text : {"{7: 8}.items()", "reversed({7: 8}.items())"}) find_result(text);
   g_enumerate = holds("enumerate(())", &PyEnum_Type, &PyTupleIter_Type);
   g_iterators_over = {goes_through("[7, 8, 9]", &PyList_Type), goes_through("(7, 8, 9)", &PyTuple_Type),
                       goes_through("b'abc'", &PyBytes_Type),   goes_through("bytearray(b'abc')", &PyByteArray_Type),
@@ -128,8 +179,9 @@ bool init_iterators() {
   g_sequence_iterators = g_iterators_over.list == &PyListIter_Type && g_iterators_over.tuple == &PyTupleIter_Type;
   g_reversed = holds("reversed(((),))", &PyReversed_Type, &PyTuple_Type);
   g_zip = holds("zip((), ())", &PyZip_Type, &PyTuple_Type);
-  g_holding_iterators =
-      g_enumerate && g_zip && enumerate_counts() && zip_is_strict("zip((), ())", 0) && zip_is_strict("zip((), (), strict=True)", 1);
+  g_holding_iterators = g_enumerate && g_zip && enumerate_counts() && zip_is_strict("zip((), ())", 0) &&
+                        zip_is_strict("zip((), (), strict=True)", 1) && uses_result_again("enumerate((7, 8))") &&
+                        uses_result_again("zip((7,), (8,))");
   PyObject* made = evaluate("(1, 2)");
   PyObject* iterator = made != nullptr ? PySeqIter_New(made) : nullptr;
   g_sequence = iterator != nullptr && PySeqIter_Type.tp_basicsize >= static_cast<Py_ssize_t>(sizeof(Holder)) &&
@@ -143,6 +195,19 @@ PyObject* sequence_of(PyObject* iterator, Py_ssize_t** position) {
   if (!Py_IS_TYPE(iterator, &PySeqIter_Type) || !g_sequence) return nullptr;
   *position = &reinterpret_cast<Holder*>(iterator)->number;
   return inner_of(iterator);
+}
+
+PyObject* held_by(PyObject* iterator) {
+  if (Py_IS_TYPE(iterator, &PySeqIter_Type)) return g_sequence ? inner_of(iterator) : nullptr;
+  const Own* known = own(Py_TYPE(iterator));
+  return known && known->place ? word_at(iterator, known->place) : nullptr;
+}
+
+PyObject* result_of(PyObject* iterator) {
+  if (Py_IS_TYPE(iterator, &PyEnum_Type) || Py_IS_TYPE(iterator, &PyZip_Type))
+    return g_holding_iterators ? reinterpret_cast<HoldingIterator*>(iterator)->result : nullptr;
+  const Own* known = own(Py_TYPE(iterator));
+  return known && known->result ? word_at(iterator, known->result) : nullptr;
 }
 
 void add_quiet_sequence(PyTypeObject* type) { g_quiet_sequences.push_back(type); }

@@ -87,11 +87,11 @@ static int find_default_dict(PyTypeObject* type) {
   return 1;
 }
 
-int dalsegno_is_table(PyObject* o) {
-  if (o == NULL) return 0;
+static inline int is_table(PyObject* o) {
   if (PyDict_CheckExact(o)) return 1;
   return PyDict_Check(o) && (default_dict != NULL ? Py_TYPE(o) == default_dict : find_default_dict(Py_TYPE(o)));
 }
+int dalsegno_is_table(PyObject* o) { return o != NULL && is_table(o); }
 
 int dalsegno_missing_is_quiet(PyObject* table) {
   if (PyDict_CheckExact(table)) return 0;
@@ -184,14 +184,17 @@ static int one_digit(PyObject* n, Py_ssize_t* value) {
 }
 
 /* A key that stands in the table is compared with one of the same hash, as the table would. */
-static inline comparison compare(PyObject* there, PyObject* key) {
-  if (PyUnicode_CheckExact(there) && PyUnicode_CheckExact(key)) return same_texts(there, key);
-  Py_ssize_t a, b;
-  if (PyLong_CheckExact(there) && PyLong_CheckExact(key) && one_digit(there, &a) && one_digit(key, &b)) return a == b;
+static __attribute__((noinline)) comparison compare_others(PyObject* there, PyObject* key) {
   if (may_run_code(there)) return NOT_QUIET;
   const int equal = PyObject_RichCompareBool(there, key, Py_EQ);
   if (equal < 0) PyErr_Clear();
   return equal < 0 ? NOT_QUIET : (comparison)equal;
+}
+static inline comparison compare(PyObject* there, PyObject* key) {
+  if (PyUnicode_CheckExact(there) && PyUnicode_CheckExact(key)) return same_texts(there, key);
+  Py_ssize_t a, b;
+  if (PyLong_CheckExact(there) && PyLong_CheckExact(key) && one_digit(there, &a) && one_digit(key, &b)) return a == b;
+  return compare_others(there, key);
 }
 
 static inline PyObject* value_of_entry(const PyDictObject* dict, Py_ssize_t index) {
@@ -217,7 +220,7 @@ static Py_ssize_t find_text(PyDictKeysObject* keys, PyObject* text, Py_hash_t ha
 }
 
 /* The index of the entry; -1: there is none, -2: that cannot be told. */
-static Py_ssize_t find_in_dict(const PyDictObject* dict, PyObject* key, Py_hash_t hash) {
+static __attribute__((noinline)) Py_ssize_t find_in_dict(const PyDictObject* dict, PyObject* key, Py_hash_t hash) {
   PyDictKeysObject* keys = dict->ma_keys;
   const int unicode = DK_IS_UNICODE(keys);
   if (unicode && PyUnicode_CheckExact(key)) return find_text(keys, key, hash);
@@ -239,7 +242,7 @@ static Py_ssize_t find_in_dict(const PyDictObject* dict, PyObject* key, Py_hash_
   }
 }
 
-static int find_in_set(const PySetObject* set, PyObject* key, Py_hash_t hash) {
+static __attribute__((noinline)) int find_in_set(const PySetObject* set, PyObject* key, Py_hash_t hash) {
   enum { kLinearProbes = 9 };
   const size_t mask = (size_t)set->mask;
   size_t perturb = (size_t)hash, slot = (size_t)hash & mask;
@@ -257,8 +260,11 @@ static int find_in_set(const PySetObject* set, PyObject* key, Py_hash_t hash) {
   }
 }
 
+/* (That of an int of one digit is the int, but for -1.) */
 static inline Py_hash_t hash_of(PyObject* key) {
-  const Py_hash_t known = PyUnicode_CheckExact(key) ? ((PyASCIIObject*)key)->hash : -1;
+  Py_ssize_t known = -1;
+  if (PyUnicode_CheckExact(key)) known = ((PyASCIIObject*)key)->hash;
+  if (PyLong_CheckExact(key) && !one_digit(key, &known)) known = -1;
   return known != -1 ? known : PyObject_Hash(key);
 }
 
@@ -274,7 +280,7 @@ static inline int64_t version_of(PyObject* dict) {
 
 int dalsegno_find(PyObject* container, PyObject* key, PyObject** value, dalsegno_found* found) {
   *value = NULL;
-  const int is_dict = dalsegno_is_table(container);
+  const int is_dict = is_table(container);
   if (is_dict && found->version != 0 && found->version == version_of(container)) {
     if (found->index >= 0) *value = value_of_entry((PyDictObject*)container, found->index);
     return *value != NULL;

@@ -15,7 +15,7 @@ bool handle_pending() {
   return true;
 }
 
-Py_ssize_t collections(PyThreadState* thread) { return dalsegno_collections(thread); }
+const Py_ssize_t* collection_counts(PyThreadState* thread) { return dalsegno_collections(thread); }
 
 bool async_exception_waits() { return PyThreadState_Get()->async_exc != nullptr; }
 

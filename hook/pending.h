@@ -8,8 +8,9 @@ extern "C" {
 /* The byte that is not 0 while something waits (eval_breaker). */
 const volatile unsigned char* dalsegno_eval_breaker(PyThreadState* thread);
 
-/* Collections so far that allocations have begun. Since 3.12 none do: the byte above says that one waits. */
-Py_ssize_t dalsegno_collections(PyThreadState* thread);
+/* Where the interpreter counts the collections that allocations have begun: of each generation, three words from one to the next. Since
+   3.12 none do (the byte above says that one waits), and there is no such place. */
+const Py_ssize_t* dalsegno_collections(PyThreadState* thread);
 
 #ifdef __cplusplus
 }

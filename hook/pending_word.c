@@ -18,13 +18,12 @@ const volatile unsigned char* dalsegno_eval_breaker(PyThreadState* thread) {
 #endif
 }
 
-Py_ssize_t dalsegno_collections(PyThreadState* thread) {
+const Py_ssize_t* dalsegno_collections(PyThreadState* thread) {
 #if PY_VERSION_HEX < 0x030c0000
-  Py_ssize_t sum = 0;
-  for (int i = 0; i < NUM_GENERATIONS; ++i) sum += thread->interp->gc.generation_stats[i].collections;
-  return sum;
+  _Static_assert(NUM_GENERATIONS == 3 && sizeof thread->interp->gc.generation_stats == 9 * sizeof(Py_ssize_t), "as hook.h reads them");
+  return &thread->interp->gc.generation_stats[0].collections;
 #else
   (void)thread;
-  return 0;
+  return NULL;
 #endif
 }

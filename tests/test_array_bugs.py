@@ -139,6 +139,29 @@ def test_bytes_of_bools_that_are_not_0_or_1(function: Callable[..., Any]) -> Non
         assert jitted.stats["kernel_launches"] > 0
 
 
+def elements(a: Any, b: Any) -> Any:
+    a = a.copy()
+    a[0] = a[2]
+    count = 0
+    for i in range(len(b)):
+        count += int(b[i]) + (b[i] == a[i]) * 2 + (a[i] ^ b[i]) * 4 + (b[i] * 1)
+        a[i] = b[i]
+    for x, y in zip(a, b, strict=True):
+        count += x is y
+    return a.tobytes(), count, [bool(x) for x in b], b[1] + 0, b[2] + b[2]
+
+
+def test_elements_of_bools_that_are_not_0_or_1() -> None:
+    a = np.array([0, 2, 255, 1, 0, 4] * 9, "u1").view(bool)
+    b = np.array([3, 0, 255, 0, 1, 1] * 9, "u1").view(bool)
+    for native in (True, False):
+        jitted = ds.jit(store=False)(elements)
+        with stepped(step_aside=False, hot_loop=1), ds.config(native=native):
+            for _ in range(5):
+                assert repr(jitted(a, b)) == repr(elements(a, b))
+                ds.wait()
+
+
 # -- NaN in the data
 
 COMPARISONS = [

@@ -378,3 +378,116 @@ def test_decimals_and_generators_in_loops():
                     results.append(repr(e))
             assert results[0] == results[1]
             ds.wait()
+
+
+def _moving_maxima(values, width, make):
+    best = make()
+    out = []
+    for i, x in enumerate(values):
+        while best and values[best[-1]] <= x:
+            best.pop()
+        best.append(i)
+        if best[0] <= i - width:
+            best.popleft()
+        out.append(values[best[0]])
+    return out
+
+
+class _Doubled(deque):
+    def __getitem__(self, i):
+        return super().__getitem__(i) if i else self.last()
+
+    def last(self):
+        return super().__getitem__(-1)
+
+
+class _Queue(list):
+    popleft = functools.partialmethod(list.pop, 0)
+
+
+def test_items_of_deques_are_read_in_loops():
+    values = [k * 7919 % 331 for k in range(400)]
+    floats = [float(v) for v in values]
+    turns = [(values, 10, deque)] * 8 + [
+        (floats, 7, deque),
+        (values, 3, _Doubled),
+        (values, 3, _Queue),
+        (values, 10, deque),
+    ]
+    check(_moving_maxima, *turns)
+
+
+def _items_around(queue, positions):
+    total = 0
+    for k in positions:
+        queue.rotate(1)
+        total += queue[0] - queue[-1] + queue[k]
+    return total
+
+
+@pytest.mark.parametrize("at", [5, -6, 2**70, 1.0, True, np.int64(2), slice(1), None])
+def test_positions_that_a_deque_does_not_have(at):
+    positions = [0, 1, -1, 2, 3, -3] * 50
+
+    def run(queue, positions):
+        try:
+            return _items_around(queue, positions), list(queue)
+        except (IndexError, TypeError) as e:
+            return type(e), str(e), list(queue)
+
+    few = deque(range(5))
+    for last in (positions, positions, positions, [*positions, at], positions, [*positions, at]):
+        check(run, *[(deque(few), last)] * 3)
+
+
+def test_an_empty_deques_item_is_an_error_in_its_line():
+    def drain(queue):
+        taken = []
+        try:
+            while True:
+                taken.append(queue[0])
+                queue.popleft()
+        except IndexError as e:
+            return taken, str(e), e.__traceback__.tb_lineno
+
+    check(drain, *[(deque(range(n)),) for n in (300, 300, 0, 5, 300)])
+    check(drain, (deque([1, 2.5, "a", None, [1]] * 40),), (deque(range(30)),))
+
+
+def test_copies_of_plain_containers_are_quiet():
+    def copies(rows, text):
+        out = []
+        for row in rows:
+            taken = list(row), tuple(row), list(text), sorted(text), "".join(sorted(text)), tuple(range(len(row)))
+            out.append(
+                (taken, tuple(row) is row, len(list()) + len(tuple()) + len(dict()) + len(set()) + len(set(text)))
+            )
+        return out
+
+    objects = [object(), [1], None]
+    check(lambda n: len(copies([objects] * n, "b")), (300,), (300,))
+    rows: list[Any] = [[1, 2], [3.5], [], ["a", None]] * 60
+    check(
+        copies, (rows, "bca"), (rows, ""), ([(1, 2)] * 250, "xy"), ([{1: 2}, {3}, frozenset("a"), range(3)] * 9, "zz")
+    )
+    check(copies, (rows, "bca"), ([iter([1, 2]), "ab", np.arange(3.0), deque([1])] * 3, "q"))
+
+
+class _Watched(list):
+    def __iter__(self):
+        frame = sys._getframe(1)
+        if frame.f_code.co_name == "copies":
+            frame.f_locals["seen"].append((len(self), frame.f_locals["total"] % 100))
+        return super().__iter__()
+
+
+def test_copies_of_a_subclass_run_its_code():
+    def copies(rows):
+        seen: list[Any] = []
+        total = 0
+        for row in rows:
+            total += len(list(row)) + len(tuple(row))
+        return total, seen
+
+    check(copies, ([[1, 2]] * 300,), ([_Watched([1, 2, 3])] * 20,), ([[1], _Watched([1])] * 150,))
+    check(copies, ([[1]] * 300 + [3],), ([[1]] * 300,))

@@ -64,6 +64,30 @@ def sizes(xs: list[Any]) -> Any:
     return [sys.getsizeof(list(x + 1 for x in range(n))) for n in range(20)]
 
 
+def side_by_side(xs: list[Any]) -> Any:
+    ys = xs[::-1]
+    return (
+        sum(x * y for x, y in zip(xs, ys)),
+        sum(x - y + k for x, y, k in zip(xs, ys, range(100), strict=False) if k != 1),
+        max((i * x for i, x in enumerate(xs, 3)), default=None),
+        list(i for i, x in enumerate(xs) if x),
+        any(x == y for x, y in zip(xs, xs[1:])),
+        sum(a * b for a, b in [(1, 2), (3.5, 4)]),
+        list(p for p in zip(xs, ys)),
+        tuple(i + j for (i, x), j in zip(enumerate(xs), ys)),
+    )
+
+
+def strictly(xs: list[Any]) -> Any:
+    ys = [*xs[1:], *xs[:1]]
+    return sum(x * y for x, y in zip(xs, ys, strict=True)), sum(x for x, y in zip(xs, ys[1:], strict=True))
+
+
+def pairs(xs: list[Any]) -> Any:
+    rows = [(x, x) for x in xs]
+    return sum(a * b for a, b in rows), list(a for a, b, c in [(1, 2, 3), (4, 5, 6)]), sum(a for a, b in [(1, 2), (3,)])
+
+
 CASES: list[list[Any]] = [
     [1, 2, 3, 4],
     [0.5, -0.0, 2.5, float("nan"), 1e308, -7.25],
@@ -80,7 +104,7 @@ CASES: list[list[Any]] = [
 ]
 
 
-@pytest.mark.parametrize("f", [sums, least, most, some, lists, shapes, sizes])
+@pytest.mark.parametrize("f", [sums, least, most, some, lists, shapes, sizes, side_by_side, strictly, pairs])
 @pytest.mark.parametrize("xs", CASES, ids=str)
 def test_as_eager(f: Callable[..., Any], xs: list[Any]) -> None:
     same(f, xs)
@@ -220,3 +244,86 @@ def test_identity_of_ints() -> None:
         assert [[a is b for a, b in zip(xs, ys, strict=True)] for ys in jitted(xs)] == [
             [a is b for a, b in zip(xs, ys, strict=True)] for ys in f(xs)
         ]
+
+
+def test_what_only_a_zip_holds_dies_while_it_runs() -> None:
+    class Loud:
+        def __init__(self, log: list[Any], value: int) -> None:
+            self.log, self.value = log, value
+
+        def __del__(self) -> None:
+            self.log.append(sys._getframe(1).f_code.co_name)
+
+    def f(n: int) -> Any:
+        log: list[Any] = []
+        total = 0
+        for k in range(n):
+            total += sum(a for a, b in zip([1, 2, 3], [Loud(log, k)]))
+            total += sum(i for i, x in enumerate([Loud(log, k), k]))
+            total += sum(a * b for a, b in zip([k, 2], [3, k]))
+        return total, log
+
+    same(f, 7)
+
+
+def by_key(xs: list[Any]) -> Any:
+    n = len(xs)
+
+    def distance(k: int) -> Any:
+        return abs(xs[k] - 2) if n else 0
+
+    return (
+        max(range(n), key=lambda k: xs[k], default=None),
+        min(range(n), key=distance) if n else 0,
+        max(xs or [0], key=abs),
+        min([(x, k) for k, x in enumerate(xs)] or [(1, 2)], key=lambda p: p[0]),
+        max(["ab", "c", "def", "ghi"], key=len),
+    )
+
+
+def mapped(xs: list[Any]) -> Any:
+    return (
+        sum(map(lambda x: x * x, xs)),
+        list(map(float, xs)),
+        tuple(map(int, range(3))),
+        max(map(abs, xs), default=None),
+        any(map(lambda x: x > 3, xs)),
+        list(map(lambda x, y: x + y, xs, xs)),
+        sum(int(x) for x in xs),
+    )
+
+
+@pytest.mark.parametrize("f", [by_key, mapped])
+@pytest.mark.parametrize("xs", CASES, ids=str)
+def test_keys_and_maps_as_eager(f: Callable[..., Any], xs: list[Any]) -> None:
+    same(f, xs)
+
+
+def test_the_item_that_a_key_chooses_is_the_object_itself() -> None:
+    def f(xs: list[float]) -> Any:
+        return max(xs, key=lambda x: -x), min(xs, key=lambda x: -x)
+
+    jitted = ds.jit(store=False)(f)
+    xs = [1000.5, 20.25, 20.25, 3000.75]
+    for _ in range(6):
+        low, high = jitted(xs)
+        assert low is xs[1] and high is xs[3]
+        ds.wait()
+
+
+def test_keys_that_see_and_change_things() -> None:
+    seen: list[Any] = []
+
+    def f(xs: list[Any]) -> Any:
+        def key(x: Any) -> Any:
+            seen.append(x)
+            return -x
+
+        return max(xs, key=key), sum(map(key, xs)), len(seen)
+
+    for _ in range(2):
+        seen.clear()
+        jitted = ds.jit(store=False)(f)
+        for k in range(6):
+            assert jitted([1, 5, 2]) == (1, -8, 6 * (k + 1))
+            ds.wait()

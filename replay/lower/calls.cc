@@ -94,16 +94,44 @@ void Lowering::emit_typed_call(const Op& o, ValueId i, int32_t first) {
   defined(i);
 }
 
+// Of what is proven, or made here; null: nothing is known.
+PyTypeObject* Lowering::known_type(ValueId v) const {
+  if (values_[v].type) return reinterpret_cast<PyTypeObject*>(values_[v].type);
+  const Op& o = op(v);
+  switch (o.kind) {
+    case OpKind::constant:
+      return Py_TYPE(object(o.object));
+    case OpKind::build_tuple:
+      return &PyTuple_Type;
+    case OpKind::build_list:
+      return &PyList_Type;
+    case OpKind::build_slice:
+      return &PySlice_Type;
+    case OpKind::cell_new:
+    case OpKind::func_closure:
+      return &PyCell_Type;
+    case OpKind::make_function:
+      return &PyFunction_Type;
+    case OpKind::get_item: {  // a part of a list, tuple or text
+      PyTypeObject* of = op(in(o)[1]).kind == OpKind::build_slice ? known_type(in(o)[0]) : nullptr;
+      return of == &PyList_Type || of == &PyTuple_Type || of == &PyUnicode_Type ? of : nullptr;
+    }
+    default:
+      return nullptr;
+  }
+}
+
 // Does it run no code, and nothing by halves, so that native code may call it, and the step sees once more where it fails? (What is given a
 // range's iterator is not: native code may have its state in variables. Neither are arrays, of which it knows the memory.)
 bool Lowering::is_quick(const Op& o, const Step& s) const {
-  constexpr OpKind kKinds[] = {OpKind::call,         OpKind::get_attr,  OpKind::get_item,   OpKind::contains,    OpKind::compare,
-                               OpKind::binary,       OpKind::inplace,   OpKind::build_list, OpKind::build_tuple, OpKind::build_map,
-                               OpKind::build_string, OpKind::build_set, OpKind::get_len,    OpKind::format,      OpKind::list_extend};
+  constexpr OpKind kKinds[] = {OpKind::call,         OpKind::get_attr,  OpKind::get_item,   OpKind::contains,     OpKind::compare,
+                               OpKind::binary,       OpKind::inplace,   OpKind::build_list, OpKind::build_tuple,  OpKind::build_map,
+                               OpKind::build_string, OpKind::build_set, OpKind::get_len,    OpKind::format,       OpKind::list_extend,
+                               OpKind::build_slice,  OpKind::get_iter,  OpKind::cell_new,   OpKind::func_closure, OpKind::make_function};
   if (s.linked || s.link >= 0 || s.fn != step_exec || s.does != native::Do::kStep) return false;
   if (std::find(std::begin(kKinds), std::end(kKinds), o.kind) == std::end(kKinds)) return false;
   const auto is_still = [&](ValueId v) {
-    const auto* type = reinterpret_cast<PyTypeObject*>(values_[v].type);
+    const PyTypeObject* type = known_type(v);
     return is_constant(v) || values_[v].born_raw || (type && type->tp_iternext == nullptr && type != &PyArray_Type);
   };
   return std::all_of(in(o), in(o) + o.n_inputs, is_still);

@@ -109,13 +109,14 @@ void Lowering::emit_byte(const Op& o, ValueId i) {
 // In a dict or set, in its guard's stead.
 void Lowering::emit_lookup(const Op& o, ValueId i) {
   const bool call = o.kind == OpKind::call, contains = o.kind == OpKind::contains;
+  const bool stores = o.kind == OpKind::set_item || o.kind == OpKind::map_add;
   const ValueId* inputs = in(o) + (call ? 1 : 0);
   const int32_t n = o.n_inputs - (call ? 1 : 0);
   const int32_t container = boxed(inputs[contains ? 1 : 0], o, i), key = boxed(inputs[contains ? 0 : 1], o, i);
   const int32_t last = n > 2 ? boxed(inputs[2], o, i) : -1;
   const Quick step = lookup_step(contains                                ? Lookup::kContains
                                  : o.kind == OpKind::get_item            ? Lookup::kGet
-                                 : o.kind == OpKind::set_item            ? Lookup::kPut
+                                 : stores                                ? Lookup::kPut
                                  : form(i).callee == typed::Callee::kGet ? Lookup::kGetOr
                                                                          : Lookup::kAdd);
   Step s = base(o, i);
@@ -225,13 +226,15 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kVirtual) return emit_row(o, i);
   if (form(i).mode == Mode::kView) return emit_view(o, i);
   if (form(i).mode == Mode::kGather) return emit_gather(o, i);
-  if (form(i).mode != Mode::kIndex) {
+  const ValueId index = in(o)[1];
+  const PyTypeObject* type = known_type(in(o)[0]);
+  const bool of_items = !type || type == &PyList_Type || type == &PyTuple_Type;  // (others ask for an object, and a constant has one)
+  if (form(i).mode != Mode::kIndex || (!of_items && is_constant(index))) {
     emit_python(o, i);
     p_->steps.back().fn = step_get_item;
     return;
   }
   int32_t container = boxed(in(o)[0], o, i);
-  ValueId index = in(o)[1];
   Step s = base(o, i);
   const bool numpy = typed::is_numpy_integer(loc(index).rep);
   s.fn = numpy ? step_get_item_numpy_index : step_get_item_index;
@@ -281,6 +284,7 @@ void Lowering::emit_next(const Op& o, ValueId i) {
     item.rep = values_[v].rep;
     item.raw = item.rep == Rep::kNone || l.raw >= 0 ? l.raw : new_reg();
     item.obj = values_[v].born_raw ? -1 : l.obj;
+    plan_of_items.objects |= item.rep == Rep::kNone && (item.over == Walked::kList || item.over == Walked::kTuple);
   }
   Step s = base(o, i);
   s.other = plan(i, 1);
@@ -329,6 +333,8 @@ void Lowering::emit_iter_next(const Op& o, ValueId i) {
     s.does = native::Do::kItemsEnd;
     s.imm = type == tuple_iterator();
   }
+  s.advances = s.fn == step_iter_next && !s.linked;
+  if (s.advances && world_proven_) settles_ = static_cast<int32_t>(p_->steps.size());
   push(s);
   if (expects_item(o.imm)) defined(i);
 }

@@ -250,7 +250,7 @@ void Lowering::flush(ValueId because) {
   p_->groups.push_back(std::move(group));
   end_sink();
   lend_virtuals();  // where NumPy did it
-  for (ValueId v : released) forget_virtual(v);
+  find_released(&released, op(because));
   release(released, because);
 }
 

@@ -41,7 +41,8 @@ void Lowering::emit_guard_type(const Op& o, ValueId i) {
   const Rep named = typed::rep_of_type(typed_.known.objects[o.object].names);
   constexpr Mode kTakingParts[] = {Mode::kItem, Mode::kLookup, Mode::kAttribute, Mode::kHeap, Mode::kPart};
   const bool taken = std::find(std::begin(kTakingParts), std::end(kTakingParts), form(v).mode) != std::end(kTakingParts);
-  if ((value.born_raw || taken) && named == value.rep && named != Rep::kNone) {
+  const bool natural = value.rep == Rep::kNatural && named == Rep::kInt && value.born_raw;
+  if (natural || ((value.born_raw || taken) && named == value.rep && named != Rep::kNone)) {
     proven(v, type, i);
     return;
   }

@@ -60,7 +60,7 @@ bool Lowering::bind_params() {
     param.bound = outer[i];
     used.push_back(outer[i]);
     const Loc& from = up.locs[outer[i]];
-    if (from.raw_after(parent_->op)) param.rep = from.rep;
+    if (from.raw_after(parent_->op) && from.rep != Rep::kWrapped) param.rep = from.rep;
   }
   for (ValueId v = 0; v < t().n_params; ++v)
     if (values_[v].bound == kNull) return false;
@@ -165,6 +165,7 @@ void Lowering::place_param(ValueId v) {
   if (value.bound != kNull) {
     Loc from = p_->parent->locs[value.bound];
     if (std::exchange(from.borrowed, false)) from.owned = true;
+    if (from.rep == Rep::kWrapped) from.raw = -1, from.rep = Rep::kNone;  // a constant
     if (from.either() && !is_used(v)) {
       // it stays so
     } else if (from.either() && value.since >= 0 && from.rep == value.rep) {
@@ -224,7 +225,7 @@ void Lowering::finish() {
   for (Exit& exit : p_->exit_records) exit.owner = p_.get();
   for (const Loc& l : p_->locs)
     if (l.owned && l.obj >= p_->first_reg) p_->object_regs.push_back(l.obj);
-  if (!waiting_.empty() || !deferred_.empty()) Py_FatalError("dalsegno: array ops left waiting");
+  if (!waiting_.empty() || !deferred_.empty() || !held_.empty()) Py_FatalError("dalsegno: array ops left waiting");
 }
 
 }  // namespace dalsegno::replay

@@ -75,7 +75,7 @@ class Lowering {
   void emit_operator(const Op& op, ValueId i);
   void emit_truth(const Op& op, ValueId i);
   void emit_is(const Op& op, ValueId i);
-  void emit_contains(const Op& op, ValueId i) { form(i).mode == Mode::kLookup ? emit_lookup(op, i) : emit_python(op, i); }
+  void emit_looking(const Op& op, ValueId i) { form(i).mode == Mode::kLookup ? emit_lookup(op, i) : emit_python(op, i); }
   void emit_lookup(const Op& op, ValueId i);
   const std::vector<int32_t>& found_in(ValueId container, ValueId key, ValueId i);
   void emit_heap(const Op& op, ValueId i);
@@ -111,6 +111,7 @@ class Lowering {
   Step python_step(const Op& op, ValueId i);
   bool takes_axis(const Op& op) const;
   bool is_quick(const Op& op, const Step& s) const;
+  PyTypeObject* known_type(ValueId v) const;
   StepFn array_step(const Op& op, ValueId i) const;
   Step& push(Step step);
   Step base(const Op& op, ValueId i);                        // with exit plan, link and immediates
@@ -144,6 +145,8 @@ class Lowering {
   void is_not_built(ValueId v, const Virtual* what);
   bool leaves_virtuals(const Op& op, ValueId i) const;
   bool is_part(ValueId v, const Op& release) const;
+  bool is_held(ValueId v, const Op& release) const;
+  void find_released(std::vector<ValueId>* values, const Op& release);
   bool is_virtual(ValueId v) const;
   bool dies_quietly(ValueId v) const;
   void build_virtuals(ValueId because);
@@ -206,6 +209,7 @@ class Lowering {
   std::vector<ValueId> deferred_;                             // released while array ops wait
   size_t dead_waiting_ = 0;                                   // array ops that wait and are among them
   std::vector<std::pair<ValueId, const Virtual*>> virtuals_;  // what slots hold that is not built
+  std::vector<ValueId> held_;                                 // by those alone
   std::unordered_map<int64_t, int32_t> constant_regs_;        // registers of ints that are no values of the trace
   std::unordered_map<int64_t, int32_t> exit_index_;
   uint64_t version_ = 0;  // counts changes of the live log and waiting_

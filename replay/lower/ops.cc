@@ -7,6 +7,7 @@
 #include "numpy/elide.h"
 #include "replay/lower/lower.h"
 #include "replay/machine/scalars.h"
+#include "replay/typed/modular.h"
 #include "trace/fault.h"
 #include "trace/kind_table.h"
 #include "trace/recorder/facts.h"
@@ -61,6 +62,11 @@ Step Lowering::base(const Op& o, ValueId i) {
   const bool calls_known = o.kind == OpKind::call && is_constant(in(o)[0]);
   if (s.linked && !s.warns) s.silent = silent_of(o.kind, calls_known ? object(op(in(o)[0]).object) : nullptr);
   s.link = s.linked || (o.effects & kDropsReferences) ? o.snapshot : -1;
+  if (o.kind == OpKind::iter_next) {
+    const std::vector<ValueId> held = o.exit_snapshot < 0 ? std::vector<ValueId>() : slots_of(t().snapshot(o.exit_snapshot));
+    s.dies = o.snapshot;
+    s.lets_go = expects_item(o.imm) && p_->locs[in(o)[0]].owned && std::find(held.begin(), held.end(), in(o)[0]) == held.end();
+  }
   s.object = object(o.object);
   s.object2 = object(o.object2);
   s.name = o.name < 0 ? nullptr : p_->live->names[o.name];
@@ -154,80 +160,6 @@ int Lowering::elidable(const Op& o, ValueId i) const {
   return dying & numpy::elidable_operands(static_cast<BinaryOp>(o.imm));
 }
 
-// Kinds whose operands the Exec finds in a list, whatever their number.
-static bool takes_list(OpKind kind) { return op_inputs(kind) < 0; }
-
-static bool unpacks(OpKind kind) { return kind == OpKind::unpack || kind == OpKind::unpack_ex; }
-
-// Is it called f(a, axis), f(a, axis=...), and with keepdims=... behind it?
-bool Lowering::takes_axis(const Op& o) const {
-  constexpr std::array<const char*, 2> kNames = {"axis", "keepdims"};
-  PyObject* names = o.object >= 0 ? object(o.object) : nullptr;
-  const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0, placed = o.n_inputs - 2 - named;
-  if (placed < 0 || placed > 1 || placed + named < 1 || placed + named > 2) return false;
-  for (Py_ssize_t i = 0; i < named; ++i)
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), kNames[placed + i]) != 0) return false;
-  return true;
-}
-
-// Of what small arrays are given to at once; null: of nothing such.
-StepFn Lowering::array_step(const Op& o, ValueId i) const {
-  const auto known = [&](ValueId v) { return values_[v].facts.rank > 0; };
-  if (!op_has_result(o.kind) || values_[i].born_raw) return nullptr;
-  if (o.kind == OpKind::binary)
-    return static_cast<BinaryOp>(o.imm) == BinaryOp::matmul && known(in(o)[0]) && known(in(o)[1]) ? step_matmul : nullptr;
-  if (o.kind != OpKind::call || o.n_inputs < 2) return nullptr;
-  if (const Op& callee = op(in(o)[0]); callee.kind == OpKind::get_attr && is_constant(in(callee)[0])) {
-    const bool of_ufunc = typed_.known.objects[op(in(callee)[0]).object].ufunc != ArrayFn::none;
-    return of_ufunc && o.object < 0 && o.n_inputs == 3 && known(in(o)[1]) && known(in(o)[2]) ? outer_method_step() : nullptr;
-  }
-  if (!is_constant(in(o)[0])) return nullptr;
-  const typed::Callee callee = typed_.known.objects[op(in(o)[0]).object].callee;
-  if (typed::makes_array(callee)) return o.object < 0 ? making_step(callee, o.n_inputs) : nullptr;
-  if (!known(in(o)[1])) return nullptr;
-  if (callee == typed::Callee::kMatmul) return o.object < 0 && o.n_inputs == 3 && known(in(o)[2]) ? step_matmul_call : nullptr;
-  return takes_axis(o) ? along_axis_step(callee) : nullptr;
-}
-
-Step Lowering::python_step(const Op& o, ValueId i) {
-  std::vector<int32_t> regs;
-  for (int32_t k = 0; k < o.n_inputs; ++k) regs.push_back(boxed(in(o)[k], o, i));
-  Step s = base(o, i);
-  s.exec = exec_of(o.kind);
-  s.fn = s.linked ? step_exec_linked : step_exec;
-  if (StepFn replacing = step_exec_replacing(o.kind); replacing && !s.linked) s.fn = replacing;
-  if (o.kind == OpKind::unpack && !s.linked) {
-    s.fn = step_unpack;
-    if (values_[in(o)[0]].type == reinterpret_cast<PyObject*>(&PyTuple_Type)) s.does = native::Do::kUnpack;
-  }
-  if (o.kind == OpKind::tuple_item && unpacks(op(in(o)[0]).kind)) s.fn = step_tuple_item, s.does = native::Do::kTupleItem;
-  if (s.linked && o.kind == OpKind::get_attr) s.fn = step_get_attr;
-  if (s.linked && o.kind == OpKind::set_attr) s.fn = step_set_attr;
-  if (o.kind == OpKind::cell_get) s.does = native::Do::kCell;
-  if (takes_list(o.kind)) {
-    s.n = o.n_inputs;
-    s.list = list(std::move(regs)).data();
-  } else {
-    s.a = regs.size() > 0 ? regs[0] : -1;
-    s.b = regs.size() > 1 ? regs[1] : -1;
-    s.c = regs.size() > 2 ? regs[2] : -1;
-  }
-  if (op_has_result(o.kind)) s.dst = values_[i].born_raw ? loc(i).raw : loc(i).obj;
-  const bool truth = o.kind == OpKind::truth || o.kind == OpKind::not_ || o.kind == OpKind::is_;
-  if (truth && !s.linked && values_[i].born_raw) s.does = native::Do::kQuick, s.truth = true;
-  elide(o, i, &s);
-  if (const StepFn direct = array_step(o, i)) s.fn = direct;
-  const bool of_one = o.kind == OpKind::call && o.n_inputs == 2 && o.object < 0 && is_constant(in(o)[0]);
-  if (of_one && p_->locs[in(o)[1]].owned && dies_at(in(o)[1], i))
-    if (const StepFn direct = fold_step(object(op(in(o)[0]).object))) s.fn = direct;
-  if (is_quick(o, s)) {
-    s.does = native::Do::kQuick;
-    s.truth = op_has_result(o.kind) && values_[i].born_raw;
-    s.only_called = true;
-  }
-  return s;
-}
-
 void Lowering::elide(const Op& o, ValueId i, Step* s) const {
   if (calls_builtin(o, "sum")) s->exec = exec_sum;
   const int dying = elidable(o, i);
@@ -264,12 +196,19 @@ void Lowering::emit_operator(const Op& o, ValueId i) {
     if (append) p_->steps.back().exec = exec_append_string;
     return;
   }
-  int32_t a = raw(in(o)[0], how.typed.operand, o, i);
-  int32_t b = o.kind == OpKind::unary ? -1 : raw(in(o)[1], how.typed.operand, o, i);
+  const auto masked = typed::is_masked(how) ? typed::masked_by(t(), typed_.known, o) : std::nullopt;
+  int32_t a = raw(in(o)[masked ? masked->operand : 0], how.typed.operand, o, i);
+  int32_t b = o.kind == OpKind::unary ? -1 : masked ? new_reg() : raw(in(o)[1], how.typed.operand, o, i);
+  if (masked) {
+    Reg mask{};
+    mask.i = static_cast<int64_t>(masked->mask);
+    p_->consts.push_back({b, mask});
+  }
   const bool subtracts = o.kind == OpKind::binary && static_cast<BinaryOp>(o.imm) == BinaryOp::subtract;
   if (subtracts && planted(Fault::swapped_operands)) std::swap(a, b);
   Step s = base(o, i);
-  s.fn = operator_step(o, how.typed);
+  if (masked) s.imm = static_cast<int32_t>(BinaryOp::and_);
+  s.fn = masked ? masked_step() : operator_step(o, how.typed);
   s.does = o.kind == OpKind::compare ? native::Do::kCompare : o.kind == OpKind::unary ? native::Do::kUnary : native::Do::kBinary;
   s.rep = how.typed.operand;
   s.dst = loc(i).raw;
@@ -370,7 +309,7 @@ void Lowering::emit_release(const Op& o, ValueId i) {
   if (planted(Fault::lost_release)) return;
   std::vector<ValueId> values(in(o), in(o) + o.n_inputs);
   if (waiting_.empty() && sink_ == kNull) {
-    std::erase_if(values, [&](ValueId v) { return dies_unbuilt(v); });
+    find_released(&values, o);
     return release(values, i);
   }
   deferred_.insert(deferred_.end(), values.begin(), values.end());
@@ -383,6 +322,7 @@ void Lowering::emit_release(const Op& o, ValueId i) {
 void Lowering::emit_leave_frame(const Op&, ValueId) {
   Step s;
   s.fn = step_leave_frame;
+  s.does = native::Do::kLeaveFrame;
   s.imm = --depth_;
   push(s);
 }
@@ -436,9 +376,11 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::class_attr, &Lowering::emit_attribute},
       {OpKind::set_own_attr, &Lowering::emit_attribute},
       {OpKind::make_instance, &Lowering::emit_make_instance},
-      {OpKind::contains, &Lowering::emit_contains},
+      {OpKind::contains, &Lowering::emit_looking},
       {OpKind::get_item, &Lowering::emit_get_item},
       {OpKind::set_item, &Lowering::emit_set_item},
+      {OpKind::set_add, &Lowering::emit_looking},
+      {OpKind::map_add, &Lowering::emit_looking},
       {OpKind::binary, &Lowering::emit_operator},
       {OpKind::inplace, &Lowering::emit_operator},
       {OpKind::unary, &Lowering::emit_operator},

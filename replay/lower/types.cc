@@ -29,7 +29,7 @@ typed::Type type_named(const PyObject* object) {
     if (const bool laid_out = hook::g_sequence_iterators || (known != &PyListIter_Type && known != &PyTupleIter_Type);
         laid_out && known == type)
       return name;
-  return static_cast<typed::Type>(rep_of(type));
+  return typed::type_of_rep(rep_of(type));
 }
 
 // What an object is called in the table of callees.
@@ -133,6 +133,12 @@ typed::ObjectFacts facts_of(PyObject* object) {
   Reg value{};
   facts.unboxes = rep != Rep::kNone && unbox(rep, object, &value);
   if (facts.unboxes) std::memcpy(&facts.bits, &value, sizeof facts.bits);
+  if (facts.type == typed::Type::kInt && !facts.unboxes) {
+    facts.wraps = unbox(Rep::kWrapped, object, &value);
+    facts.bits = value.i;
+    facts.natural = unbox(Rep::kNatural, object, &value);
+    facts.power_64 = facts.bits == 0 && _PyLong_Sign(object) > 0 && _PyLong_NumBits(object) == 65;
+  }
   return facts;
 }
 

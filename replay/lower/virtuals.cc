@@ -1,7 +1,9 @@
 // Objects that are not built: they exist as their parts, and a plan to leave by builds them first (exits.cc).
 #include <algorithm>
+#include <utility>
 
 #include "replay/lower/lower.h"
+#include "replay/typed/virtual.h"
 
 namespace dalsegno::replay {
 
@@ -114,43 +116,16 @@ bool Lowering::dies_quietly(ValueId v) const {
          type == reinterpret_cast<PyObject*>(&PyRangeIter_Type);
 }
 
+// A number that a tuple which is not built holds, and nobody else: it dies with the tuple, or behind its birth.
+bool Lowering::is_held(ValueId v, const Op& release) const { return values_[v].rep != Rep::kNone && is_part(v, release); }
+
 // May op i be done while something is not built? What shows no frames, takes no object that is not built, and changes none of the parts.
 bool Lowering::leaves_virtuals(const Op& o, ValueId i) const {
   if (takes_views(o, i)) return false;
-  switch (o.kind) {
-    case OpKind::constant:
-    case OpKind::build_tuple:
-    case OpKind::build_slice:
-    case OpKind::guard_type:
-    case OpKind::guard_array:
-    case OpKind::guard_true:
-    case OpKind::guard_false:
-      return true;
-    case OpKind::guard_world:
-      return world_proven_;
-    case OpKind::release:
-      return std::all_of(in(o), in(o) + o.n_inputs, [&](ValueId v) { return is_virtual(v) || !is_part(v, o); });
-    default:
-      break;
-  }
-  switch (form(i).mode) {
-    case Mode::kTyped:
-    case Mode::kAlias:
-    case Mode::kElement:
-    case Mode::kLength:
-    case Mode::kText:
-    case Mode::kPart:
-    case Mode::kIterator:
-    case Mode::kVirtual:
-    case Mode::kProduct:
-    case Mode::kReduction:
-    case Mode::kGather:
-      return true;
-    case Mode::kView:
-      return o.kind == OpKind::get_item;
-    default:
-      return false;
-  }
+  if (o.kind == OpKind::guard_world) return world_proven_;
+  if (o.kind == OpKind::release)
+    return std::all_of(in(o), in(o) + o.n_inputs, [&](ValueId v) { return is_virtual(v) || is_held(v, o) || !is_part(v, o); });
+  return typed::leaves_unbuilt(typed_, i);
 }
 
 void Lowering::build_virtuals(ValueId because) {
@@ -163,6 +138,14 @@ void Lowering::build_virtuals(ValueId because) {
   }
   virtuals_.clear();
   version_++;
+  release(std::exchange(held_, {}), because);
+}
+
+// What of `values` is to be released now, in the op `release`: not what is held, but what those have held that die.
+void Lowering::find_released(std::vector<ValueId>* values, const Op& release) {
+  std::erase_if(*values, [&](ValueId v) { return dies_unbuilt(v); });
+  std::erase_if(*values, [&](ValueId v) { return is_held(v, release) && (held_.push_back(v), true); });
+  std::erase_if(held_, [&](ValueId v) { return !is_part(v, release) && (values->push_back(v), true); });
 }
 
 // Is there nothing to release?

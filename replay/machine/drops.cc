@@ -2,6 +2,7 @@
 // would show. Frames are not linked for numbers, texts and arrays, nor for what holds nothing else.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "numpy/dtypes.h"
 #include "replay/machine/run.h"
@@ -97,6 +98,65 @@ bool dies_quietly(PyObject* o) {
   if (!numpy::is_exact_array(o) && (is_leaf(Py_TYPE(o)) || holds_leaves(o))) return true;
   Visits visits;
   return quiet(o, &visits);
+}
+
+// ---- ends of iterators -----------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// All the items of a list or tuple have been looked at by now: once more costs little.
+bool is_let_go_quietly(PyObject* o) {
+  if (!o || Py_REFCNT(o) > 1) return true;
+  const auto all = [](PyObject** items, Py_ssize_t n) { return std::all_of(items, items + n, is_leaf_object); };
+  if (PyList_CheckExact(o) && all(reinterpret_cast<PyListObject*>(o)->ob_item, Py_SIZE(o))) return true;
+  if (PyTuple_CheckExact(o) && all(reinterpret_cast<PyTupleObject*>(o)->ob_item, Py_SIZE(o))) return true;
+  return dies_quietly(o);
+}
+
+bool has_ended(PyObject* it) {
+  if (Py_IS_TYPE(it, &PyRangeIter_Type)) return hook::g_range_known && hook::range_has_ended(it);
+  if (!Py_IS_TYPE(it, &PyListIter_Type) && !Py_IS_TYPE(it, &PyTupleIter_Type)) return false;
+  const auto* at = reinterpret_cast<hook::SequenceIterator*>(it);
+  return !at->sequence || at->position >= Py_SIZE(at->sequence);
+}
+
+}  // namespace
+
+bool advances_quietly(PyObject* iterator) {
+  PyObject* given = hook::result_of(iterator);
+  if (!given || Py_REFCNT(given) > 1) return true;
+  PyObject** items = reinterpret_cast<PyTupleObject*>(given)->ob_item;
+  return std::all_of(items, items + PyTuple_GET_SIZE(given), drops_quietly);
+}
+
+bool ends_quietly(PyObject* iterator) {
+  const auto* holding = reinterpret_cast<hook::HoldingIterator*>(iterator);
+  if (Py_IS_TYPE(iterator, &PyEnum_Type)) return ends_quietly(holding->inner);
+  if (!Py_IS_TYPE(iterator, &PyZip_Type)) return is_let_go_quietly(hook::held_by(iterator));
+  for (Py_ssize_t k = 0; k < holding->number; ++k) {
+    PyObject* inner = PyTuple_GET_ITEM(holding->inner, k);
+    if (!ends_quietly(inner) || (holding->strict && !has_ended(inner))) return false;
+  }
+  return true;
+}
+
+bool end_shown(const Step& s, Machine& m, PyObject* iterator, PyObject** item) {
+  if (s.dies < 0 || ends_quietly(iterator)) {
+    *item = Py_TYPE(iterator)->tp_iternext(iterator);
+  } else {
+    LinkedScope frames(m, s.dies);
+    *item = Py_TYPE(iterator)->tp_iternext(iterator);
+  }
+  if (*item || !PyErr_Occurred()) return !*item;
+  if (!PyErr_ExceptionMatches(PyExc_StopIteration)) return false;
+  PyErr_Clear();
+  return true;
+}
+
+const Step* leave_ended(const Step& s, Reg* r, Machine& m) {
+  PyObject*& it = r[s.a].o;
+  if (s.lets_go && !drops_quietly(it)) drop_shown(m, std::exchange(it, nullptr), s.dies);
+  return leave(m, s.other);
 }
 
 void drop_shown(Machine& m, PyObject* o, int32_t snapshot, int32_t at) {

@@ -1,7 +1,8 @@
-// Folds: a builtin that uses up a generator expression nobody else sees: sum(x * x for x in row), min, max, any, all, list, tuple. The
-// expression's code, and that of small functions it calls, is translated once into operations on unboxed numbers, which look at lists,
-// tuples, dicts and ranges, and change nothing. So whatever they do not know, an error among it, costs nothing but time: the generator has
-// not begun, and the builtin is called with it as if nothing had been.
+// Folds: a builtin that uses up a generator expression nobody else sees, or map(): sum(x * x for x in row), min, max, any, all, list,
+// tuple; min and max by a key. The expression's code, and that of small functions it calls, is translated once into operations on unboxed
+// numbers, which look at lists, tuples, dicts and ranges, alone or side by side (zip, enumerate), and change nothing. So whatever they do
+// not know, an error among it, costs nothing but time: the generator has not begun, and the builtin is called with it as if nothing had
+// been.
 #pragma once
 #include <Python.h>
 
@@ -21,9 +22,10 @@ enum class FoldOp : uint8_t {
   kNot,       // dst = not a
   kItem,      // dst = a[b]
   kPairItem,  // dst = a[b, c]
+  kUnpack,    // list[b], ..., list[b + c - 1] = a
   kCall,      // dst = a(list[b] ... list[b + c - 1])
   kIterate,   // iterator `sub` = iter(a)
-  kNext,      // dst = next(iterator `sub`), or to target
+  kNext,      // dst = next(iterator `sub`), or to target; c > 0: a kUnpack of it into c follows
   kJump,      // to target
   kJumpTrue,  // if a
   kJumpFalse,
@@ -62,6 +64,7 @@ FoldCode* fold_code(PyCodeObject* code, bool generator);
 
 // ---- running it ----------------------------------------------------------------------------------------------------------------------
 
+constexpr int kMostInRow = 3;       // of what comes side by side
 constexpr int kMostFoldLevels = 3;  // of functions that the expression calls
 
 enum class FoldInto : uint8_t { kSum, kMin, kMax, kAny, kAll, kList, kTuple };
@@ -69,7 +72,9 @@ enum class FoldInto : uint8_t { kSum, kMin, kMax, kAny, kAll, kList, kTuple };
 // The interpreter's own function of that name in builtins; null where that has another.
 PyObject* own_builtin(const char* name);
 
-// What the builtin would give, a new reference; the generator will not begin any more. Null, without an exception: call it.
+// What the builtin would give, a new reference; the generator, or map(), will not begin any more. Null, without an exception: call it.
 PyObject* fold(FoldInto into, PyObject* generator);
+// The same of min() or max() of what is in a list, tuple or range, by the keys that a function gives.
+PyObject* fold_by_key(FoldInto into, PyObject* iterable, PyObject* key);
 
 }  // namespace dalsegno::replay

@@ -129,13 +129,21 @@ class Translator {
     return slot;
   }
 
+  // Where the operation has that slot as what it gives.
+  int16_t* result_in(FoldInstr* of, int16_t slot) {
+    if (of->op != FoldOp::kUnpack) return of->dst == slot ? &of->dst : nullptr;
+    int16_t* given = &out_->list[static_cast<size_t>(of->b)];
+    int16_t* found = std::find(given, given + of->c, slot);
+    return found == given + of->c ? nullptr : found;
+  }
+
   bool store(int local) {
     int16_t from;
     if (!pop(&from)) return false;
     const auto held = [&](const Entry& e) { return e.slot == local && e.kind != Entry::kIterator && e.kind != Entry::kNull; };
     if (std::any_of(stack_.begin(), stack_.end(), held)) return false;
-    if (here() > last_label_ && out_->instrs.back().dst == from && from >= temporaries_)
-      out_->instrs.back().dst = static_cast<int16_t>(local);
+    if (int16_t* dst = here() > last_label_ && from >= temporaries_ ? result_in(&out_->instrs.back(), from) : nullptr)
+      *dst = static_cast<int16_t>(local);
     else
       out_->instrs.push_back({FoldOp::kMove, 0, static_cast<int16_t>(local), from});
     return true;
@@ -161,6 +169,19 @@ class Translator {
       return pop(&made.a) && push_result(made);
     }
     return operation(FoldOp::kItem, 0, 2);
+  }
+
+  // The first item is on top then.
+  bool unpack(const Instr& i) {
+    FoldInstr made{FoldOp::kUnpack};
+    if (i.arg < 2 || i.arg > kMostInRow || !pop(&made.a)) return false;
+    FoldInstr& before = out_->instrs.back();
+    if (here() > last_label_ && before.op == FoldOp::kNext && before.dst == made.a) before.c = static_cast<int16_t>(i.arg);
+    made.b = static_cast<int16_t>(out_->list.size()), made.c = static_cast<int16_t>(i.arg);
+    out_->list.resize(out_->list.size() + static_cast<size_t>(i.arg));
+    for (int k = i.arg; k-- > 0;) push(out_->list[static_cast<size_t>(made.b + k)] = temporary(stack_.size()));
+    out_->instrs.push_back(made);
+    return true;
   }
 
   bool pair(const Instr& i) {
@@ -266,6 +287,8 @@ class Translator {
         return item();
       case Opcode::BUILD_TUPLE:
         return pair(i);
+      case Opcode::UNPACK_SEQUENCE:
+        return unpack(i);
       case Opcode::COMPARE_OP:
         return operation(FoldOp::kCompare, static_cast<uint8_t>(recorder::compare_op(i.arg)), 2);
       case Opcode::UNARY_NEGATIVE:

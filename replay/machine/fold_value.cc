@@ -112,7 +112,7 @@ bool compare(int op, const Slot& a, const Slot& b, bool* out) {
 bool truth(const Slot& s, bool* out) {
   if (s.tag == Slot::kFloat) return *out = s.f != 0.0, true;
   if (s.tag == Slot::kObject && s.object != Py_None) return false;
-  return *out = s.tag != Slot::kObject && s.i != 0, s.tag != Slot::kEmpty;
+  return *out = s.tag != Slot::kObject && s.i != 0, is_made(s);
 }
 
 bool negate(const Slot& a, Slot* out) {

@@ -11,7 +11,7 @@ namespace dalsegno::replay::folds {
 
 // object: where it has one (borrowed: of a variable, a container or a constant), which is what it is if somebody asks.
 struct Slot {
-  enum Tag : uint8_t { kEmpty, kInt, kFloat, kBool, kObject } tag;
+  enum Tag : uint8_t { kEmpty, kInt, kFloat, kBool, kObject, kRow } tag;  // kRow: what iterator `i` gives as a tuple, which is not made
   union {
     int64_t i;
     double f;
@@ -35,7 +35,9 @@ inline bool give(Slot* to, int64_t i) { return to->tag = Slot::kInt, to->i = i, 
 inline bool give(Slot* to, double f) { return to->tag = Slot::kFloat, to->f = f, to->object = nullptr, true; }
 inline bool give_truth(Slot* to, bool b) { return to->tag = Slot::kBool, to->i = b, to->object = nullptr, true; }
 
-// New reference, or null with MemoryError.
+inline bool is_made(const Slot& s) { return s.tag != Slot::kEmpty && s.tag != Slot::kRow; }
+
+// New reference, or null with MemoryError. Of what is made.
 inline PyObject* object_of(const Slot& s) {
   if (s.object) return Py_NewRef(s.object);
   if (s.tag == Slot::kFloat) return PyFloat_FromDouble(s.f);
@@ -43,6 +45,21 @@ inline PyObject* object_of(const Slot& s) {
 }
 
 // ---- operators (fold_value.cc) ---------------------------------------------------------------------------------------------------------
+
+// The most frequent ones; false: ask binary().
+inline bool quick_binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out) {
+  if (a.tag != Slot::kFloat || b.tag != Slot::kFloat) return false;
+  switch (op) {
+    case BinaryOp::add:
+      return give(out, a.f + b.f);
+    case BinaryOp::subtract:
+      return give(out, a.f - b.f);
+    case BinaryOp::multiply:
+      return give(out, a.f * b.f);
+    default:
+      return false;
+  }
+}
 
 bool binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out);
 bool compare(int op, const Slot& a, const Slot& b, bool* out);  // op: Py_LT ...; of numbers alone

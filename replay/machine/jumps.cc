@@ -119,6 +119,9 @@ bool pick(const Move& move, Reg* r, Carried* out) {
   }
   if (move.from.rep == move.to.rep && !(move.from.either() && boxed)) {
     out->raw = r[move.from.raw];
+  } else if (!boxed && typed::may_be_same(move.from.rep, move.to.rep)) {
+    out->raw = r[move.from.raw];
+    if (out->raw.i < 0) return false;
   } else if (!boxed || !unbox(move.to.rep, r[move.from.obj].o, &out->raw)) {
     return false;
   }

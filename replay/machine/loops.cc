@@ -1,8 +1,8 @@
 // Groups of array ops without objects for the views that they read and write: small ones by NumPy's own inner loops, as what a kernel
-// costs to be launched, and NumPy to be called, is more than such ops cost themselves; larger ones by their kernel. Each op of the small
-// runs over whole operands, in the program's order, its result in scratch memory or in a new array; what ends the group by writing into
-// an array is computed in scratch, too, and copied when no flag is up. So where anything is not as it was expected, nothing has been
-// done, and NumPy does it all.
+// costs to be launched, and NumPy to be called, is more than such ops cost themselves; larger ones by their kernel, and those in between
+// by NumPy's loops until it has been compiled. Each op of the small runs over whole operands, in the program's order, its result in scratch
+// memory or in a new array; what ends the group by writing into an array is computed in scratch, too, and copied when no flag is up. So
+// where anything is not as it was expected, nothing has been done, and NumPy does it all.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +12,7 @@
 #include "halide_gen/runtime/flags.h"
 #include "halide_gen/runtime/per_thread.h"
 #include "numpy/dtypes.h"
+#include "numpy/elide.h"
 #include "numpy/errstate.h"
 #include "replay/machine/array_operand.h"
 #include "replay/machine/loop_plan.h"
@@ -23,8 +24,9 @@ namespace dalsegno::replay {
 namespace {
 
 constexpr int kMaxRank = typed::kMaxViewRank;
-constexpr size_t kMostOperands = 24;
-constexpr size_t kScratchBytes = 256 << 10;
+constexpr size_t kMostOperands = 48;
+constexpr size_t kScratchBytes = 512 << 10;
+constexpr npy_intp kMostWaiting = 1 << 17;     // elements of all ops together that loops do as long as there is no kernel
 constexpr size_t kMostScratchBytes = 4 << 20;  // for a kernel: beyond, it is the memory that takes the time
 
 // Elements in memory.
@@ -118,9 +120,11 @@ class GroupRun {
     for (size_t k = 0; k < plan_.inputs.size(); ++k)
       if (!find_input(plan_.inputs[k], k)) return false;
     if (plan_.writes && !find_target()) return false;
-    const bool small = plan_.by_loops && most_ > 0 && find_shapes();
+    const bool small = is_small(most_);
     if (!small && ((group_.runner < 0 && group_.fused < 0) || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
-    if (!(small ? compute() : by_kernel())) return drop_made(), false;
+    bool done = small ? compute() : by_kernel();
+    if (!done && waits_ && is_small(kMostWaiting)) done = compute();
+    if (!done) return drop_made(), false;
     if (plan_.writes) write();
     for (size_t k = 0; k < plan_.ops.size(); ++k)
       if (made_[k]) r_[plan_.ops[k].out].o = made_[k];
@@ -128,6 +132,8 @@ class GroupRun {
   }
 
  private:
+  bool is_small(npy_intp most) { return plan_.by_loops && most_ > 0 && find_shapes(most); }
+
   const Span& operand(int32_t v) const { return v >= 0 ? results_[v] : inputs_[~v]; }
 
   bool find_input(const LoopInput& in, size_t k) {
@@ -188,7 +194,7 @@ class GroupRun {
   }
 
   // Where results go, and whether all of it is small enough.
-  bool find_shapes() {
+  bool find_shapes(npy_intp most) {
     char* memory = scratch(kScratchBytes);
     if (!memory) return false;
     size_t bytes = 0;
@@ -200,11 +206,11 @@ class GroupRun {
       for (const int32_t v : op.operands)
         if (!broadcast(operand(v), &result)) return false;
       const npy_intp size = result.size(), item = dtype_size(op.result);
-      if (size == 0 || size > most_ || result.rank == 0) return false;
+      if (size == 0 || size > most || size * item >= numpy::kMinElidedBytes || result.rank == 0) return false;
       if (result.rank > 1 && !std::all_of(op.operands.begin(), op.operands.end(), [&](int32_t v) { return is_c_like(operand(v)); }))
         return false;
       work += size;
-      if (in_parts_ && size * item >= kMinCounted) return false;
+      if (in_parts_ && !waits_ && size * item >= kMinCounted) return false;
       npy_intp dense = item;
       for (int d = result.rank - 1; d >= 0; --d) result.strides[d] = dense, dense *= result.shape[d];
       if (op.out >= 0) continue;
@@ -216,7 +222,7 @@ class GroupRun {
       const Span& stored = operand(plan_.sink.stored);
       if (stored.rank != 0 && !same_shape(stored, target_)) return false;
       const npy_intp size = target_.size();
-      if (size == 0 || size > most_) return false;
+      if (size == 0 || size > most) return false;
       work += size;
       // What is read from memory that is written goes through scratch.
       if (plan_.sink.stored < 0 && stored.rank != 0 && overlaps(stored, target_)) {
@@ -225,7 +231,7 @@ class GroupRun {
         bytes += static_cast<size_t>(size * item_of_target());
       }
     }
-    return work <= most_ && bytes <= kScratchBytes;
+    return work <= most && bytes <= kScratchBytes;
   }
 
   npy_intp item_of_target() const { return PyArray_ITEMSIZE(array_); }
@@ -279,7 +285,8 @@ class GroupRun {
 
   static bool number_for_kernel(Rep rep, Reg value, SegmentOperand* out) {
     const typed::Bits bits = typed::bits_of(rep);
-    if (bits == typed::Bits::kInt64) return out->as = SegmentOperand::kInteger, out->integer = value.i, rep != Rep::kNpUint64;
+    if (bits == typed::Bits::kInt64)
+      return out->as = SegmentOperand::kInteger, out->integer = value.i, rep != Rep::kNpUint64 && !typed::is_modular(rep);
     return out->as = SegmentOperand::kDouble, out->real = bits == typed::Bits::kFloat ? value.s : value.f, bits != typed::Bits::kNone;
   }
 
@@ -297,7 +304,9 @@ class GroupRun {
     size_t n = 0;
     for (size_t k = 0; k < ops.size(); ++k)
       if (ops[k].output) made[n++].in_memory = plan_.ops[k].out < 0;
-    if (!memory || runner.run(operands, made, {memory, kMostScratchBytes / 2}) != RunResult::kDone) return false;
+    const RunResult ran = memory ? runner.run(operands, made, {memory, kMostScratchBytes / 2}) : RunResult::kMismatch;
+    waits_ = ran == RunResult::kNotReady;
+    if (ran != RunResult::kDone) return false;
     n = 0;
     for (size_t k = 0; k < ops.size(); ++k) {
       if (!ops[k].output) continue;
@@ -438,6 +447,7 @@ class GroupRun {
   PyObject* made_[kMostOperands];
   PyArrayObject* array_ = nullptr;  // that is written into
   char* aside_ = nullptr;
+  bool waits_ = false;  // for its kernel, with which all would be done at once
 };
 
 }  // namespace

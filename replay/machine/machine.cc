@@ -69,6 +69,7 @@ class Run {
   Run(PyThreadState* thread, ProgramImpl& program, PyObject** result, Exit** exit, FrameState* state) {
     const volatile unsigned char* breaker = hook::eval_breaker();
     m.thread = thread;
+    m.collections = hook::collection_counts(thread);
     m.breaker = planted(Fault::ignored_breaker) ? &kNothingWaits : breaker;
     m.room = lease_.get();
     m.result = result;

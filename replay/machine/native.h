@@ -20,4 +20,27 @@ bool makes_quiet_iterator(const Step& s);
 // nearest first while there is room (Native::most); what the function refers to goes into `native`.
 native::Region describe(ProgramImpl& root, Native* native, size_t below);
 
+// -- native_frame.cc
+// What a native function's frame leads back to.
+struct Running {
+  Machine* m;
+  const Native* native;
+  int32_t base;  // of the registers of the loop it begins with
+  Reg* r;
+  const Step* next = nullptr;
+  bool no_memory = false;
+};
+// What the frame's functions need beside what a run is told of (native.cc).
+void fill(native::Frame* frame, Running* running);
+void drop_spares(native::Frame* frame);
+// The machine's registers are those of a block.
+void turn_to(Running& running, size_t block);
+// The step with this number, its program being the one that runs. (Where a side trace's constants are loaded so are those around it.)
+const Step* turn_to(native::Frame& frame, Running& running, int32_t number);
+// The machine goes on with the registers where they were.
+void turn_back(const Running& running);
+bool worlds_hold(const Native& native);
+// Steps to be done one at a time.
+void make_alone(Native& native);
+
 }  // namespace dalsegno::replay

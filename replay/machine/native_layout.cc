@@ -44,6 +44,19 @@ int32_t small_int_size() {
   return static_cast<int32_t>(size);
 }
 
+// Where the collector's list of what it knows goes on, before an object.
+int32_t tracked_before() {
+  constexpr int32_t kPlace = -2 * static_cast<int32_t>(sizeof(uintptr_t));
+  PyObject* list = PyList_New(0);
+  if (!list) return PyErr_Clear(), 0;
+  const auto goes_on = [&] { return *reinterpret_cast<const uintptr_t*>(reinterpret_cast<const char*>(list) + kPlace) != 0; };
+  const bool tracked = goes_on();
+  PyObject_GC_UnTrack(list);
+  const bool untracked = !goes_on();
+  Py_DECREF(list);
+  return tracked && untracked ? kPlace : 0;
+}
+
 // What the state of a text says that has nothing but ASCII behind its head.
 void find_text_state(native::Layout* l) {
   PyASCIIObject mask, plain;
@@ -83,6 +96,7 @@ const native::Layout& native_layout() {
     dalsegno_values_layout(&l.values, &l.values_first, &l.values_tag);
     l.cell_content = offsetof(PyCellObject, ob_ref);
     l.holder_number = offsetof(hook::HoldingIterator, number), l.holder_inner = offsetof(hook::HoldingIterator, inner);
+    l.holder_result = offsetof(hook::HoldingIterator, result), l.tracked = tracked_before();
     l.bytes_data = offsetof(PyBytesObject, ob_sval), l.bytearray_start = offsetof(PyByteArrayObject, ob_start);
     l.text_length = offsetof(PyASCIIObject, length), l.ascii_data = sizeof(PyASCIIObject);
     l.letter_size = letter_size();

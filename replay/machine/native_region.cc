@@ -15,7 +15,7 @@ namespace {
 // ---- what the generator is told ----------------------------------------------------------------------------------------------------
 
 bool knows_binary(BinaryOp op, Rep rep) {
-  if (rep == Rep::kInt) return true;
+  if (rep == Rep::kInt || typed::is_modular(rep)) return true;
   if (typed::is_numpy_integer(rep) && typed::size_of_integer(rep) < 8) return true;
   if (rep == Rep::kFloat || rep == Rep::kComplex || rep == Rep::kNpFloat32 || rep == Rep::kNpFloat64) return true;
   return rep == Rep::kNpInt64 && op != BinaryOp::lshift;
@@ -34,7 +34,8 @@ bool gives_natively(const NextPlan& plan) {
   for (int32_t k = 0; k < plan.n; ++k) {
     const NextItem& item = plan.items[k];
     if (item.over == Walked::kRange && !hook::g_range_known) return false;
-    if ((item.over == Walked::kList || item.over == Walked::kTuple) && !native::reads_number(item.rep)) return false;
+    const bool any = item.rep == Rep::kNone && native_layout().tracked != 0;
+    if ((item.over == Walked::kList || item.over == Walked::kTuple) && !any && !native::reads_number(item.rep)) return false;
     texts += item.over == Walked::kText || (item.over == Walked::kAscii && native_layout().letter_size == 0);
   }
   return texts <= 1;
@@ -85,8 +86,10 @@ Rep result_of(const Step& s) {
 // May the step run code nothing is known of? (An item is put by the step only where that runs none.)
 bool runs_code(const Step& s) {
   if (s.does == native::Do::kItem) return s.linked;
-  if (s.does == native::Do::kQuick || s.does == native::Do::kAttribute || s.does == native::Do::kSetAttribute) return false;
-  if (makes_quiet_iterator(s)) return false;
+  if (s.does == native::Do::kQuick || s.does == native::Do::kItemsIterator || s.does == native::Do::kAttribute ||
+      s.does == native::Do::kSetAttribute)
+    return false;
+  if (s.advances || makes_quiet_iterator(s)) return false;
   return s.exec != nullptr || (s.link >= 0 && s.does == native::Do::kStep);
 }
 
@@ -162,7 +165,8 @@ class Describer {
     in.runs_code = runs_code(s);
     needs(p, s, &in);
     in.dst = s.dst, in.a = s.a, in.b = s.b, in.c = s.c, in.imm = s.imm, in.n = s.n;
-    in.settles = (s.does == native::Do::kPutItem || s.does == native::Do::kSetAttribute) && s.n == 1;
+    in.advances = s.advances;
+    in.settles = (s.advances || s.does == native::Do::kPutItem || s.does == native::Do::kSetAttribute) && s.n == 1;
     if (s.does == native::Do::kNext) next(*s.next, &in);
     switch (in.what) {
       case native::Do::kBinary:
@@ -274,7 +278,8 @@ class Describer {
       if (to.boxes) to.from = move.from.raw, to.rep = move.from.rep;
     } else {
       to.unboxes = !same || (move.from.either() && !move.to.either());
-      to.from = same ? move.from.raw : -1, to.to = move.to.raw, to.rep = move.to.rep;
+      to.checks = typed::may_be_same(move.from.rep, move.to.rep);
+      to.from = same || to.checks ? move.from.raw : -1, to.to = move.to.raw, to.rep = move.to.rep;
       to.boxes = move.makes;
     }
     if (move.same >= 0) to.boxes = false;
@@ -380,6 +385,7 @@ bool makes_quiet_iterator(const Step& s) { return s.exec == exec_of(OpKind::get_
 
 int32_t side_plan(native::Do what, const Step& s) {
   using native::Do;
+  if (s.advances) return s.other;
   if (what == Do::kGuardedCompare || what == Do::kGuardTruth || what == Do::kGuardIs) return s.exit;
   return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kItemsEnd || what == Do::kNextItem || what == Do::kNextElement ||
                  what == Do::kNext

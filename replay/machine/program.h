@@ -76,6 +76,7 @@ struct NextItem {
 };
 struct NextPlan {
   Holder holder = Holder::kNone;
+  bool objects = false;  // some items may be of any type
   int32_t n = 0;
   NextItem items[kMostWalked];
 };
@@ -199,10 +200,11 @@ struct ConstReg {
 
 // A loop's native code, asked for.
 class ProgramImpl;
-// Where native code finds what has a number: the step, the block it belongs to, and how many blocks are around that.
+// Where native code finds what has a number: the step, the block it belongs to, how many blocks are around that, and where its registers
+// begin.
 struct NativePlace {
   const Step* step;
-  int32_t block, depth;
+  int32_t block, depth, offset;
 };
 
 struct Native {
@@ -219,9 +221,11 @@ struct Native {
   int32_t times = 0;                 // it has grown
   std::unique_ptr<Native> next;      // compiled with them
   std::unique_ptr<Native> previous;  // may be running
-  std::vector<NativePlace> places;   // by number
+  std::vector<NativePlace> places;   // by number, once the code is there
   std::vector<Step> alone;           // of all programs, to be done one at a time
   Step entry;                        // runs it
+
+  size_t n_steps() const;
 };
 
 // A snapshot, and of each of its frames, outermost first, what tells its states apart and where its instruction stands.

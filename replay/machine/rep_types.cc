@@ -11,7 +11,8 @@ namespace {
 constexpr struct {
   Rep rep;
   PyTypeObject* type;
-} kPython[] = {{Rep::kInt, &PyLong_Type}, {Rep::kFloat, &PyFloat_Type}, {Rep::kBool, &PyBool_Type}, {Rep::kComplex, &PyComplex_Type}};
+} kPython[] = {{Rep::kInt, &PyLong_Type},        {Rep::kFloat, &PyFloat_Type},  {Rep::kBool, &PyBool_Type},
+               {Rep::kComplex, &PyComplex_Type}, {Rep::kNatural, &PyLong_Type}, {Rep::kWrapped, &PyLong_Type}};
 }  // namespace
 
 PyTypeObject* type_of(Rep rep) {

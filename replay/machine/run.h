@@ -72,6 +72,7 @@ struct Machine {
   bool dirty = false;       // unknown code has run: facts of arrays are to be looked at again
   bool unsettled = false;   // and nobody has looked since whether the run may go on
   PyThreadState* thread = nullptr;
+  const Py_ssize_t* collections = nullptr;          // hook::collection_counts()
   const volatile unsigned char* breaker = nullptr;  // hook::eval_breaker()
   Outcome outcome = Outcome::kReturned;
   PyObject** result = nullptr;
@@ -195,6 +196,15 @@ inline bool is_number_object(PyObject* o) {
 inline bool is_leaf_object(PyObject* o) { return is_number_object(o) || PyUnicode_CheckExact(o) || o == Py_None; }
 // True if dropping a reference runs no code of the user's: finalisers, callbacks of weakrefs. May err to the other side.
 inline bool drops_quietly(PyObject* o) { return Py_REFCNT(o) > 1 || dies_quietly(o); }
+// The same of what an iterator of the interpreter's own has given, and holds until it gives the next one.
+bool advances_quietly(PyObject* iterator);
+// The same of what an iterator of the interpreter's own lets go of at its end.
+bool ends_quietly(PyObject* iterator);
+// Asks the iterator of an iter_next, which is at its end, to find that out, while frames are shown if what it lets go of wants them. False:
+// it gives something all the same, or an error; true: it has ended.
+bool end_shown(const Step& s, Machine& m, PyObject* iterator, PyObject** item);
+// On from an iter_next whose iterator has ended, and may die with what it has given last.
+const Step* leave_ended(const Step& s, Reg* r, Machine& m);
 // Drops a reference while the frames of the snapshot are shown.
 void drop_shown(Machine& m, PyObject* o, int32_t snapshot, int32_t at = -1);
 

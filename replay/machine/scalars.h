@@ -96,7 +96,7 @@ StepFn numpy_unary_step(UnaryOp op, Rep dtype);
 // A number as an element of the dtype, as NumPy converts it. False: NumPy has something to say about it, or it is one of 2**63 and more.
 inline bool convert_unboxed(Rep rep, Reg value, DType dtype, ScalarValue* out) {
   const typed::Bits bits = typed::bits_of(rep);
-  if (rep == Rep::kNpUint64) return false;
+  if (rep == Rep::kNpUint64 || typed::is_modular(rep)) return false;
   if (bits == typed::Bits::kInt64) return convert_integer(value.i, dtype, out);
   if (bits == typed::Bits::kFloat && dtype == DType::kFloat32) return out->float32 = value.s, true;
   return convert_double(bits == typed::Bits::kDouble ? value.f : value.s, dtype, out);
@@ -161,6 +161,5 @@ Quick make_instance_step();
 
 // -- steps_next.cc
 // Can an iterator that has come to its end be told so without running code, and without an error?
-bool ends_quietly(PyObject* iterator);
 
 }  // namespace dalsegno::replay

@@ -89,13 +89,7 @@ bool is_found(PyObject* sequence, PyObject* x) {
   return n == Py_SIZE(sequence);
 }
 
-bool is_deque(PyObject* o) {
-  static PyTypeObject* known = nullptr;
-  if (Py_IS_TYPE(o, known)) return true;
-  if (std::string_view(Py_TYPE(o)->tp_name) != "collections.deque" || !recorder::is_type_in_c(Py_TYPE(o))) return false;
-  known = Py_TYPE(o);
-  return true;
-}
+bool is_deque(PyObject* o) { return recorder::is_deque_type(Py_TYPE(o)); }
 
 // ---- kinds of ops ------------------------------------------------------------------------------------------------------------------
 
@@ -251,9 +245,9 @@ Plain silent_of(OpKind kind, PyObject* callee) {
 }
 
 bool exec_silent(const Step& s, Reg* r, Machine& m) {
-  const Py_ssize_t before = hook::collections(m.thread);
+  const Py_ssize_t before = hook::collections(m.collections);
   const bool ok = s.exec(s, r);
-  if (hook::collections(m.thread) != before) {  // finalisers may have run
+  if (hook::collections(m.collections) != before) {  // finalisers may have run
     m.dirty = m.unsettled = true;
     ++m.code_run;
   }

@@ -46,12 +46,15 @@ struct Step {
   int32_t exit = -1;              // index into Program's exit plans
   int32_t other = -1;             // iter_next: plan of its exit_snapshot; other steps: see there
   int32_t link = -1;              // snapshot whose frames are shown while unknown code runs, or -1: it runs none
+  int32_t dies = -1;              // iter_next: snapshot whose frames are shown while what it went through dies with its end
   const int32_t* list = nullptr;  // operand registers where their number varies
   int32_t n = 0;
   bool linked = false;                  // the frames stand in the chain all the time; else only while what it drops is finalised
   bool warns = false;                   // linked, but no more than a warning can look at them
   bool pure = false;                    // if it fails, leave before the instruction and let the interpreter raise
   bool truth = false;                   // kQuick: dst becomes a truth value, unboxed
+  bool advances = false;                // iter_next of an iterator that runs no code of the user's, by the iterator itself
+  bool lets_go = false;                 // iter_next: behind its end nothing of the trace holds the iterator
   bool only_called = false;             // kQuick: no faster in native code
   native::Do does = native::Do::kStep;  // how native code does it; rep: its operands' representation (replay/native/region.h)
   Rep rep = Rep::kNone;
@@ -95,6 +98,7 @@ bool exec_append_string(const Step& s, Reg* r);   // a + b, a dying: in place wh
 // -- typed steps (steps_scalar.cc)
 // For an operator the typed trace says exists. The operands are of the bits of how.operand.
 StepFn operator_step(const Op& op, const typed::Operator& how);
+StepFn masked_step();                                 // a & b, modulo 2**64
 StepFn guarded_compare(StepFn compare, bool wanted);  // the same comparison and a guard on its result, in one step; or null
 const Step* step_not(const Step* s, Reg* r, Machine& m);
 StepFn truth_step(Rep rep);
@@ -124,9 +128,11 @@ bool exec_silent(const Step& s, Reg* r, Machine& m);
 // -- the rest (steps_flow.cc)
 const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, runs no code
 StepFn step_exec_replacing(OpKind kind);                          // exec, drops what its operand replaces; null: another kind
+Quick set_content_step();                                         // of a cell
 const Step* step_exec_linked(const Step* s, Reg* r, Machine& m);  // exec with the snapshot's frames in the chain
 // A call of a builtin that uses up the generator it is given, which dies with the call (fold.h); null: another callee.
 StepFn fold_step(PyObject* callee);
+StepFn fold_by_key_step(PyObject* callee);                     // the same of min(..., key=...) and max
 const Step* step_get_attr(const Step* s, Reg* r, Machine& m);  // linked only where a property or __getattr__ may run
 const Step* step_class_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_set_own_attr(const Step* s, Reg* r, Machine& m);

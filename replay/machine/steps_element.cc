@@ -14,7 +14,10 @@ using numpy::Element;
 template <DType dtype>
 inline void read(const char* p, Reg* r) {
   using T = typename Element<dtype>::Type;
-  part_of<T>(*r) = *reinterpret_cast<const T*>(p);
+  if constexpr (dtype == DType::kBool)
+    r->i = *reinterpret_cast<const uint8_t*>(p) != 0;  // any byte (a.view(bool))
+  else
+    part_of<T>(*r) = *reinterpret_cast<const T*>(p);
 }
 
 template <DType dtype>
@@ -83,8 +86,9 @@ const Step* store(const Step* s, Reg* r, Machine& m) {
 // The iterator itself has to find out that it is exhausted.
 const Step* at_end(const Step* s, Reg* r, Machine& m) {
   PyObject* it = r[s->a].o;
-  PyObject* item = Py_TYPE(it)->tp_iternext(it);
-  if (!item) return PyErr_Occurred() ? fail(m, s->exit, false) : leave(m, s->other);
+  PyObject* item;
+  if (end_shown(*s, m, it, &item)) return leave_ended(*s, r, m);
+  if (!item) return fail(m, s->exit, false);
   Py_DECREF(item);
   Py_ssize_t* position;
   hook::sequence_of(it, &position);

@@ -79,9 +79,25 @@ const Step* exec_replacing(const Step* s, Reg* r, Machine& m) {
   return exec_over(s, *s, old_value(*s, r), r, m);
 }
 
+// Where what is replaced dies quietly.
+bool set_content(const Step& s, Reg* r) {
+  PyObject* old = old_content(s, r);
+  return (!old || drops_quietly(old)) && exec_of(OpKind::cell_set)(s, r);
+}
+
+const Step* step_set_content(const Step* s, Reg* r, Machine& m) {
+  if (set_content(*s, r)) [[likely]]
+    return s + 1;
+  Step what = *s;
+  what.exec = exec_of(OpKind::cell_set);
+  return exec_over(s, what, old_content(*s, r), r, m);
+}
+
 }  // namespace
 
 const Step* step_exec_linked(const Step* s, Reg* r, Machine& m) { return exec_linked(s, *s, r, m); }
+
+Quick set_content_step() { return {step_set_content, set_content}; }
 
 StepFn step_exec_replacing(OpKind kind) {
   switch (kind) {
@@ -91,7 +107,6 @@ StepFn step_exec_replacing(OpKind kind) {
     case OpKind::store_global:
     case OpKind::delete_global:
       return exec_replacing<old_global>;
-    case OpKind::cell_set:
     case OpKind::cell_delete:
       return exec_replacing<old_content>;
     default:
@@ -211,9 +226,27 @@ Next next_item(PyObject* it, PyObject** item) {
   return *item ? Next::kItem : no_next();
 }
 
+// Of an iterator that runs no code; what it goes through may die with its end.
+Next next_quiet(const Step* s, Machine& m, PyObject* it, PyObject** item) {
+  if (s->dies >= 0 && !advances_quietly(it)) {
+    LinkedScope frames(m, s->dies);
+    return next_item(it, item);
+  }
+  PyObject* through = s->dies < 0 ? nullptr : hook::held_by(it);
+  if (!through || Py_REFCNT(through) > 1) [[likely]]
+    return next_item(it, item);
+  Py_INCREF(through);
+  const Next next = next_item(it, item);
+  if (drops_quietly(through))
+    Py_DECREF(through);
+  else
+    drop_shown(m, through, s->dies);
+  return next;
+}
+
 Next next_shown(const Step* s, Reg* r, Machine& m, PyObject** item) {
   *item = nullptr;
-  if (!s->linked) return next_item(r[s->a].o, item);
+  if (!s->linked) return next_quiet(s, m, r[s->a].o, item);
   if (s->in_c && s->in_c(*s, r)) {
     PythonScope frames(m, s->link);
     return next_item(r[s->a].o, item);
@@ -222,22 +255,18 @@ Next next_shown(const Step* s, Reg* r, Machine& m, PyObject** item) {
   return next_item(r[s->a].o, item);
 }
 
-const Step* no_item(const Step* s, Machine& m, Next next) { return next == Next::kEnd ? leave(m, s->other) : fail(m, s->exit, false); }
+const Step* no_item(const Step* s, Reg* r, Machine& m, Next next) {
+  return next == Next::kEnd ? leave_ended(*s, r, m) : fail(m, s->exit, false);
+}
 
 }  // namespace
 
 const Step* step_iter_next(const Step* s, Reg* r, Machine& m) {
-  if (!s->linked) [[likely]] {
-    PyObject* got = Py_TYPE(r[s->a].o)->tp_iternext(r[s->a].o);
-    if (!got) return no_item(s, m, no_next());
-    r[s->dst].o = got;
-    return go_on(s + 1, r, m);
-  }
   PyObject* item;
-  Next next = next_shown(s, r, m, &item);
-  if (next != Next::kItem) return no_item(s, m, next);
+  const Next next = next_shown(s, r, m, &item);
+  if (next != Next::kItem) return no_item(s, r, m, next);
   r[s->dst].o = item;
-  return s + 1;
+  return s->linked ? s + 1 : go_on(s + 1, r, m);
 }
 
 // The next item of a range: unboxed in c; its object register, dst, stays null until it is boxed.
@@ -249,7 +278,7 @@ const Step* step_range_next(const Step* s, Reg* r, Machine& m) {
   }
   PyObject* item;  // an interpreter whose ranges nothing is known of
   const Next next = next_item(r[s->a].o, &item);
-  if (next != Next::kItem) return no_item(s, m, next);
+  if (next != Next::kItem) return no_item(s, r, m, next);
   r[s->c].i = PyLong_AsLongLong(item);
   Py_DECREF(item);
   return s + 1;
@@ -281,8 +310,9 @@ const Step* step_range_iterator(const Step* s, Reg* r, Machine& m) {
 
 const Step* step_iter_end(const Step* s, Reg* r, Machine& m) {
   PyObject* item;
+  const uint64_t run = m.code_run;
   Next next = next_shown(s, r, m, &item);
-  if (next == Next::kEnd) return s + 1;
+  if (next == Next::kEnd) return s->linked || m.code_run == run ? s + 1 : refuse(m, s->exit);  // (it ends once more)
   if (next == Next::kRaised) return fail(m, s->exit, false);
   r[s->dst].o = item;
   return leave(m, s->other);

@@ -17,6 +17,16 @@ const Step* fold_here(const Step* s, Reg* r, Machine& m) {
   return s + 1;
 }
 
+// list[1]: what is gone through; list[2]: the function.
+template <FoldInto into>
+const Step* fold_by_key_here(const Step* s, Reg* r, Machine& m) {
+  const bool room = hook::recursion_remaining(m.thread) > ProgramImpl::deepest + kMostFoldLevels + 1;
+  PyObject* made = room ? fold_by_key(into, r[s->list[1]].o, r[s->list[2]].o) : nullptr;
+  if (!made) return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
+  r[s->dst].o = made;
+  return s + 1;
+}
+
 struct Row {
   const char* name;
   StepFn step;
@@ -35,6 +45,11 @@ StepFn fold_step(PyObject* callee) {
   for (const Row& row : kRows)
     if (callee == own_builtin(row.name)) return row.step;
   return nullptr;
+}
+
+StepFn fold_by_key_step(PyObject* callee) {
+  if (callee == own_builtin("min")) return fold_by_key_here<FoldInto::kMin>;
+  return callee == own_builtin("max") ? fold_by_key_here<FoldInto::kMax> : nullptr;
 }
 
 }  // namespace dalsegno::replay

@@ -67,8 +67,10 @@ const Step* load(const Step* s, Reg* r, Machine& m) {
 
 // The iterator itself has to find out that it is exhausted.
 [[gnu::noinline]] const Step* at_end(const Step* s, Reg* r, Machine& m) {
-  Py_XDECREF(Py_TYPE(r[s->a].o)->tp_iternext(r[s->a].o));
-  return leave(m, s->other);
+  PyObject* item;
+  end_shown(*s, m, r[s->a].o, &item);
+  Py_XDECREF(item);  // (there is none)
+  return leave_ended(*s, r, m);
 }
 
 template <Rep rep>

@@ -1,4 +1,5 @@
-// Next items of bytes and texts, and of several things at once (enumerate, zip), without the tuple they would come in. First all items
+// Next items of bytes and texts, and of several things at once (enumerate, zip), without the tuple they would come in (of any objects: with
+// it). First all items
 // are looked at, then all iterators are moved on: what is not as recorded leaves before the instruction, and at an end the iterator itself
 // does what there is to be done.
 #include "replay/machine/scalars.h"
@@ -21,7 +22,7 @@ inline hook::SequenceIterator* sequence_iterator(PyObject* it) {
 }
 
 Found number_in(const NextItem& what, PyObject* object, Item* item) {
-  if (!unbox(what.rep, object, &item->raw)) return Found::kOtherType;
+  if (what.rep != Rep::kNone && !unbox(what.rep, object, &item->raw)) return Found::kOtherType;
   item->object = Py_NewRef(object);
   return Found::kItem;
 }
@@ -111,18 +112,10 @@ Found look(const NextPlan& plan, PyObject* iterator, Item* items) {
 
 // An end may drop what was gone through, and zip() may raise.
 const Step* at_end(const Step* s, Reg* r, Machine& m) {
-  PyObject* it = r[s->a].o;
-  PyObject* item = nullptr;
-  if (ends_quietly(it) || s->link < 0) {
-    item = Py_TYPE(it)->tp_iternext(it);
-  } else {
-    LinkedScope frames(m, s->link);
-    item = Py_TYPE(it)->tp_iternext(it);
-  }
+  PyObject* item;
+  if (end_shown(*s, m, r[s->a].o, &item)) return leave_ended(*s, r, m);
   Py_XDECREF(item);  // (there is none)
-  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_StopIteration)) return fail(m, s->exit, false);
-  PyErr_Clear();
-  return leave(m, s->other);
+  return fail(m, s->exit, false);
 }
 
 const Step* no_item(const Step* s, Reg* r, Machine& m, Found found, Item* items) {
@@ -133,25 +126,16 @@ const Step* no_item(const Step* s, Reg* r, Machine& m, Found found, Item* items)
   return leave(m, s->exit);
 }
 
-// Would the last reference to what the iterator goes through die with its end?
-bool holds_last(PyObject* it) {
-  if (Py_IS_TYPE(it, &PyRangeIter_Type)) return false;
-  PyObject* sequence = reinterpret_cast<hook::SequenceIterator*>(it)->sequence;
-  return sequence && Py_REFCNT(sequence) == 1;
+// By the holder itself: what its tuple holds lives until the next items come. False: no memory.
+bool take_objects(const NextPlan& plan, PyObject* iterator, Item* items) {
+  PyObject* tuple = Py_TYPE(iterator)->tp_iternext(iterator);
+  for (int k = 0; k < plan.n; ++k)
+    if (items[k].object) Py_SETREF(items[k].object, tuple ? Py_NewRef(PyTuple_GET_ITEM(tuple, k)) : nullptr);
+  Py_XDECREF(tuple);
+  return tuple != nullptr;
 }
 
 }  // namespace
-
-// (Of an iterator that step_next, or another step on sequences, has gone through.)
-bool ends_quietly(PyObject* iterator) {
-  const auto* holding = reinterpret_cast<hook::HoldingIterator*>(iterator);
-  if (Py_IS_TYPE(iterator, &PyEnum_Type)) return !holds_last(holding->inner);
-  if (!Py_IS_TYPE(iterator, &PyZip_Type)) return !holds_last(iterator);
-  if (holding->strict) return false;
-  for (Py_ssize_t k = 0; k < holding->number; ++k)
-    if (holds_last(PyTuple_GET_ITEM(holding->inner, k))) return false;
-  return true;
-}
 
 const Step* step_next(const Step* s, Reg* r, Machine& m) {
   const NextPlan& plan = *s->next;
@@ -159,10 +143,12 @@ const Step* step_next(const Step* s, Reg* r, Machine& m) {
   Item items[kMostWalked];
   if (const Found found = look(plan, iterator, items); found != Found::kItem) [[unlikely]]
     return no_item(s, r, m, found, items);
+  if (plan.objects && !take_objects(plan, iterator, items)) return fail(m, s->exit, false);
   for (int k = 0; k < plan.n; ++k) {
     const NextItem& what = plan.items[k];
     if (what.raw >= 0) r[what.raw] = items[k].raw;
     if (items[k].object) r[what.obj].o = items[k].object;
+    if (plan.objects) continue;
     if (what.over == Walked::kCount)
       ++reinterpret_cast<hook::HoldingIterator*>(iterator)->number;
     else

@@ -2,6 +2,7 @@
 #include <bit>
 #include <cerrno>
 #include <cmath>
+#include <functional>
 
 #include "replay/machine/scalars.h"
 #include "trace/fault.h"
@@ -12,6 +13,7 @@ PyObject* box(Rep rep, Reg value) {
   if (typed::is_numpy_scalar(rep)) return box_numpy(rep, value);
   if (rep == Rep::kFloat) return PyFloat_FromDouble(value.f);
   if (rep == Rep::kComplex) return PyComplex_FromCComplex(value.c);
+  if (rep == Rep::kNatural) return PyLong_FromUnsignedLongLong(static_cast<uint64_t>(value.i));
   return rep == Rep::kBool ? PyBool_FromLong(value.i != 0) : PyLong_FromLongLong(value.i);
 }
 
@@ -32,7 +34,11 @@ bool unbox(Rep rep, PyObject* object, Reg* out) {
     return PyBool_Check(object);
   }
   if (!PyLong_CheckExact(object)) return false;
+  if (rep == Rep::kWrapped) return out->i = static_cast<int64_t>(PyLong_AsUnsignedLongLongMask(object)), true;
   int over = 0;
+  if (rep == Rep::kNatural && _PyLong_Sign(object) >= 0 && _PyLong_NumBits(object) <= 64)
+    return out->i = static_cast<int64_t>(PyLong_AsUnsignedLongLongMask(object)), true;
+  if (rep == Rep::kNatural) return false;
   out->i = PyLong_AsLongLongAndOverflow(object, &over);
   return over == 0;
 }
@@ -113,6 +119,22 @@ struct IntTrueDiv {
     *out = static_cast<double>(a) / static_cast<double>(b);
     return OpResult::kOk;
   }
+};
+
+// -- modulo 2**64 (replay/typed/modular.h); shifts by 0 to 63
+
+template <class F>
+struct Modular {
+  static OpResult apply(int64_t a, int64_t b, int64_t* out) {
+    *out = static_cast<int64_t>(F{}(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+    return OpResult::kOk;
+  }
+};
+struct ShiftLeft {
+  uint64_t operator()(uint64_t a, uint64_t b) const { return a << b; }
+};
+struct ShiftRight {
+  uint64_t operator()(uint64_t a, uint64_t b) const { return a >> b; }
 };
 
 // -- float
@@ -267,6 +289,10 @@ const Step* int_negative(const Step* s, Reg* r, Machine& m) {
   r[s->dst].i = out;
   return go_on(s + 1, r, m);
 }
+const Step* wrapped_negative(const Step* s, Reg* r, Machine& m) {
+  r[s->dst].i = static_cast<int64_t>(0 - static_cast<uint64_t>(r[s->a].i));
+  return go_on(s + 1, r, m);
+}
 const Step* int_invert(const Step* s, Reg* r, Machine& m) {
   r[s->dst].i = ~r[s->a].i;
   return go_on(s + 1, r, m);
@@ -287,6 +313,19 @@ constexpr StepFn kIntOps[kOps] = {INT(IntAdd), INT(IntAnd),    INT(IntFloorDiv),
 constexpr StepFn kFloatOps[kOps] = {FLT(FloatAdd), nullptr, FLT(FloatFloorDiv), nullptr, nullptr,       FLT(FloatMul),
                                     FLT(FloatMod), nullptr, FLT(FloatPow),      nullptr, FLT(FloatSub), FLT(FloatTrueDiv),
                                     nullptr};
+constexpr StepFn kModularOps[kOps] = {INT(Modular<std::plus<>>),
+                                      INT(IntAnd),
+                                      nullptr,
+                                      INT(Modular<ShiftLeft>),
+                                      nullptr,
+                                      INT(Modular<std::multiplies<>>),
+                                      nullptr,
+                                      INT(IntOr),
+                                      nullptr,
+                                      INT(Modular<ShiftRight>),
+                                      INT(Modular<std::minus<>>),
+                                      nullptr,
+                                      INT(IntXor)};
 #undef INT
 #undef FLT
 // In the order Py_LT Py_LE Py_EQ Py_NE Py_GT Py_GE.
@@ -302,6 +341,7 @@ constexpr StepFn kSingleGuard[2][6] = {SIX(compare_guard, float, false), SIX(com
 
 StepFn unary_step(UnaryOp op, Rep operand) {
   if (op == UnaryOp::invert) return int_invert;
+  if (operand == Rep::kWrapped) return wrapped_negative;
   return operand == Rep::kFloat ? float_negative : int_negative;
 }
 
@@ -338,8 +378,11 @@ StepFn operator_step(const Op& op, const typed::Operator& how) {
   const bool numpy = typed::is_numpy_scalar(how.operand), unary = op.kind == OpKind::unary;
   if (unary) return (numpy ? numpy_unary_step : unary_step)(static_cast<UnaryOp>(op.imm), how.operand);
   if (numpy) return numpy_binary_step(static_cast<BinaryOp>(op.imm), how.operand);
+  if (typed::is_modular(how.operand)) return kModularOps[op.imm];
   return (bits == typed::Bits::kDouble ? kFloatOps : kIntOps)[op.imm];
 }
+
+StepFn masked_step() { return kModularOps[static_cast<size_t>(BinaryOp::and_)]; }
 
 StepFn guarded_compare(StepFn compare, bool wanted) {
   for (int op = 0; op < 6; ++op) {

@@ -125,16 +125,23 @@ void Writer::leads_to(int32_t side) {
   if (region_.blocks[side].asks) exit_label();
 }
 
-std::string Writer::call_step() {
+std::string Writer::call_step(size_t function) {
   store_all();
-  return op("call i32 " + helper(offsetof(Frame, step)) + "(ptr %f, i32 " + std::to_string(number_) + ")");
+  return op("call i32 " + helper(function) + "(ptr %f, i32 " + std::to_string(number_) + ")");
 }
 
 void Writer::by_step(const Instr& in) {
-  const std::string came = call_step(), next = label("n");
+  const std::string came = call_step(in.advances ? offsetof(Frame, advance) : offsetof(Frame, step)), next = label("n");
   dirty_.clear();
   leave_ = -1;
-  line("br i1 " + op("icmp eq i32 " + came + ", 0") + ", label %" + next + ", label %elsewhere");
+  std::string other = "elsewhere";
+  if (in.advances) other = label("o");
+  line("br i1 " + op("icmp eq i32 " + came + ", 0") + ", label %" + next + ", label %" + other);
+  if (in.advances) {
+    begin(other);
+    if (in.side >= 0) leads_to(in.side);
+    branch(op("icmp eq i32 " + came + ", " + std::to_string(kEnded)), in.side >= 0 ? label_of(in.side) : exit_label(), "elsewhere");
+  }
   begin(next);
   reload(in.dst);
   reload(in.c);
@@ -271,6 +278,8 @@ void Writer::write(const Instr& in) {
       return element(in);
     case Do::kRangeIterator:
       return range_iterator(in);
+    case Do::kItemsIterator:
+      return items_iterator(in);
     case Do::kRangeNext:
       return range_next(in);
     case Do::kRangeEnd:
@@ -332,6 +341,10 @@ void Writer::write(const Instr& in) {
       return guard(op("icmp eq ptr " + object_in(in.a) + ", " + address(kAddresses + in.object)), in.n != 0, in.side);
     case Do::kQuick:
       return quick(in);
+    case Do::kLeaveFrame:
+      return unless(
+          op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, leaves)) + "(ptr %f, i32 " + std::to_string(in.imm) + ")") + ", 0"),
+          in);
     case Do::kRelease:
       return release(in);
     case Do::kJump:

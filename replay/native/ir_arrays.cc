@@ -50,6 +50,7 @@ void Writer::element(const Instr& in) {
 std::string Writer::loaded(Rep rep, const std::string& at) {
   const Memory memory = memory_of(rep);
   const std::string value = op(std::string("load ") + memory.type + ", ptr " + at);
+  if (rep == Rep::kNpBool) return op("zext i1 " + op("icmp ne i8 " + value + ", 0") + " to i64");  // any byte (a.view(bool))
   return *memory.wider ? op(std::string(memory.wider) + " " + memory.type + " " + value + " to i64") : value;
 }
 
@@ -128,8 +129,8 @@ void Writer::find_held() {
 }
 
 void Writer::find_given(const Instr& in) {
-  constexpr Do kGiving[] = {Do::kItem, Do::kTakeItem, Do::kNextItem,  Do::kItemsEnd, Do::kLetter,
-                            Do::kCell, Do::kUnpack,   Do::kTupleItem, Do::kAttribute};
+  constexpr Do kGiving[] = {Do::kItem, Do::kTakeItem, Do::kNextItem,  Do::kItemsEnd,  Do::kLetter,
+                            Do::kCell, Do::kUnpack,   Do::kTupleItem, Do::kAttribute, Do::kItemsIterator};
   if (in.what == Do::kQuick && in.imm == 0 && in.dst >= 0) given_.insert(key_of(in.dst));
   if (std::find(std::begin(kGiving), std::end(kGiving), in.what) != std::end(kGiving)) given_.insert(key_of(in.dst));
   if (!in.objects.empty()) given_.insert(key_of(in.c));

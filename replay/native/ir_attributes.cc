@@ -62,7 +62,21 @@ void Writer::set_attribute(const Instr& in) {
 void Writer::quick(const Instr& in) {
   for (const Use& use : uses_of(in))
     if (!use.written && !constant(key_of(use.reg))) store_to_file(key_of(use.reg));
-  const std::string done = op("call i32 " + helper(offsetof(Frame, quick)) + "(ptr %f, i32 " + std::to_string(number_) + ")");
+  came_quickly(in, op("call i32 " + helper(offsetof(Frame, quick)) + "(ptr %f, i32 " + std::to_string(number_) + ")"));
+  for (const Use& use : uses_of(in))
+    if (use.written) reload(use.reg);
+  if (in.imm == 0 && in.dst >= 0) forget(key_of(in.dst));
+}
+
+void Writer::items_iterator(const Instr& in) {
+  const std::string object = object_in(in.a);
+  came_quickly(in, op("call i32 " + helper(offsetof(Frame, iterate)) + "(ptr %f, i32 " + in_file(in.dst) + ", ptr " + object + ", i32 " +
+                      std::to_string(in.imm) + ")"));
+  forget(key_of(in.dst));
+}
+
+// What has not been done is the machine's; so is what follows where finalisers may have run.
+void Writer::came_quickly(const Instr& in, const std::string& done) {
   const std::string on = label("o"), other = label("h"), behind = label("b"), leave = exit_label();
   branch(op("icmp eq i32 " + done + ", 1"), on, other, true);
   begin(other);
@@ -75,9 +89,6 @@ void Writer::quick(const Instr& in) {
   line("ret i32 " + std::to_string(number_ + 1));
   dirty_ = dirty;
   begin(on);
-  for (const Use& use : uses_of(in))
-    if (use.written) reload(use.reg);
-  if (in.imm == 0 && in.dst >= 0) forget(key_of(in.dst));
 }
 
 }  // namespace dalsegno::native

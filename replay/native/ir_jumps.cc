@@ -96,6 +96,11 @@ void Writer::prepare(const Instr& in) {
     branch(op("icmp ne ptr " + object + ", null"), there, move.from >= 0 ? none : failed);
     if (move.from >= 0) {
       begin(none);
+      if (move.checks) {
+        const std::string fits = label("c");
+        branch(op("icmp sge i64 " + get(move.from) + ", 0"), fits, failed, true);
+        begin(fits);
+      }
       line("store " + type + " " + get(move.from) + ", ptr " + slot);
       go(join);
     }

@@ -8,6 +8,10 @@
 
 namespace dalsegno::native {
 
+namespace {
+bool is_any(const NextItem& item) { return item.rep == Rep::kNone && (item.over == Walked::kList || item.over == Walked::kTuple); }
+}  // namespace
+
 void Writer::put_field(const std::string& value, const std::string& object, int32_t offset) {
   line("store i64 " + value + ", ptr " + op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(offset)));
 }
@@ -113,6 +117,31 @@ void Writer::go_past(const NextItem& item, const Coming& coming) {
   put_field(op("add i64 " + coming.at + ", 1"), coming.it, place);
 }
 
+// Where items may be any objects: the tuple that the holder gives again, which keeps them until the next ones come. What it lets go of
+// does not die.
+std::string Writer::tuple_used_again(const Instr& in, const std::string& holder) {
+  const auto objects = std::count_if(in.next.begin(), in.next.end(), is_any);
+  if (objects == 0) return {};
+  const std::string type = count_type();
+  std::string tuple = field(holder, static_cast<size_t>(layout_.holder_result), "ptr");
+  const auto count = [&](const std::string& object) { return op("load " + type + ", ptr " + object); };
+  guard(op("icmp eq " + type + " " + count(tuple) + ", 1"));
+  guard(op("icmp ne i64 " + op("load i64, ptr " + op("getelementptr i8, ptr " + tuple + ", i64 " + std::to_string(layout_.tracked))) +
+           ", 0"));
+  for (size_t k = 0; k < in.next.size(); ++k)  // (an immortal one has the largest count of all)
+    if (is_any(in.next[k]))
+      guard(op("icmp ugt " + type + " " + count(field(tuple, place_in_tuple(k), "ptr")) + ", " + std::to_string(objects)));
+  return tuple;
+}
+
+size_t Writer::place_in_tuple(size_t k) const { return static_cast<size_t>(layout_.tuple_items) + k * sizeof(void*); }
+
+void Writer::put_into(const std::string& tuple, size_t k, const std::string& object) {
+  drop_reference(field(tuple, place_in_tuple(k), "ptr"), exit_label());
+  add_reference(object);
+  line("store ptr " + object + ", ptr " + op("getelementptr i8, ptr " + tuple + ", i64 " + std::to_string(place_in_tuple(k))));
+}
+
 void Writer::next(const Instr& in) {
   const std::string holder = object_in(in.a), end = label("e");
   const bool counts = in.holder == Holder::kEnumerate;
@@ -131,19 +160,21 @@ void Writer::next(const Instr& in) {
     items.push_back(in.next[k].over == Walked::kCount ? Coming{.item = number} : coming(in.next[k], inner(in, holder, k), none));
   most_parts_ = std::max(most_parts_, static_cast<int32_t>(items.size()));
   for (size_t k = 0; k < items.size(); ++k)
-    if (!items[k].object.empty()) number_of(in.next[k], static_cast<int32_t>(k), &items[k]);
+    if (in.next[k].rep != Rep::kNone && !items[k].object.empty()) number_of(in.next[k], static_cast<int32_t>(k), &items[k]);
   const std::string found = label("c");
   go(found);
   if (in.side >= 0) ended(in, end);
   begin(found);
+  const std::string tuple = tuple_used_again(in, holder);
   // (Texts that may have to be made come first: that can fail.)
   for (const bool made : {true, false})
     for (size_t k = 0; k < items.size(); ++k)
-      if (in.next[k].rep == Rep::kNone && made == (in.next[k].over == Walked::kText || layout_.letter_size == 0))
+      if (in.next[k].rep == Rep::kNone && !is_any(in.next[k]) && made == (in.next[k].over == Walked::kText || layout_.letter_size == 0))
         letter_of(in.next[k], &items[k]);
   for (size_t k = 0; k < items.size(); ++k) {
     const NextItem& item = in.next[k];
     if (in.next[k].over == Walked::kList || in.next[k].over == Walked::kTuple) add_reference(items[k].object);
+    if (is_any(item)) put_into(tuple, k, items[k].object);
     if (item.obj >= 0) line("store ptr " + items[k].object + ", ptr " + place(item.obj));
     std::erase_if(fresh_, [&](const Fact& fact) { return item.obj >= 0 && fact.key == key_of(item.obj); });
     if (item.rep != Rep::kNone) set(item.raw, items[k].item);

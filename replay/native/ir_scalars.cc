@@ -1,4 +1,5 @@
 // Numbers.
+#include <array>
 #include <bit>
 #include <string_view>
 
@@ -77,8 +78,16 @@ bool Writer::narrow(const Instr& in, const std::string& a, const std::string& b)
   }
 }
 
+// Modulo 2**64; shifts by 0 to 63.
+void Writer::modular(const Instr& in, const std::string& a, const std::string& b) {
+  // In the order of BinaryOp: add and floor_divide lshift matmul multiply remainder or power rshift subtract true_divide xor
+  static constexpr std::array<const char*, 13> kNames = {"add", "and", "", "shl", "", "mul", "", "or", "", "lshr", "sub", "", "xor"};
+  set(in.dst, op(std::string(kNames.at(static_cast<size_t>(in.imm))) + " i64 " + a + ", " + b));
+}
+
 void Writer::integer(const Instr& in, const std::string& a, const std::string& b) {
   if (in.object >= 0) return by_function(in, a, b);
+  if (typed::is_modular(in.rep)) return modular(in, a, b);
   if (narrow(in, a, b)) return;
   const std::string ab = " i64 " + a + ", " + b;
   switch (static_cast<BinaryOp>(in.imm)) {
@@ -223,6 +232,7 @@ void Writer::unary(const Instr& in) {
   if (bits_of(in.rep) != Bits::kInt64) return set(in.dst, op(std::string("fneg ") + type_of(bits_of(in.rep)) + " " + a));
   if (static_cast<UnaryOp>(in.imm) == UnaryOp::invert) return set(in.dst, cut(in.rep, op("xor i64 " + a + ", -1")));
   if (typed::is_numpy_integer(in.rep) && typed::size_of_integer(in.rep) < 8) return fit(in, in.rep, op("sub i64 0, " + a));
+  if (in.rep == Rep::kWrapped) return set(in.dst, op("sub i64 0, " + a));
   checked(in, "ssub", "0", a);
 }
 

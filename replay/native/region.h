@@ -29,6 +29,7 @@ enum class Do : uint8_t {
   kLoad,           // dst: the element of the array in object register a at `list`
   kStore,          // c is stored there
   kRangeIterator,  // dst: the iterator over a range of `list`, as range() takes them
+  kItemsIterator,  // dst: the iterator over the list or (imm) tuple in a
   kRangeNext,      // c: the next item of the range iterator in object register a
   kRangeEnd,       // the same, where none is expected
   kItemsEnd,       // dst: the next item of the list's or (imm) tuple's iterator in a, where none is expected
@@ -60,6 +61,7 @@ enum class Do : uint8_t {
   kGuardIs,        // the object in a is `object`, or (n 0) another
   kQuick,          // by its Step::exec where that neither runs code nor leaves. dst: an object, or (imm) a truth; c: unboxed, as rep (where
                    // there is no dst it is read)
+  kLeaveFrame,     // a recorded function returns; imm: the frames that are left
   kRelease,        // list: object registers whose references are dropped
   kJump,           // to the loop `target`: `moves`, `drops`
   kEnd,            // the region ends here: the step is the machine's
@@ -80,6 +82,7 @@ struct Move {
   bool boxes = false;    // an object that is missing is made of `from`
   int32_t same = -1;     // the move whose object it shares, if there is none yet
   bool unboxes = false;  // `to` becomes the number in the object, if there is one, else `from` (-1: it leaves)
+  bool checks = false;   // which must not be negative then
 };
 
 // What a jump asks of an object first.
@@ -92,7 +95,7 @@ struct Promise {
 // One of what an iterator gives at once.
 struct NextItem {
   Walked over = Walked::kNothing;
-  Rep rep = Rep::kNone;  // kNone: a text of one character
+  Rep rep = Rep::kNone;  // kNone: a text of one character, or (of a list or tuple) any object
   int32_t raw = -1, obj = -1;
   int32_t type = -1;  // of the iterator: index into Region's addresses
 };
@@ -117,6 +120,7 @@ struct Instr {
   bool needs_all = false;
   bool asks = false;         // kJump: whether the run may go on has to be asked each time
   bool only_called = false;  // kQuick: no faster here than as a step
+  bool advances = false;     // kStep: of an iterator, whose end leads to `side`
   bool settles = false;      // done natively, it needs no kGuardWorld behind it
 };
 
@@ -167,7 +171,8 @@ struct Layout {
   int32_t place_type = 0, place_version = 0, place_slot = 0, place_index = 0;      // of what a step has found out about an attribute
   int32_t values = 0, values_first = 0, values_tag = 0;                            // of an instance: hook/attributes.h
   int32_t cell_content = 0;                                                        // of a cell: null where it is empty
-  int32_t holder_number = 0, holder_inner = 0;                                     // of enumerate and zip
+  int32_t holder_number = 0, holder_inner = 0, holder_result = 0;                  // of enumerate and zip
+  int32_t tracked = 0;  // before any object that the collector may know: not 0 if it does. 0: unknown
   int32_t bytes_data = 0, bytearray_start = 0, text_length = 0, ascii_data = 0;
   int32_t text_state = 0;
   uint32_t text_mask = 0, text_plain = 0;  // of its state: what a text of ASCII has there
@@ -184,9 +189,10 @@ struct Frame {
   void* machine = nullptr;
   const volatile unsigned char* breaker = nullptr;  // not 0: something waits for the thread
   const bool* unsettled = nullptr;
-  int32_t (*step)(Frame*, int32_t number) = nullptr;  // does one by its step: what came of it
-  void (*drop)(Frame*, int32_t reg) = nullptr;        // drops the reference in an object register; unsettled if code has run
-  int32_t (*quiet)(Frame*, int32_t reg) = nullptr;    // drops the reference, if that runs no code: 1; else 0
+  int32_t (*step)(Frame*, int32_t number) = nullptr;     // does one by its step: what came of it
+  int32_t (*advance)(Frame*, int32_t number) = nullptr;  // the same of one that `advances`: kEnded, if there is no item
+  void (*drop)(Frame*, int32_t reg) = nullptr;           // drops the reference in an object register; unsettled if code has run
+  int32_t (*quiet)(Frame*, int32_t reg) = nullptr;       // drops the reference, if that runs no code: 1; else 0
   // A typed operator on two numbers (their bits), by the code that its step uses: 1, and the result; 0: the step is to be done.
   int32_t (*scalar)(Frame*, int32_t number, int64_t a, int64_t b, int64_t* out) = nullptr;
   int32_t (*holds)(Frame*, int32_t block) = nullptr;  // kGuardWorld, of a block with folded names
@@ -196,6 +202,7 @@ struct Frame {
   // Does a kQuick, if that runs no code: 1; 2: it has, and finalisers may have run since; else 0.
   int32_t (*quick)(Frame*, int32_t number) = nullptr;
   int32_t (*enters)(Frame*, int32_t block) = nullptr;  // may the side trace be entered?
+  int32_t (*leaves)(Frame*, int32_t left) = nullptr;   // kLeaveFrame: 1, if nobody has been shown the frame
   // A new reference, or null. bits: of a complex number, here and below: the address of both parts.
   void* (*box)(Frame*, int32_t rep, int64_t bits) = nullptr;
   // The number in an object (its address): 1; 0: it is no such number.
@@ -207,19 +214,22 @@ struct Frame {
   int32_t (*same)(Frame*, void* a, void* b) = nullptr;              // the same text?
   void* (*letter)(Frame*, void* text, int64_t at) = nullptr;        // a new reference, or null
   void (*discard)(Frame*, void* const* made, int32_t n) = nullptr;  // drops boxes nobody has seen
+  // Object register reg becomes the iterator over a list or tuple: as `quick`.
+  int32_t (*iterate)(Frame*, int32_t reg, void* over, int32_t tuple) = nullptr;
   // For tests: the machine does this instruction, the first time that it comes in this turn of a run or a later one.
   int64_t forced = -1, forced_turn = 0;
   const void* const* addresses = nullptr;  // in the order of Address, then the region's own
   // Object register reg becomes the iterator over a range: 1; 0: the step is to be done.
   int32_t (*range)(Frame*, int32_t reg, int64_t start, int64_t stop, int64_t step) = nullptr;
-  // Of each kind of number whose boxes are made again and again, and of ranges' iterators, one that nobody has: the next one.
-  void* spare[5] = {};
+  // Of each kind of number whose boxes are made again and again, and of iterators over ranges, lists and tuples, one that nobody has: the
+  // next one.
+  void* spare[7] = {};
   int32_t loaded[kDeepest] = {};  // by depth: the block whose constants are in the registers, or 0
   void* extra = nullptr;
 };
 constexpr int32_t kElsewhere = -1;
-constexpr size_t kSpareIterator = 2, kSpareInt = 3, kSpareComplex = 4;
-enum Came : int32_t { kNext, kLeft };  // of a step: on to the next one; the run has left
+constexpr size_t kSpareIterator = 2, kSpareInt = 3, kSpareComplex = 4, kSpareListIterator = 5, kSpareTupleIterator = 6;
+enum Came : int32_t { kNext, kLeft, kEnded };  // of a step: on to the next one; the run has left; there is no item
 enum Address : int32_t {
   kArrayType,
   kRangeIteratorType,

@@ -101,7 +101,7 @@ class Writer {
   std::set<Key> stored_from(int32_t group) const;
   void guard(const std::string& condition, bool wanted = true, int32_t side = -1);
   void leads_to(int32_t side);
-  std::string call_step();
+  std::string call_step(size_t function);
   void by_step(const Instr& in);
   void unless(const std::string& plain, const Instr& in);
   std::string aside(size_t function, const std::string& number, const std::string& a = "poison", const std::string& b = "poison");
@@ -245,6 +245,7 @@ class Writer {
   bool is_hoisted(const Fact& fact) const;
   bool is_hoisted_array(const Fact& fact) const;
   bool is_hoisted_sum() const;
+  void modular(const Instr& in, const std::string& a, const std::string& b);
   std::string label_of(int32_t block) const { return (hoisted_copy_ ? "f" : "b") + std::to_string(block); }
   std::string exit_name(int32_t number, bool hoisted) const { return (hoisted ? "fx" : "x") + std::to_string(number); }
 
@@ -268,6 +269,9 @@ class Writer {
   void number_of(const NextItem& item, int32_t k, Coming* coming);
   void letter_of(const NextItem& item, Coming* coming);
   void go_past(const NextItem& item, const Coming& coming);
+  std::string tuple_used_again(const Instr& in, const std::string& holder);
+  size_t place_in_tuple(size_t k) const;
+  void put_into(const std::string& tuple, size_t k, const std::string& object);
   void put_field(const std::string& value, const std::string& object, int32_t offset);
 
   // -- ir_ranges.cc. Among the registers whose values the file lacks (dirty_) the state of a range stands beside its iterator's register.
@@ -307,6 +311,8 @@ class Writer {
   void attribute(const Instr& in);
   void set_attribute(const Instr& in);
   void quick(const Instr& in);
+  void items_iterator(const Instr& in);
+  void came_quickly(const Instr& in, const std::string& done);
 
   // -- ir_objects.cc
   std::string object_in(int32_t reg) { return object_in(key_of(reg)); }

@@ -116,10 +116,10 @@ class Runner final : public SegmentRunner {
       if (result != LayoutResult::kOk) return RunResult::kMismatch;
     }
     if (!allowed(layout, views) || (tiled_ && layout.size == 1 && !plain_elements(views))) return RunResult::kMismatch;
-    if (layout.size * lowered_.weight >= below) return RunResult::kNotReady;
     how->pack = tiled_ && layout.loop_rank > 1 && layout.extents[0] < kShortRow && layout.size <= std::numeric_limits<int32_t>::max();
     how->kernel = (flat || how->pack) && flat_kernel_ ? flat_kernel_ : variant(layout, flat || how->pack);
-    return how->kernel && how->kernel->ready() ? RunResult::kDone : not_ready(how->kernel);
+    if (!how->kernel || !how->kernel->ready()) return not_ready(how->kernel);
+    return layout.size * lowered_.weight < below ? RunResult::kDone : RunResult::kMismatch;
   }
 
   // Guards that the caller has made already are not trusted where a wrong one would read foreign memory.

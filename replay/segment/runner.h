@@ -53,7 +53,7 @@ class SegmentRunner {
   virtual ~SegmentRunner() = default;
   // inputs[i]: borrowed object for spec.inputs[i]. Sets no exception.
   virtual RunResult run(PyObject* const* inputs, PyObject** outputs) = 0;
-  // The same without objects, and without ever letting go of the GIL: what would take long is kNotReady. outputs[i]: in order.
+  // The same without objects, and without ever letting go of the GIL: what would take long is kMismatch. outputs[i]: in order.
   virtual RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory) = 0;
   // Asks for the kernel of the usual layout (dense operands of one shape) before any call needs it.
   virtual void prepare() = 0;

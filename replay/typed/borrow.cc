@@ -79,7 +79,7 @@ class Borrowing {
       case Mode::kAttribute:
         return o.kind == OpKind::own_attr;
       case Mode::kLookup:
-        return o.kind != OpKind::set_item;
+        return o.kind != OpKind::set_item && o.kind != OpKind::map_add;
       default:
         return false;
     }

@@ -31,6 +31,7 @@ void Inference::form_of(ValueId i) {
   switch (o.kind) {
     case OpKind::constant:
       if (constant(i).unboxes) value(i).rep = allowed(rep_of_type(constant(i).type));
+      if (constant(i).wraps) value(i).rep = constant(i).natural ? Rep::kNatural : Rep::kWrapped;
       if (constant(i).type == Type::kText) types_[i] = Type::kText;
       return;
     case OpKind::guard_type:
@@ -57,6 +58,10 @@ void Inference::form_of(ValueId i) {
     case OpKind::get_item:
     case OpKind::set_item:
       return form_subscript(o, i);
+    case OpKind::set_add:
+    case OpKind::map_add:
+      if (is_lookup(i, in(o)[0], in(o)[1])) form_lookup(i, o.kind == OpKind::set_add ? Callee::kAdd : Callee::kNone);
+      return;
     case OpKind::get_iter:
       return form_iterator(o, i);
     case OpKind::iter_next:
@@ -263,7 +268,8 @@ void Inference::form_operator(const Op& o, ValueId i) {
   }
   const bool multiplies = o.kind == OpKind::binary && static_cast<BinaryOp>(o.imm) == BinaryOp::matmul;
   if (multiplies && form_product(o, i, in(o))) return;
-  const Operator found = operator_of(o);
+  Operator found = modular_operator(o, i);
+  if (!found) found = operator_of(o);
   if (!found) return;
   form(i) = {Mode::kTyped, found};
   born(i, found.result);

@@ -7,22 +7,25 @@
 
 namespace dalsegno::typed {
 
-TypedTrace Inference::run() {
+bool Inference::run(std::vector<bool>* refused) {
   const std::vector<Rep>& params = typed_.known.params;
   for (size_t v = 0; v < params.size(); ++v) value(static_cast<ValueId>(v)).rep = params[v];
   const bool loop = t_.anchor == AnchorKind::loop;
+  if (loop) find_natural_params();
   if (loop) hoist();
   const auto n = static_cast<ValueId>(t_.ops.size());
   count_uses();
+  find_chains(*refused);
   find_expected();
   for (ValueId i = 0; i < n; ++i) form_of(i);
+  if (refuse(refused)) return false;
   find_passing();
   find_virtual(typed_);
   for (ValueId i = 0; i < n; ++i) mark_wants(i);
   if (loop) unbox_carried();
   for (ValueId i = 0; i < n; ++i) form(i).effects = effects_of(i);
   find_borrowed(typed_);
-  return std::move(typed_);
+  return true;
 }
 
 // The types in the table are final, so a guard_type on a loop's parameter holds wherever it stands: it is done where the value comes
@@ -33,6 +36,7 @@ void Inference::hoist() {
     const ValueId v = in(o)[0];
     if (v >= t_.n_params || value(v).rep != Rep::kNone) continue;
     value(v).rep = rep_named(o);
+    if (value(v).rep == Rep::kInt && natural_[v]) value(v).rep = Rep::kNatural;
     // The object it came in as is kept beside it while the value is the same: its identity can be seen.
     value(v).hoisted = value(v).wants_obj = value(v).rep != Rep::kNone;
   }
@@ -146,6 +150,12 @@ bool Inference::is_int_remainder(const Op& o, const OpForm& form) {
   return form.mode == Mode::kTyped && operation && static_cast<BinaryOp>(o.imm) == BinaryOp::remainder && form.typed.operand == Rep::kInt;
 }
 
-TypedTrace infer(const Trace& trace, Knowledge known) { return Inference(trace, std::move(known)).run(); }
+TypedTrace infer(const Trace& trace, const Knowledge& known) {
+  std::vector<bool> refused(trace.ops.size());
+  for (;;) {
+    Inference inference(trace, known);
+    if (inference.run(&refused)) return inference.take();
+  }
+}
 
 }  // namespace dalsegno::typed

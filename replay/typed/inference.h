@@ -24,7 +24,9 @@ class Inference {
     arrays_.assign(trace.ops.size(), kNoFacts);
   }
 
-  TypedTrace run();
+  // False: it has to be done again without some of the wrapped values, which are in `refused` then.
+  bool run(std::vector<bool>* refused);
+  TypedTrace take() { return std::move(typed_); }
 
  private:
   const Op& op(ValueId i) const { return t_.ops[i]; }
@@ -46,6 +48,14 @@ class Inference {
   bool is_new(ValueId v);
   uint32_t effects_of(ValueId i) const;
   static bool is_int_remainder(const Op& o, const OpForm& form);
+
+  // -- modular.cc
+  void find_natural_params();
+  void find_chains(const std::vector<bool>& refused);
+  bool is_silent(ValueId i) const;
+  bool refuse(std::vector<bool>* refused);
+  bool is_not_negative(ValueId v) const;
+  Operator modular_operator(const Op& o, ValueId i) const;
 
   // -- forms.cc
   static bool is_refusing(OpKind kind);
@@ -94,7 +104,9 @@ class Inference {
   // -- wants.cc
   void mark_wants(ValueId i);
   void want_arguments(const Op& o, ValueId i);
-  bool has_raw(ValueId v, ValueId i) { return value(v).rep != Rep::kNone && value(v).since < i && !is_constant(v); }
+  bool has_raw(ValueId v, ValueId i) {
+    return value(v).rep != Rep::kNone && !is_modular(value(v).rep) && value(v).since < i && !is_constant(v);
+  }
   void want_element(const Op& o);
   void want_item(const Op& o);
   void want_call(const Op& o, ValueId i);
@@ -106,6 +118,9 @@ class Inference {
   std::vector<Type> types_;         // proven by guards so far, where they are no representation's
   std::vector<ArrayFacts> arrays_;  // what values are, where they are arrays; rank -1: unknown
   std::vector<Rep> expected_;       // per value: see find_expected()
+  std::vector<bool> natural_;       // per parameter: it comes in as a natural
+  std::vector<bool> chained_;       // per value: it may be wrapped
+  std::vector<ValueId> taker_;      // per value: the last op that takes it
   std::vector<int32_t> uses_;       // per value: how many ops take it, but for guards of its type and releases
 };
 

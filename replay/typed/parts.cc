@@ -5,9 +5,19 @@
 
 namespace dalsegno::typed {
 
+constexpr int kModular = 2;  // representations of an int that no type stands for
+static_assert(static_cast<int>(Type::kNpBool) + kModular == static_cast<int>(Rep::kNpBool) &&
+                  static_cast<int>(Type::kRangeIterator) + kModular == static_cast<int>(Rep::kCount),
+              "first the representations, in their order");
+
 Rep rep_of_type(Type type) {
-  static_assert(static_cast<int>(Type::kRangeIterator) == static_cast<int>(Rep::kCount), "first the representations, in their order");
-  return type < Type::kRangeIterator ? static_cast<Rep>(type) : Rep::kNone;
+  if (type >= Type::kRangeIterator) return Rep::kNone;
+  return static_cast<Rep>(static_cast<int>(type) + (type < Type::kNpBool ? 0 : kModular));
+}
+
+Type type_of_rep(Rep rep) {
+  if (is_modular(rep)) return Type::kInt;
+  return static_cast<Type>(static_cast<int>(rep) - (rep < Rep::kNpBool ? 0 : kModular));
 }
 
 namespace {

@@ -13,6 +13,8 @@ namespace dalsegno::typed {
   X(kBool, "bool")       /* 0 or 1, in 64 bits */                                                  \
   X(kFloat, "float")     /* double */                                                              \
   X(kComplex, "complex") /* two doubles, the real one first */                                     \
+  X(kNatural, "natural") /* an int from 0 to 2**64 - 1: its 64 bits */                             \
+  X(kWrapped, "wrapped") /* an int modulo 2**64, that nobody sees: replay/typed/modular.h */       \
   X(kNpBool, "np.bool")  /* NumPy's scalars, in the order of DType; integers widened to 64 bits */ \
   X(kNpInt32, "np.int32")                                                                          \
   X(kNpInt64, "np.int64")                                                                          \
@@ -54,6 +56,12 @@ constexpr int size_of_integer(Rep rep) {
   if (rep == Rep::kNpInt16 || rep == Rep::kNpUint16) return 2;
   return rep == Rep::kNpInt32 || rep == Rep::kNpUint32 ? 4 : 8;
 }
+
+// Of an int, but not by itself a number of 64 bits with a sign.
+constexpr bool is_modular(Rep rep) { return rep == Rep::kNatural || rep == Rep::kWrapped; }
+
+// An int and a natural: the same bits where the highest one is not set.
+constexpr bool may_be_same(Rep a, Rep b) { return (a == Rep::kInt && b == Rep::kNatural) || (a == Rep::kNatural && b == Rep::kInt); }
 
 // Of those that are ordered.
 constexpr bool is_python_number(Rep rep) { return rep == Rep::kInt || rep == Rep::kBool || rep == Rep::kFloat; }

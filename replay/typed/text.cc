@@ -124,7 +124,8 @@ void visit(IO& io, ObjectFacts& facts) {
   one_of(io, facts.type);
   one_of(io, facts.callee);
   one_of(io, facts.ufunc);
-  all(io, facts.number, facts.unboxes, facts.bits, facts.positions, facts.none, facts.ellipsis, facts.names_out);
+  all(io, facts.number, facts.unboxes, facts.bits, facts.wraps, facts.natural, facts.power_64, facts.positions, facts.none, facts.ellipsis,
+      facts.names_out);
 }
 template <class IO>
 void visit(IO& io, ValueForm& form) {

@@ -42,6 +42,7 @@ enum class Type : uint8_t {
   kCount
 };
 Rep rep_of_type(Type type);
+Type type_of_rep(Rep rep);
 
 // What is known of an object that the trace refers to. The caller fills this table from the live objects.
 struct ObjectFacts {
@@ -50,6 +51,9 @@ struct ObjectFacts {
   bool number = false;        // a number of Python's or NumPy's, subclasses included
   bool unboxes = false;       // its value fits in a register: it is in `bits`, as bits_of() says (of a complex number: not)
   int64_t bits = 0;
+  bool wraps = false;     // an int that does not: `bits` is what it is modulo 2**64
+  bool natural = false;   // of them one below 2**64, and not negative
+  bool power_64 = false;  // of them 2**64
   Callee callee = Callee::kNone;
   std::vector<int64_t> positions;  // a tuple of ints, each fitting in a register; empty: anything else
   bool none = false, ellipsis = false;
@@ -128,15 +132,16 @@ struct TypedTrace {
   std::vector<OpForm> ops;        // per op of the trace
 
   const ValueId* inputs_of(const Op& op) const { return trace->inputs_of(op); }
-  // An operand's representation as operators may use it.
+  // An operand's representation as operators may use it. (What is modular is for those that know of it.)
   Rep rep_in_ops(ValueId v) const {
     const Rep rep = values[v].rep;
+    if (is_modular(rep)) return Rep::kNone;
     return rep == Rep::kInt && known.box_ints ? Rep::kNone : rep;
   }
 };
 
 // `trace` has been verified, and known.objects has a row for each of its objects.
-TypedTrace infer(const Trace& trace, Knowledge known);
+TypedTrace infer(const Trace& trace, const Knowledge& known);
 // "" or what is wrong: forms that contradict each other or the trace.
 std::string verify(const TypedTrace& typed);
 // One op a line, after the representations the anchor's slots have.

@@ -1,4 +1,5 @@
 // verify() and print() of typed traces.
+#include "replay/typed/modular.h"
 #include "replay/typed/typed_trace.h"
 
 namespace dalsegno::typed {
@@ -27,6 +28,7 @@ class Verifier {
     if (!op_has_result(t_.ops[v].kind)) return f == ValueForm{} ? "" : "a form without a value";
     if (f.rep == Rep::kNone && (f.born_raw || f.hoisted)) return "unboxed, but as nothing";
     if (f.borrowed && ((y_.ops[v].mode != Mode::kItem && y_.ops[v].mode != Mode::kAttribute) || f.born_raw)) return "borrowed, but no item";
+    if (f.rep == Rep::kWrapped && f.wants_obj && t_.ops[v].kind != OpKind::constant) return "wrapped, but an object";
     if (f.rep == Rep::kNone && f.wants_raw) return "an unboxed part is used that there is none of";
     if (f.hoisted && (v >= t_.n_params || t_.anchor != AnchorKind::loop)) return "hoisted, but no parameter of a loop";
     if (f.since != -1 && !guards(f.since, v)) return "unboxed since an op that does not guard it";
@@ -97,6 +99,10 @@ class Verifier {
       case Mode::kAlias:
       case Mode::kTyped:
         break;
+    }
+    if (is_masked(f)) {
+      const auto mask = masked_by(t_, y_.known, o);
+      return mask && unboxed(y_.inputs_of(o)[mask->operand], i) ? "" : "masked by what?";
     }
     for (int32_t k = o.kind == OpKind::call ? 1 : 0; k < o.n_inputs; ++k)
       if (!unboxed(y_.inputs_of(o)[k], i)) return "operand " + std::to_string(k) + " is not unboxed";

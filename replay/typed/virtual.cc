@@ -13,6 +13,7 @@ class Virtuals {
     find_rows();
     find_views();
     find_indices();
+    find_unseen();
   }
 
  private:
@@ -150,6 +151,25 @@ class Virtuals {
     return !((how == Mode::kElement || how == Mode::kView) && k == 1);
   }
 
+  // -- tuples that nobody sees
+
+  void find_unseen() {
+    for (ValueId i = 0; i < n_; ++i) {
+      const Op& o = op(i);
+      if (o.kind != OpKind::build_tuple || mode(i) != Mode::kPython || o.n_inputs == 0) continue;
+      if (std::all_of(in(o), in(o) + o.n_inputs, [&](ValueId v) { return is_number(y_, v); }) && dies_unseen(i)) mode(i) = Mode::kVirtual;
+    }
+  }
+
+  bool dies_unseen(ValueId tuple) const {
+    for (ValueId i = tuple + 1; i < n_; ++i) {
+      const bool passes = op(i).kind == OpKind::enter || op(i).kind == OpKind::leave_frame;  // from frame to frame
+      if (takes(t_, op(i), tuple) && !passes) return op(i).kind == OpKind::release;
+      if (!leaves_unbuilt(y_, i)) return false;
+    }
+    return false;
+  }
+
   TypedTrace& y_;
   const Trace& t_;
   ValueId n_;
@@ -157,6 +177,50 @@ class Virtuals {
 };
 
 }  // namespace
+
+bool leaves_unbuilt(const TypedTrace& typed, ValueId i) {
+  const Op& o = typed.trace->ops[i];
+  switch (o.kind) {
+    case OpKind::constant:
+    case OpKind::build_tuple:
+    case OpKind::build_slice:
+    case OpKind::guard_type:
+    case OpKind::guard_array:
+    case OpKind::guard_true:
+    case OpKind::guard_false:
+    case OpKind::guard_is:
+    case OpKind::guard_is_not:
+    case OpKind::guard_function:
+    case OpKind::guard_defaults:
+    case OpKind::enter:
+    case OpKind::leave_frame:
+    case OpKind::release:
+      return true;
+    default:
+      break;
+  }
+  switch (typed.ops[i].mode) {
+    case Mode::kTyped:
+    case Mode::kAlias:
+    case Mode::kFixed:
+    case Mode::kElement:
+    case Mode::kLength:
+    case Mode::kText:
+    case Mode::kPart:
+    case Mode::kIterator:
+    case Mode::kVirtual:
+    case Mode::kProduct:
+    case Mode::kReduction:
+    case Mode::kGather:
+      return true;
+    case Mode::kItem:
+    case Mode::kByte:
+    case Mode::kView:
+      return o.kind == OpKind::get_item;
+    default:
+      return false;
+  }
+}
 
 void find_virtual(TypedTrace& typed) { Virtuals(typed).run(); }
 

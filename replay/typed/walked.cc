@@ -31,9 +31,10 @@ namespace {
 bool is_text(Walked over) { return over == Walked::kAscii || over == Walked::kText; }
 bool is_sequence(Walked over) { return over == Walked::kList || over == Walked::kTuple; }
 
-bool has_such_items(const TypedTrace& typed, Walked over, Rep expected) {
+bool has_such_items(const TypedTrace& typed, const Walk& walk, size_t k, Rep expected) {
+  const Walked over = walk.over[k];
   if (is_text(over) || over == Walked::kArray) return true;
-  return is_sequence(over) ? expected != Rep::kNone : !typed.known.box_ints;
+  return is_sequence(over) ? expected != Rep::kNone || walk.holder != Holder::kNone : !typed.known.box_ints;
 }
 
 void form_walked(TypedTrace& typed, const Walk& walk, size_t k, ValueId item, Rep expected) {
@@ -53,7 +54,7 @@ bool form_walk(TypedTrace& typed, ValueId i, const std::vector<Rep>& expected) {
   const std::vector<ValueId> items = walked_by(t, i);
   if (items.empty()) return false;
   for (size_t k = 0; k < items.size(); ++k)
-    if (!has_such_items(typed, walk.over[k], expected[items[k]])) return false;
+    if (!has_such_items(typed, walk, k, expected[items[k]])) return false;
   for (size_t k = 0; k < items.size(); ++k) form_walked(typed, walk, k, items[k], expected[items[k]]);
   typed.ops[i].mode = Mode::kNext;
   if (walk.holder == Holder::kNone) return true;

@@ -1,5 +1,6 @@
 // Which part of a value is wanted: its number, its object, or both.
 #include "replay/typed/inference.h"
+#include "replay/typed/modular.h"
 
 namespace dalsegno::typed {
 
@@ -41,7 +42,8 @@ void Inference::mark_wants(ValueId i) {
   for (int32_t k = 0; k < o.n_inputs; ++k) {
     ValueForm& v = value(inputs[k]);
     const bool index = mode == Mode::kIndex && k == 1;
-    if (index || mode == Mode::kTyped || mode == Mode::kAlias) v.wants_raw = true;
+    const bool mask = is_masked(form(i)) && k != masked_by(t_, typed_.known, o)->operand;
+    if (index || (mode == Mode::kTyped && !mask) || mode == Mode::kAlias) v.wants_raw = true;
     if (mode == Mode::kPython || mode == Mode::kIndex || mode == Mode::kRange || mode == Mode::kNext || mode == Mode::kLength ||
         mode == Mode::kLookup || mode == Mode::kHeap || mode == Mode::kProduct || mode == Mode::kReduction || mode == Mode::kGather)
       v.wants_obj = true;

@@ -79,6 +79,11 @@ void fill_builtins(PyObject* builtins) {
                       {"ord", quiet, &PyLong_Type},
                       {"chr", quiet, &PyUnicode_Type},
                       {"divmod", quiet, &PyTuple_Type},
+                      {"list", quiet, &PyList_Type},
+                      {"tuple", quiet, &PyTuple_Type},
+                      {"set", quiet, &PySet_Type},
+                      {"dict", quiet, &PyDict_Type},
+                      {"sorted", quiet, &PyList_Type},
                       {"isinstance", quiet, &PyBool_Type},
                       {"callable", quiet, &PyBool_Type},
                       {"id", quiet, &PyLong_Type},
@@ -347,9 +352,16 @@ void fill_special(PyObject* sys) {
 
 bool is_plain_type(PyTypeObject* type) {
   if (g_plain.contains(type)) return true;
-  const bool deque = std::strcmp(type->tp_name, "collections.deque") == 0 && is_found_as(type, "collections", "deque");
-  if (deque) g_plain.insert(type);
-  return deque;
+  if (!is_deque_type(type)) return false;
+  g_plain.insert(type);
+  return true;
+}
+bool is_deque_type(PyTypeObject* type) {
+  static PyTypeObject* known = nullptr;
+  if (type == known) return true;
+  if (std::strcmp(type->tp_name, "collections.deque") != 0 || !is_found_as(type, "collections", "deque")) return false;
+  known = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
+  return true;
 }
 bool is_simple_type(PyTypeObject* type) { return g_simple.contains(type); }
 

@@ -1,5 +1,6 @@
 // Calls: Python functions are recorded through, everything else is called again at replay.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string_view>
 
@@ -241,6 +242,13 @@ bool makes_iterator(PyObject* callee) {
   return false;
 }
 
+// list(t), tuple(l): items are taken, and not looked at.
+bool copies_items(PyObject* callee, const std::vector<PyObject*>& args) {
+  if (callee != reinterpret_cast<PyObject*>(&PyList_Type) && callee != reinterpret_cast<PyObject*>(&PyTuple_Type)) return false;
+  constexpr std::array kTypes{&PyList_Type, &PyTuple_Type, &PyRange_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type};
+  return args.size() == 1 && args[0] && std::find(kTypes.begin(), kTypes.end(), Py_TYPE(args[0])) != kTypes.end();
+}
+
 }  // namespace
 
 // Builtins that look at their arguments' values, or at whatever they contain: with plain arguments they run no code of the user's.
@@ -249,8 +257,8 @@ bool Recorder::call_is_quiet(const OpaqueCall& call) {
   if (is_class_test(callee, call.live_args) && is_constant(call.args[1])) return info(call.args[0]).type != nullptr;
   if (!call.plain) return false;
   // (min(list) looks into it)
-  const bool any_container =
-      builtin_name(callee) == "len" || builtin_name(callee) == "id" || makes_iterator(callee) || joins_sequence(callee, call.live_args);
+  const bool any_container = builtin_name(callee) == "len" || builtin_name(callee) == "id" || makes_iterator(callee) ||
+                             copies_items(callee, call.live_args) || joins_sequence(callee, call.live_args);
   const bool looks_up = is_method_of(callee, &PyDict_Type) && call.args.size() > 1;  // dict.get
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool own = i == 0 && Py_IS_TYPE(callee, &PyMethodDescr_Type);

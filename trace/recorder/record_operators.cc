@@ -256,8 +256,9 @@ void Recorder::get_item(const Instr&) {
   } else if (know(container, live) && know(index, live_index)) {
     bool sequence = PyList_Check(live) || PyTuple_Check(live) || PyUnicode_Check(live) || PyBytes_Check(live) || PyRange_Check(live);
     bool position = is_whole(live_index) || (PySlice_Check(live_index) && safe_index(index, live_index));
+    bool of_deque = is_deque_type(Py_TYPE(live)) && is_whole(live_index);
     bool keyed = PyDict_Check(live) && know_lookup(container, live, index, live_index);
-    if ((sequence && position) || keyed) effects = kReadsMemory;
+    if ((sequence && position) || of_deque || keyed) effects = kReadsMemory;
   } else if (dalsegno_is_table(live) && know(index, live_index)) {  // (looking another key up may run code)
     PyObject* value;
     dalsegno_found none{};

@@ -1,0 +1,100 @@
+// Ops that are done on objects, as the interpreter does them: which step of theirs, and how native code does that.
+#include <array>
+#include <utility>
+
+#include "replay/lower/lower.h"
+#include "replay/machine/scalars.h"
+
+namespace dalsegno::replay {
+
+// Kinds whose operands the Exec finds in a list, whatever their number.
+static bool takes_list(OpKind kind) { return op_inputs(kind) < 0; }
+
+static bool unpacks(OpKind kind) { return kind == OpKind::unpack || kind == OpKind::unpack_ex; }
+
+static bool is_key_alone(PyObject* names) {
+  return PyTuple_GET_SIZE(names) == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "key") == 0;
+}
+
+// Is it called f(a, axis), f(a, axis=...), and with keepdims=... behind it?
+bool Lowering::takes_axis(const Op& o) const {
+  constexpr std::array<const char*, 2> kNames = {"axis", "keepdims"};
+  PyObject* names = o.object >= 0 ? object(o.object) : nullptr;
+  const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0, placed = o.n_inputs - 2 - named;
+  if (placed < 0 || placed > 1 || placed + named < 1 || placed + named > 2) return false;
+  for (Py_ssize_t i = 0; i < named; ++i)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), kNames[placed + i]) != 0) return false;
+  return true;
+}
+
+// Of what small arrays are given to at once; null: of nothing such.
+StepFn Lowering::array_step(const Op& o, ValueId i) const {
+  const auto known = [&](ValueId v) { return values_[v].facts.rank > 0; };
+  if (!op_has_result(o.kind) || values_[i].born_raw) return nullptr;
+  if (o.kind == OpKind::binary)
+    return static_cast<BinaryOp>(o.imm) == BinaryOp::matmul && known(in(o)[0]) && known(in(o)[1]) ? step_matmul : nullptr;
+  if (o.kind != OpKind::call || o.n_inputs < 2) return nullptr;
+  if (const Op& callee = op(in(o)[0]); callee.kind == OpKind::get_attr && is_constant(in(callee)[0])) {
+    const bool of_ufunc = typed_.known.objects[op(in(callee)[0]).object].ufunc != ArrayFn::none;
+    return of_ufunc && o.object < 0 && o.n_inputs == 3 && known(in(o)[1]) && known(in(o)[2]) ? outer_method_step() : nullptr;
+  }
+  if (!is_constant(in(o)[0])) return nullptr;
+  const typed::Callee callee = typed_.known.objects[op(in(o)[0]).object].callee;
+  if (typed::makes_array(callee)) return o.object < 0 ? making_step(callee, o.n_inputs) : nullptr;
+  if (!known(in(o)[1])) return nullptr;
+  if (callee == typed::Callee::kMatmul) return o.object < 0 && o.n_inputs == 3 && known(in(o)[2]) ? step_matmul_call : nullptr;
+  return takes_axis(o) ? along_axis_step(callee) : nullptr;
+}
+
+Step Lowering::python_step(const Op& o, ValueId i) {
+  std::vector<int32_t> regs;
+  for (int32_t k = 0; k < o.n_inputs; ++k) regs.push_back(boxed(in(o)[k], o, i));
+  Step s = base(o, i);
+  s.exec = exec_of(o.kind);
+  s.fn = s.linked ? step_exec_linked : step_exec;
+  if (StepFn replacing = step_exec_replacing(o.kind); replacing && !s.linked) s.fn = replacing;
+  if (o.kind == OpKind::cell_set) {
+    const Quick step = set_content_step();
+    s.fn = step.fn, s.exec = step.quick;
+    s.does = native::Do::kQuick;
+  }
+  if (o.kind == OpKind::unpack && !s.linked) {
+    s.fn = step_unpack;
+    if (values_[in(o)[0]].type == reinterpret_cast<PyObject*>(&PyTuple_Type)) s.does = native::Do::kUnpack;
+  }
+  if (o.kind == OpKind::tuple_item && unpacks(op(in(o)[0]).kind)) s.fn = step_tuple_item, s.does = native::Do::kTupleItem;
+  if (s.linked && o.kind == OpKind::get_attr) s.fn = step_get_attr;
+  if (s.linked && o.kind == OpKind::set_attr) s.fn = step_set_attr;
+  if (o.kind == OpKind::cell_get) s.does = native::Do::kCell;
+  if (takes_list(o.kind)) {
+    s.n = o.n_inputs;
+    s.list = list(std::move(regs)).data();
+  } else {
+    s.a = regs.size() > 0 ? regs[0] : -1;
+    s.b = regs.size() > 1 ? regs[1] : -1;
+    s.c = regs.size() > 2 ? regs[2] : -1;
+  }
+  if (op_has_result(o.kind)) s.dst = values_[i].born_raw ? loc(i).raw : loc(i).obj;
+  const bool truth = o.kind == OpKind::truth || o.kind == OpKind::not_ || o.kind == OpKind::is_;
+  if (truth && !s.linked && values_[i].born_raw) s.does = native::Do::kQuick, s.truth = true;
+  elide(o, i, &s);
+  if (const StepFn direct = array_step(o, i)) s.fn = direct;
+  const bool of_one = s.linked && o.kind == OpKind::call && o.n_inputs == 2 && o.object < 0 && is_constant(in(o)[0]);
+  if (of_one && p_->locs[in(o)[1]].owned && dies_at(in(o)[1], i))
+    if (const StepFn direct = fold_step(object(op(in(o)[0]).object))) s.fn = direct;
+  if (o.kind == OpKind::call && o.n_inputs == 3 && o.object >= 0 && is_constant(in(o)[0]) && is_key_alone(object(o.object)))
+    if (const StepFn direct = fold_by_key_step(object(op(in(o)[0]).object))) s.fn = direct;
+  if (is_quick(o, s)) {
+    s.does = native::Do::kQuick;
+    s.truth = op_has_result(o.kind) && values_[i].born_raw;
+    s.only_called = true;
+    if (const PyTypeObject* over = o.kind == OpKind::get_iter ? known_type(in(o)[0]) : nullptr;
+        over == &PyList_Type || over == &PyTuple_Type) {
+      s.does = native::Do::kItemsIterator;
+      s.imm = over == &PyTuple_Type;
+    }
+  }
+  return s;
+}
+
+}  // namespace dalsegno::replay

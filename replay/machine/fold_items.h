@@ -1,0 +1,136 @@
+// What a fold goes through: lists, tuples and ranges, alone or side by side, which are looked at and not changed. Part of fold_run.cc.
+#pragma once
+#include <Python.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "hook/hook.h"
+#include "replay/machine/fold.h"
+#include "replay/machine/fold_value.h"
+
+namespace dalsegno::replay::folds {
+
+// What an iterator over one thing would give, which itself is not touched.
+struct Items {
+  PyObject* sequence = nullptr;  // null: a range, or (step 1, without an end) what enumerate counts
+  bool list = false, alone = false;
+  int64_t at = 0, step = 0, left = 0;  // of a range
+
+  bool over_sequence(PyObject* o, int64_t from, bool dies) {
+    list = PyList_CheckExact(o);
+    sequence = o, at = from, alone = dies && Py_REFCNT(o) == 1;
+    return (list || PyTuple_CheckExact(o)) && !(alone && from > 0);
+  }
+
+  void over_numbers(int64_t from) { sequence = nullptr, at = from, step = 1, left = std::numeric_limits<int64_t>::max(); }
+
+  bool over_iterator(PyObject* it) {
+    if (Py_REFCNT(it) > 1) return false;  // who else holds it would see how far it has come
+    if (Py_IS_TYPE(it, &PyRangeIter_Type) && hook::g_range_known) {
+      auto* range = reinterpret_cast<hook::RangeIterator*>(it);
+      sequence = nullptr, step = range->step;
+#if PY_VERSION_HEX < 0x030c0000
+      at = static_cast<int64_t>(static_cast<uint64_t>(range->start) + static_cast<uint64_t>(range->index) * range->step);
+      left = range->length - range->index;
+#else
+      at = range->start, left = range->length;
+#endif
+      return true;
+    }
+    if (!hook::g_sequence_iterators || (!Py_IS_TYPE(it, &PyListIter_Type) && !Py_IS_TYPE(it, &PyTupleIter_Type))) return false;
+    auto* over = reinterpret_cast<hook::SequenceIterator*>(it);
+    return over->sequence && over_sequence(over->sequence, over->position, true);
+  }
+
+  bool has_ended() const { return sequence ? at >= Py_SIZE(sequence) : left <= 0; }
+
+  // Does what is left die with it, unseen?
+  bool leaves_any() const { return sequence && alone && at < Py_SIZE(sequence); }
+
+  // 1: *to is the next one; 0: there is none; -1: refused: what dies with the sequence could tell when.
+  int next(Slot* to) {
+    if (!sequence) {
+      if (left <= 0) return 0;
+      give(to, at);
+      at = static_cast<int64_t>(static_cast<uint64_t>(at) + static_cast<uint64_t>(step)), --left;
+      return 1;
+    }
+    if (at >= Py_SIZE(sequence)) return 0;
+    set(to, list ? PyList_GET_ITEM(sequence, at) : PyTuple_GET_ITEM(sequence, at));
+    ++at;
+    return alone && to->tag == Slot::kObject ? -1 : 1;
+  }
+};
+
+// The same of one that goes through several at once (zip, enumerate), or through one.
+struct Rows {
+  Items parts[kMostInRow];
+  Slot row[kMostInRow];  // the last one
+  int n = 0;             // 0: not several
+  bool strict = false;
+
+  bool over_sequence(PyObject* o) { return n = 0, parts[0].over_sequence(o, 0, false); }
+
+  bool over_iterator(PyObject* it) {
+    const bool counts = Py_IS_TYPE(it, &PyEnum_Type);
+    n = 0;
+    if (!counts && !Py_IS_TYPE(it, &PyZip_Type)) return parts[0].over_iterator(it);
+    const auto* holding = reinterpret_cast<hook::HoldingIterator*>(it);
+    if (!hook::g_holding_iterators || Py_REFCNT(it) > 1) return false;
+    if (counts) {
+      n = 2;
+      parts[0].over_numbers(holding->number);
+      return holding->number < PY_SSIZE_T_MAX / 2 && parts[1].over_iterator(holding->inner);
+    }
+    if (holding->number < 2 || holding->number > kMostInRow || Py_REFCNT(holding->inner) > 1) return false;
+    n = static_cast<int>(holding->number), strict = holding->strict != 0;
+    for (int k = 0; k < n; ++k)
+      if (!parts[k].over_iterator(PyTuple_GET_ITEM(holding->inner, k))) return false;
+    return true;
+  }
+
+  int count() const { return n ? n : 1; }
+  bool gives_numbers() const {
+    return std::any_of(parts, parts + count(), [](const Items& one) { return !one.sequence; });
+  }
+  bool leaves_any() const {
+    return std::any_of(parts, parts + count(), [](const Items& one) { return one.leaves_any(); });
+  }
+
+  // As Items::next; self: the number of this iterator.
+  int next(Slot* to, int self) {
+    if (n == 0) return parts[0].next(to);
+    const auto place = [&](int k) { return &row[k]; };
+    if (const int next = next_of_all(place); next != 1) return next;
+    to->tag = Slot::kRow, to->i = self, to->object = nullptr;
+    return 1;
+  }
+
+  // (A zip that is strict raises where one ends and another does not.)
+  template <class Place>
+  int next_of_all(Place place) {
+    for (int k = 0; k < n; ++k) {
+      const int next = parts[k].next(place(k));
+      if (next == 1) continue;
+      const bool all = k == 0 && std::all_of(parts, parts + n, [](const Items& one) { return one.has_ended(); });
+      return next == 0 && strict && !all ? -1 : next;
+    }
+    return 1;
+  }
+};
+
+inline bool unpack(const Slot& from, const Rows* rows, int16_t n, const int16_t* to, Slot* s) {
+  if (from.tag == Slot::kRow) {
+    if (!rows || rows[from.i].n != n) return false;
+    for (int k = 0; k < n; ++k) s[to[k]] = rows[from.i].row[k];
+    return true;
+  }
+  if (from.tag != Slot::kObject || !PyTuple_CheckExact(from.object) || PyTuple_GET_SIZE(from.object) != n) return false;
+  PyObject* tuple = from.object;
+  for (int k = 0; k < n; ++k) set(&s[to[k]], PyTuple_GET_ITEM(tuple, k));
+  return true;
+}
+
+}  // namespace dalsegno::replay::folds

@@ -1,0 +1,143 @@
+// What becomes of the items of a fold. Part of fold_run.cc.
+#pragma once
+#include <Python.h>
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "replay/machine/fold.h"
+#include "replay/machine/fold_value.h"
+
+namespace dalsegno::replay::folds {
+
+class Result {
+ public:
+  explicit Result(FoldInto into) : into_(into) {}
+  ~Result() { Py_XDECREF(list_); }
+  Result(const Result&) = delete;
+
+  enum Verdict { kGoOn, kEnough, kRefused };
+
+  bool begin() {
+    if (into_ != FoldInto::kList && into_ != FoldInto::kTuple) return true;
+    list_ = PyList_New(kRoom);  // as list_extend() of Objects/listobject.c guesses
+    if (!list_) return PyErr_Clear(), false;
+    Py_SET_SIZE(list_, 0);
+    return true;
+  }
+
+  // The usual sum.
+  bool adds(const Slot& item) {
+#if PY_VERSION_HEX < 0x030c0000
+    if (into_ != FoldInto::kSum || counts_ || item.tag != Slot::kFloat) return false;
+    total_ += item.f;
+    return true;
+#else
+    return (void)item, false;
+#endif
+  }
+
+  Verdict add(const Slot& item) {
+    switch (into_) {
+      case FoldInto::kSum:
+        return sum(item);
+      case FoldInto::kMin:
+      case FoldInto::kMax:
+        return extreme(item);
+      case FoldInto::kAny:
+      case FoldInto::kAll: {
+        bool is = false;
+        if (!truth(item, &is)) return kRefused;
+        stopped_ = is == (into_ == FoldInto::kAny);
+        return stopped_ ? kEnough : kGoOn;
+      }
+      default:
+        return append(item);
+    }
+  }
+
+  // New reference; null, without an exception: refused.
+  PyObject* take() {
+    PyObject* made = nullptr;
+    switch (into_) {
+      case FoldInto::kSum:
+        made = counts_ ? PyLong_FromLongLong(whole_) : PyFloat_FromDouble(compensated());
+        break;
+      case FoldInto::kMin:
+      case FoldInto::kMax:
+        if (best_.tag == Slot::kEmpty) return nullptr;
+        made = object_of(best_);
+        break;
+      case FoldInto::kAny:
+      case FoldInto::kAll:
+        return PyBool_FromLong(stopped_ == (into_ == FoldInto::kAny));
+      case FoldInto::kTuple:
+        made = PyList_AsTuple(list_);
+        break;
+      default:
+        made = shrink() ? std::exchange(list_, nullptr) : nullptr;
+    }
+    if (!made) PyErr_Clear();
+    return made;
+  }
+
+ private:
+  // As list_extend() does at the end: gives back room that is not needed, in the one way that is open to us, by deleting an item.
+  bool shrink() {
+    const Py_ssize_t size = Py_SIZE(list_);
+    if (size == reinterpret_cast<PyListObject*>(list_)->allocated) return true;
+    Py_SET_SIZE(list_, size + 1);
+    PyList_SET_ITEM(list_, size, Py_NewRef(Py_None));
+    return PyList_SetSlice(list_, size, size + 1, nullptr) == 0;
+  }
+
+  // As builtin_sum() of Python/bltinmodule.c: ints first; from the first float on floats, ints among them converted; since 3.12 with a
+  // compensation.
+  Verdict sum(const Slot& item) {
+    if (counts_) {
+      if (item.tag == Slot::kInt || item.tag == Slot::kBool) return __builtin_add_overflow(whole_, item.i, &whole_) ? kRefused : kGoOn;
+      if (item.tag != Slot::kFloat) return kRefused;
+      counts_ = false;
+      total_ = static_cast<double>(whole_) + item.f;
+      return kGoOn;
+    }
+    if (item.tag == Slot::kInt) return total_ += static_cast<double>(item.i), kGoOn;
+    if (item.tag != Slot::kFloat) return kRefused;
+#if PY_VERSION_HEX >= 0x030c0000
+    const double x = item.f, t = total_ + x;
+    correction_ += std::fabs(total_) >= std::fabs(x) ? (total_ - t) + x : (x - t) + total_;
+    total_ = t;
+#else
+    total_ += item.f;
+#endif
+    return kGoOn;
+  }
+  double compensated() const { return correction_ != 0.0 && std::isfinite(correction_) ? total_ + correction_ : total_; }
+
+  Verdict extreme(const Slot& item) {
+    if (item.tag != Slot::kInt && item.tag != Slot::kFloat) return kRefused;
+    bool better = best_.tag == Slot::kEmpty;
+    if (!better && !compare(into_ == FoldInto::kMin ? Py_LT : Py_GT, item, best_, &better)) return kRefused;
+    if (better) best_ = item;
+    return kGoOn;
+  }
+
+  Verdict append(const Slot& item) {
+    PyObject* o = is_made(item) ? object_of(item) : nullptr;
+    const bool done = o && PyList_Append(list_, o) == 0;
+    Py_XDECREF(o);
+    if (!done) PyErr_Clear();
+    return done ? kGoOn : kRefused;
+  }
+
+  static constexpr Py_ssize_t kRoom = 8;
+  FoldInto into_;
+  bool counts_ = true, stopped_ = false;
+  int64_t whole_ = 0;
+  double total_ = 0.0, correction_ = 0.0;
+  Slot best_{};
+  PyObject* list_ = nullptr;
+};
+
+}  // namespace dalsegno::replay::folds

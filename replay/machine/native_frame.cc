@@ -1,0 +1,371 @@
+// What native code calls: the functions of its frame (native::Frame).
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "replay/machine/native.h"
+#include "replay/machine/scalars.h"
+
+namespace dalsegno::replay {
+
+namespace {
+
+constexpr int32_t kAlone = 3;  // a step and those behind it that it may go on with, where it is to be done alone
+
+Running& running_of(native::Frame* frame) { return *static_cast<Running*>(frame->extra); }
+
+}  // namespace
+
+// ---- registers of blocks -------------------------------------------------------------------------------------------------------------
+
+// The machine's registers are those of a block.
+void turn_to(Running& running, size_t block) {
+  Machine& m = *running.m;
+  m.program = running.native->programs[block];
+  m.base = running.base + running.native->offsets[block];
+  m.r = running.r + running.native->offsets[block];
+}
+
+namespace {
+
+// Constants of side traces are put into the registers when the machine needs them.
+void load(native::Frame& frame, const Running& running, ProgramImpl* p, int32_t depth) {
+  if (!p->parent) return;
+  load(frame, running, p->parent, depth - 1);
+  const std::vector<ProgramImpl*>& programs = running.native->programs;
+  const auto block = static_cast<int32_t>(std::find(programs.begin(), programs.end(), p) - programs.begin());
+  if (frame.loaded[depth] == block) return;
+  load_constants(*running.m, *p);
+  frame.loaded[depth] = block;
+}
+
+int32_t depth_of(const ProgramImpl* p) {
+  int32_t depth = 0;
+  for (; p->parent; p = p->parent) ++depth;
+  return depth;
+}
+
+}  // namespace
+
+// The step with this number, its program being the one that runs. (Where a side trace's constants are loaded so are those around it.)
+const Step* turn_to(native::Frame& frame, Running& running, int32_t number) {
+  const NativePlace& at = running.native->places[static_cast<size_t>(number)];
+  turn_to(running, static_cast<size_t>(at.block));
+  if (at.depth > 0 && frame.loaded[at.depth] != at.block) load(frame, running, running.m->program, at.depth);
+  return at.step;
+}
+
+// The machine goes on with the registers where they were.
+void turn_back(const Running& running) {
+  Machine& m = *running.m;
+  if (m.base == running.base) return;
+  const Reg* from = m.r;
+  m.base = running.base;
+  m.r = m.room->registers.data() + m.base;
+  std::copy(from, from + m.program->n_regs, m.r);
+}
+
+bool worlds_hold(const Native& native) {
+  return std::all_of(native.worlds.begin(), native.worlds.end(), [](ProgramImpl* p) { return p->world_holds(); });
+}
+
+// ---- steps, one at a time --------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+const Step* stop(const Step* s, Reg*, Machine&) { return s->behind; }
+
+}  // namespace
+
+// As large as the region's programs, so made once the code is there.
+void make_alone(Native& native) {
+  if (!native.places.empty()) return;
+  native.places.reserve(native.n_steps());
+  native.alone.reserve(native.n_steps() * kAlone);
+  for (size_t block = 0; block < native.programs.size(); ++block) {
+    const int32_t depth = depth_of(native.programs[block]);
+    for (const Step& s : native.programs[block]->steps) {
+      native.places.push_back({&s, static_cast<int32_t>(block), depth, native.offsets[block]});
+      for (int32_t k = 0; k < kAlone; ++k) {
+        Step& made = native.alone.emplace_back(k == 0 ? s : Step{});
+        if (k == 0) continue;
+        made.fn = stop;
+        made.behind = &s + k;
+      }
+    }
+  }
+}
+
+// ---- the functions ---------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// One step: not those that it goes on with itself.
+int32_t do_step(native::Frame* frame, int32_t number) {
+  Running& running = running_of(frame);
+  const Step* s = turn_to(*frame, running, number);
+  const Step* alone = &running.native->alone[static_cast<size_t>(number) * kAlone];
+  const bool quiet = makes_quiet_iterator(*s);
+  const Py_ssize_t before = quiet ? hook::collections(running.m->collections) : 0;
+  try {
+    running.next = alone->fn(alone, running.m->r, *running.m);
+  } catch (const std::bad_alloc&) {  // native code is not to be unwound
+    running.no_memory = true;
+    return native::kLeft;
+  }
+  if (running.next > alone && running.next < alone + kAlone) running.next = running.next->behind;
+  if (quiet && hook::collections(running.m->collections) != before) {  // finalisers may have run: the machine goes on
+    running.m->unsettled = true;
+    return native::kLeft;
+  }
+  // (A step may pass over a guard of the world behind it, which is done all the same.)
+  return running.next > s && running.next < s + kAlone ? native::kNext : native::kLeft;
+}
+
+// The next item of an iterator that runs no code. What it goes through may die with its end.
+int32_t advance(native::Frame* frame, int32_t number) {
+  Running& running = running_of(frame);
+  Machine& m = *running.m;
+  const NativePlace& at = running.native->places[static_cast<size_t>(number)];
+  const Step* s = at.step;
+  Reg* r = running.r + at.offset;
+  PyObject *it = r[s->a].o, *through = hook::held_by(it);
+  const Py_ssize_t before = hook::collections(m.collections);
+  const bool alone = through && Py_REFCNT(through) == 1;
+  if (alone || !advances_quietly(it)) {
+    const uint64_t run = m.code_run;
+    const int32_t came = do_step(frame, number);
+    if (came != native::kNext || m.code_run == run) return came;
+  } else if (PyObject* item = Py_TYPE(it)->tp_iternext(it)) {
+    r[s->dst].o = item;
+    if (hook::collections(m.collections) == before) return native::kNext;
+    turn_to(*frame, running, number);
+  } else {
+    if (!PyErr_Occurred() && drops_quietly(it)) return native::kEnded;
+    turn_to(*frame, running, number);
+    running.next = PyErr_Occurred() ? fail(m, s->exit, false) : s;  // (it ends once more)
+    return native::kLeft;
+  }
+  m.unsettled = true;  // finalisers may have run: the machine goes on
+  running.next = s + 1;
+  return native::kLeft;
+}
+
+// Iterators over lists and tuples that nobody has any more are kept for the next ones, unknown to the collector.
+bool is_over_items(PyObject* o) {
+  return (Py_IS_TYPE(o, &PyListIter_Type) || Py_IS_TYPE(o, &PyTupleIter_Type)) && hook::g_sequence_iterators;
+}
+void*& spare_over_items(native::Frame* frame, PyTypeObject* type) {
+  return frame->spare[type == &PyTupleIter_Type ? native::kSpareTupleIterator : native::kSpareListIterator];
+}
+
+bool keep_iterator(native::Frame* frame, PyObject* o) {
+  void*& spare = spare_over_items(frame, Py_TYPE(o));
+  auto* it = reinterpret_cast<hook::SequenceIterator*>(o);
+  if (spare || Py_REFCNT(o) > 1 || (it->sequence && !drops_quietly(it->sequence))) return false;
+  PyObject_GC_UnTrack(o);
+  Py_CLEAR(it->sequence);
+  spare = o;
+  return true;
+}
+
+int32_t iterate(native::Frame* frame, int32_t reg, void* over, int32_t tuple) {
+  Running& running = running_of(frame);
+  PyTypeObject* type = tuple ? &PyTupleIter_Type : &PyListIter_Type;
+  auto* sequence = static_cast<PyObject*>(over);
+  PyObject*& o = running.r[reg].o;
+  if (void*& spare = spare_over_items(frame, type); spare) {
+    auto* it = static_cast<hook::SequenceIterator*>(std::exchange(spare, nullptr));
+    it->position = 0;
+    it->sequence = Py_NewRef(sequence);
+    o = reinterpret_cast<PyObject*>(it);
+    PyObject_GC_Track(o);
+    return 1;
+  }
+  const Py_ssize_t before = hook::collections(running.m->collections);
+  PyObject* made = PyObject_GetIter(sequence);
+  if (!made) return PyErr_Clear(), 0;
+  o = made;
+  if (hook::collections(running.m->collections) == before) return 1;
+  running.m->unsettled = true;
+  return 2;
+}
+
+void drop_one(native::Frame* frame, int32_t reg) {
+  Running& running = running_of(frame);
+  PyObject* o = std::exchange(running.r[reg].o, nullptr);
+  if (o && is_over_items(o) && keep_iterator(frame, o)) return;
+  if (o && !drops_quietly(o)) running.m->unsettled = true;  // it may run code
+  Py_XDECREF(o);
+}
+
+int32_t drop_quietly(native::Frame* frame, int32_t reg) {
+  PyObject*& o = running_of(frame).r[reg].o;
+  if (is_over_items(o) && keep_iterator(frame, o)) return o = nullptr, 1;
+  if (!drops_quietly(o)) return 0;
+  Py_CLEAR(o);
+  return 1;
+}
+
+int32_t do_scalar(native::Frame* frame, int32_t number, int64_t a, int64_t b, int64_t* out) {
+  const Running& running = running_of(frame);
+  const Step& s = *running.native->places[static_cast<size_t>(number)].step;
+  Reg result;
+  if (!scalar_result(static_cast<BinaryOp>(s.imm), s.rep, Reg{.i = a}, Reg{.i = b}, &result)) return 0;
+  *out = result.i;
+  return 1;
+}
+
+// list[b] = c, where what stood there dies quietly.
+int32_t put(native::Frame* frame, int32_t number) {
+  Running& running = running_of(frame);
+  const Step* s = turn_to(*frame, running, number);
+  const Reg* r = running.m->r;
+  auto* list = reinterpret_cast<PyListObject*>(r[s->a].o);
+  const int64_t i = r[s->b].i < 0 ? r[s->b].i + Py_SIZE(list) : r[s->b].i;
+  PyObject* old = list->ob_item[i];
+  if (!drops_quietly(old)) return 0;
+  PyObject* item = s->rep == Rep::kNone ? Py_NewRef(r[s->c].o) : box(s->rep, r[s->c]);
+  if (!item) return PyErr_Clear(), 0;
+  list->ob_item[i] = item;
+  Py_DECREF(old);
+  return 1;
+}
+
+int32_t do_quickly(native::Frame* frame, int32_t number) {
+  Running& running = running_of(frame);
+  const NativePlace& at = running.native->places[static_cast<size_t>(number)];
+  if (at.depth > 0 && frame->loaded[at.depth] != at.block) turn_to(*frame, running, number);
+  const Py_ssize_t before = hook::collections(running.m->collections);
+  const bool done = at.step->exec(*at.step, running.r + at.offset);
+  if (!done) return PyErr_Clear(), 0;
+  if (hook::collections(running.m->collections) == before) return 1;
+  running.m->unsettled = true;  // finalisers may have run: the machine goes on
+  return 2;
+}
+
+// The iterator lets go of what it went through.
+int32_t ends(native::Frame* frame, int32_t reg) {
+  PyObject* o = running_of(frame).r[reg].o;
+  const auto* over = reinterpret_cast<hook::SequenceIterator*>(o);
+  const bool lives_on = is_over_items(o) && over->sequence && Py_REFCNT(over->sequence) > 1;
+  if (!lives_on && !(ends_quietly(o) && (is_over_items(o) || drops_quietly(o)))) return 0;
+  Py_XDECREF(Py_TYPE(o)->tp_iternext(o));
+  return 1;
+}
+
+int32_t is_quiet(void* iterator) { return hook::quiet_iterator(static_cast<PyObject*>(iterator)); }
+
+Reg number_of(Rep rep, int64_t bits) {
+  return rep == Rep::kComplex ? Reg{.c = *reinterpret_cast<const Py_complex*>(bits)} : Reg{.i = bits};
+}
+
+int32_t leaves(native::Frame* frame, int32_t left) {
+  const Machine& m = *running_of(frame).m;
+  return m.n_links < m.first_frame + static_cast<size_t>(left) && m.kept_frames.empty();
+}
+
+void* make_box(native::Frame*, int32_t rep, int64_t bits) {
+  PyObject* made = box(static_cast<Rep>(rep), number_of(static_cast<Rep>(rep), bits));
+  if (!made) PyErr_Clear();
+  return made;
+}
+
+int32_t take_number(native::Frame*, int32_t rep, int64_t object, int64_t, int64_t* out) {
+  Reg number{};
+  const bool fits = unbox(static_cast<Rep>(rep), reinterpret_cast<PyObject*>(object), &number);
+  std::memcpy(out, &number, static_cast<Rep>(rep) == Rep::kComplex ? sizeof number.c : sizeof number.i);
+  return fits;
+}
+
+int32_t same(native::Frame*, void* a, void* b) { return same_text(static_cast<PyObject*>(a), static_cast<PyObject*>(b)); }
+
+void* letter(native::Frame*, void* text, int64_t at) {
+  PyObject* made = letter_at(static_cast<PyObject*>(text), at);
+  if (!made) PyErr_Clear();
+  return made;
+}
+
+int32_t make_in_register(native::Frame* frame, int32_t reg, int64_t rep, int64_t bits) {
+  PyObject* made = box(static_cast<Rep>(rep), number_of(static_cast<Rep>(rep), bits));
+  if (!made) return PyErr_Clear(), 0;
+  running_of(frame).r[reg].o = made;
+  return 1;
+}
+
+int32_t next_of_range(native::Frame* frame, int32_t reg, int64_t, int64_t, int64_t* out) {
+  return hook::advance_range(running_of(frame).r[reg].o, out);
+}
+
+int32_t make_range(native::Frame* frame, int32_t reg, int64_t start, int64_t stop, int64_t step) {
+  void*& spare = frame->spare[native::kSpareIterator];
+  PyObject* made = hook::range_iterator(start, stop, step, static_cast<PyObject*>(spare));
+  if (!made) return PyErr_Clear(), 0;
+  spare = nullptr;
+  running_of(frame).r[reg].o = made;
+  return 1;
+}
+
+void discard(native::Frame*, void* const* made, int32_t n) {
+  for (int32_t k = 0; k < n; ++k) Py_XDECREF(static_cast<PyObject*>(made[k]));
+}
+
+int32_t holds(native::Frame* frame, int32_t block) {
+  const Running& running = running_of(frame);
+  return !running.m->unsettled && running.native->programs[static_cast<size_t>(block)]->world_holds();
+}
+
+int32_t enters(native::Frame* frame, int32_t number) {
+  Running& running = running_of(frame);
+  const auto block = static_cast<size_t>(number);
+  ProgramImpl* p = running.native->programs[block];
+  if (running.m->unsettled || !worlds_hold(*running.native)) return 0;
+  if (!p->parent) return 1;
+  turn_to(running, block);
+  for (const Loc& loc : running.native->plans[block]->box) {
+    PyObject*& object = running.m->r[loc.obj].o;
+    if (!object && !(object = box(loc.rep, running.m->r[loc.raw]))) return PyErr_Clear(), 0;
+  }
+  load(*frame, running, p, depth_of(p));
+  return 1;
+}
+
+}  // namespace
+
+void drop_spares(native::Frame* frame) {
+  for (void* left : frame->spare) {
+    auto* o = static_cast<PyObject*>(left);
+    if (o && is_over_items(o)) PyObject_GC_Track(o);
+    Py_XDECREF(o);
+  }
+}
+
+void fill(native::Frame* frame, Running* running) {
+  frame->breaker = running->m->breaker;
+  frame->unsettled = &running->m->unsettled;
+  frame->step = do_step;
+  frame->advance = advance;
+  frame->iterate = iterate;
+  frame->drop = drop_one;
+  frame->quiet = drop_quietly;
+  frame->scalar = do_scalar;
+  frame->holds = holds;
+  frame->ends = ends;
+  frame->is_quiet = is_quiet;
+  frame->put = put;
+  frame->quick = do_quickly;
+  frame->leaves = leaves;
+  frame->box = make_box;
+  frame->unbox = take_number;
+  frame->same = same;
+  frame->letter = letter;
+  frame->make = make_in_register;
+  frame->next = next_of_range;
+  frame->range = make_range;
+  frame->discard = discard;
+  frame->enters = enters;
+  frame->extra = running;
+}
+
+}  // namespace dalsegno::replay
