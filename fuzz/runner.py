@@ -60,7 +60,8 @@ def _collector(program: Program) -> Iterator[None]:
     where it asks for it."""
     at_once = gc.isenabled() and not _SEES_DEATHS.search(program.source)
     gc.collect()
-    gc.freeze()  # collections that programs ask for are short
+    if gc.get_freeze_count() == 0:
+        gc.freeze()  # once: this collection, and those that programs ask for, need not look through all modules again
     if not at_once:
         gc.disable()
     try:
@@ -68,7 +69,6 @@ def _collector(program: Program) -> Iterator[None]:
     finally:
         if not at_once:
             gc.enable()
-        gc.unfreeze()
 
 
 @contextmanager

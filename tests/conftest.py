@@ -22,12 +22,6 @@ for _name in [n for n in os.environ if n.startswith("DALSEGNO_") and n != "DALSE
     del os.environ[_name]
 
 
-def pytest_collection_finish() -> None:
-    """What all tests and modules are made of stays to the end: gc.collect() need not look through it."""
-    gc.collect()
-    gc.freeze()
-
-
 def pytest_unconfigure() -> None:
     _scratch.cleanup()
 
@@ -41,6 +35,13 @@ def _settings_put_back() -> Iterator[None]:
     yield
     for name, value in before.items():
         setattr(ds.config, name, value)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _little_to_collect() -> None:
+    """What tests and modules are made of stays to the end: the many calls of gc.collect() need not look through it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="module")

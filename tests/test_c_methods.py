@@ -477,7 +477,7 @@ class _Watched(list):
     def __iter__(self):
         frame = sys._getframe(1)
         if frame.f_code.co_name == "copies":
-            frame.f_locals["seen"].append((len(self), frame.f_locals["total"] % 100))
+            frame.f_locals["seen"].append((len(self), frame.f_locals["total"]))
         return super().__iter__()
 
 

@@ -188,7 +188,7 @@ namespace {
 // Values of a snapshot as objects, each value one object however often it occurs.
 class Objects {
  public:
-  Objects(const ProgramImpl& p, Reg* r) : p_(p), r_(r) {}
+  explicit Objects(const Machine& m) : m_(m), p_(*m.program), r_(m.r) {}
   ~Objects() {
     for (auto& [v, o] : boxes_) Py_DECREF(o);
   }
@@ -199,13 +199,13 @@ class Objects {
     for (auto& [value, o] : boxes_)
       if (value == v) return Py_NewRef(o);
     if (loc.raw < 0) return nullptr;  // an argument that a call has taken, which raised: nobody looks at that slot any more
-    PyObject* o = box(loc.rep, r_[loc.raw]);
-    if (!o) throw std::bad_alloc();
+    PyObject* o = box_seen(m_, r_, loc);
     boxes_.emplace_back(v, o);
     return Py_NewRef(o);
   }
 
  private:
+  const Machine& m_;
   const ProgramImpl& p_;
   Reg* r_;
   std::vector<std::pair<ValueId, PyObject*>> boxes_;
@@ -249,7 +249,7 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool rais
   ProgramImpl& p = *m.program;
   Framing room;
   const Snapshot& snapshot = p.framing(plan.snapshot, room).snapshot;
-  Objects objects(p, m.r);
+  Objects objects(m);
   state.slots.resize(snapshot.frames.size());
   state.images.resize(snapshot.frames.size());
   for (size_t i = 0; i < snapshot.frames.size(); ++i) {
@@ -273,6 +273,7 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool rais
   }
   if (const int32_t at = p.data().ops[plan.op].at; raised && at >= 0 && !planted(Fault::wrong_raise_line)) state.images.back().offset = at;
   forget_kept_frames(m, m.first_frame);
+  forget_kept_boxes(m);
   if (planted(Fault::wrong_snapshot_slot)) swap_two_locals(state);
   if (planted(Fault::lost_snapshot_value)) lose_a_local(state);
   if (planted(Fault::wrong_resume_offset)) move_offset(p.data(), plan, state);

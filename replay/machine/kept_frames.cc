@@ -3,7 +3,9 @@
 #include <new>
 #include <utility>
 
+#include "numpy/api.h"
 #include "replay/machine/run.h"
+#include "replay/machine/scalars.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
@@ -25,12 +27,49 @@ Framing build(const ProgramImpl& p, int32_t snapshot) {
   return made;
 }
 
-void drop_boxes(Link& link) {
-  for (PyObject* o : link.boxes) Py_DECREF(o);  // (of numbers: no code runs)
+// Somebody holds a number that he saw in a frame, and may ask later whether it is the same one.
+bool held(PyObject* o) {
+  if (Py_REFCNT(o) == 1 || PyBool_Check(o) || Py_TYPE(o) == &PyBoolArrType_Type) return false;
+  int64_t value;
+  return !PyLong_CheckExact(o) || !small_int(o, &value) || value < -5 || value > 256;
+}
+
+bool any_held(const Link& link) {
+  return std::any_of(link.boxes.begin(), link.boxes.end(), [](const ShownBox& box) { return held(box.object); });
+}
+
+void drop_boxes(Machine& m, Link& link) {
+  for (const ShownBox& box : link.boxes)
+    if (held(box.object))
+      m.kept_boxes.push_back(box);
+    else
+      Py_DECREF(box.object);  // (of numbers: no code runs)
   link.boxes.clear();
 }
 
+PyObject* find_box(const std::vector<ShownBox>& boxes, int32_t reg, int64_t bits) {
+  for (const ShownBox& box : boxes)
+    if (box.reg == reg && box.bits == bits) return box.object;
+  return nullptr;
+}
+
 }  // namespace
+
+PyObject* box_seen(const Machine& m, const Reg* registers, const Loc& loc) {
+  const int32_t reg = m.number_of(registers, loc.raw);
+  const int64_t bits = registers[loc.raw].i;
+  PyObject* seen = m.kept_boxes.empty() ? nullptr : find_box(m.kept_boxes, reg, bits);
+  for (size_t i = m.first_frame; !seen && i < m.n_links; ++i) seen = find_box(m.room->links[i].boxes, reg, bits);
+  if (seen) return Py_NewRef(seen);
+  PyObject* o = box(loc.rep, registers[loc.raw]);
+  if (!o) throw std::bad_alloc();
+  return o;
+}
+
+void forget_kept_boxes(Machine& m) {
+  const int32_t from = m.number_of(m.r, 0);
+  std::erase_if(m.kept_boxes, [&](const ShownBox& box) { return box.reg >= from && (Py_DECREF(box.object), true); });
+}
 
 const Framing& ProgramImpl::framing(int32_t i, Framing& room) {
   constexpr size_t kMostSlots = 1 << 18;
@@ -81,18 +120,19 @@ void attach_kept_frame(Machine& m, const ProgramImpl& p, size_t number, size_t i
 namespace {
 
 // What a value is, for as long as it is linked.
-PyObject* object(Link& to, const ProgramImpl& p, const Reg* r, ValueId v) {
+PyObject* object(const Machine& m, Link& to, const ProgramImpl& p, const Reg* r, ValueId v) {
   if (v == kNull) return nullptr;
   const Loc& loc = p.locs[v];
   if (loc.obj >= 0 && r[loc.obj].o) return r[loc.obj].o;
-  PyObject* o = box(loc.rep, r[loc.raw]);
-  if (!o) throw std::bad_alloc();
-  to.boxes.push_back(o);
+  const int32_t reg = m.number_of(r, loc.raw);
+  if (PyObject* made = find_box(to.boxes, reg, r[loc.raw].i)) return made;
+  PyObject* o = box_seen(m, r, loc);
+  to.boxes.push_back({reg, r[loc.raw].i, o});
   return o;
 }
 
-void find_variables(Link& to, const ProgramImpl& p, const Reg* r, const SnapshotFrame& frame) {
-  for (size_t k = 0; k < frame.locals.size(); ++k) to.slots[k] = object(to, p, r, frame.locals[k]);
+void find_variables(const Machine& m, Link& to, const ProgramImpl& p, const Reg* r, const SnapshotFrame& frame) {
+  for (size_t k = 0; k < frame.locals.size(); ++k) to.slots[k] = object(m, to, p, r, frame.locals[k]);
 }
 
 // Fills and links frame i of a snapshot of `p`, whose registers are `r`; a bare one has no variables.
@@ -107,8 +147,8 @@ void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing&
   try {
     if (to.slots.size() < frame.locals.size()) to.slots.resize(frame.locals.size());
     to.image.locals = to.slots.data();
-    if (!bare) find_variables(to, p, r, frame);
-    to.image.function = reinterpret_cast<PyFunctionObject*>(object(to, p, r, frame.function));
+    if (!bare) find_variables(m, to, p, r, frame);
+    to.image.function = reinterpret_cast<PyFunctionObject*>(object(m, to, p, r, frame.function));
     to.image.offset = at >= 0 ? at : frame.offset;
     to.image.executing = at >= 0 ? -1 : framing.executing[i];
     if (i == 0 && planted(Fault::wrong_shown_line)) to.image.offset = p.data().snapshot(0).frames[0].offset, to.image.executing = -1;
@@ -118,7 +158,7 @@ void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing&
   } catch (const std::bad_alloc&) {
     Py_CLEAR(to.image.f_locals);
     Py_CLEAR(to.image.frame_object);
-    drop_boxes(to);
+    drop_boxes(m, to);
     throw;
   }
   to.levels = number > 0 ? links[number - 1].levels : 0;
@@ -140,7 +180,7 @@ void unlink_last(Machine& m) {
     m.written |= last.image.written;
     last.from_object.reset();
   }
-  if (!last.boxes.empty()) drop_boxes(last);
+  if (!last.boxes.empty()) drop_boxes(m, last);
 }
 
 // Frames of a snapshot that do not stand there yet, but for the innermost ones.
@@ -160,7 +200,7 @@ void link_outer(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Fr
 
 void unlink_touched(Machine& m) {
   for (size_t i = m.first_frame; i < m.n_links; ++i)
-    if (hook::link_touched(m.room->links[i].frame, m.room->links[i].image)) return unlink(m, m.first_frame);
+    if (const Link& link = m.room->links[i]; hook::link_touched(link.frame, link.image) || any_held(link)) return unlink(m, m.first_frame);
 }
 
 void unlink(Machine& m, size_t from) {
@@ -211,7 +251,7 @@ void LinkedScope::fill(void* scope) {
   try {
     if (planted(Fault::empty_frames)) throw std::bad_alloc();
     Framing room;
-    find_variables(link, *link.program, m.r, link.program->framing(link.snapshot, room).snapshot.frames.back());
+    find_variables(m, link, *link.program, m.r, link.program->framing(link.snapshot, room).snapshot.frames.back());
     hook::fill_bare_frame(link.frame, link.image);
   } catch (const std::bad_alloc&) {
     std::fill(link.slots.begin(), link.slots.end(), nullptr);
@@ -226,7 +266,7 @@ bool LinkedScope::unlink_unseen() {
   Link& last = m_.room->links[m_.n_links - 1];
   if (!hook::unlink_bare_frame(last.frame)) return fill(this), false;
   --m_.n_links;
-  if (!last.boxes.empty()) drop_boxes(last);
+  if (!last.boxes.empty()) drop_boxes(m_, last);
   count_frames(m_);
   return true;
 }

@@ -46,6 +46,7 @@ void let_go(Machine& m) {
   for (;; end_call(m)) {
     unlink(m, m.first_frame);
     forget_kept_frames(m, m.first_frame);
+    forget_kept_boxes(m);
     for (const ProgramImpl* p = m.program; p; p = p->parent)
       for (const Loc& loc : p->locs)
         if (loc.owned && loc.obj >= 0) Py_CLEAR(m.r[loc.obj].o);

@@ -18,6 +18,13 @@ struct KeptFrame {
   bool written = false;  // or as somebody has assigned to them since
 };
 
+// The object made of a number in a register, for those who look at frames.
+struct ShownBox {
+  int32_t reg;  // of raw, in the register file
+  int64_t bits;
+  PyObject* object;  // owned
+};
+
 // A frame of the run that stands in the thread's chain.
 struct Link {
   ProgramImpl* program = nullptr;
@@ -27,7 +34,7 @@ struct Link {
   void* frame = nullptr;
   hook::FrameImage image;
   std::vector<PyObject*> slots;
-  std::vector<PyObject*> boxes;  // owned: values that are unboxed otherwise
+  std::vector<ShownBox> boxes;  // of values that are unboxed otherwise
   std::unique_ptr<bool[]> from_object;
 };
 
@@ -63,6 +70,7 @@ struct Machine {
   int32_t base = 0;  // of r, in the register file
   Room* room = nullptr;
   std::vector<KeptFrame> kept_frames;
+  std::vector<ShownBox> kept_boxes;  // that somebody holds who looked: the run is left, with these
   size_t first_frame = 0;   // number of the outermost frame of the program that runs
   size_t n_links = 0;       // of room->links
   size_t linked_calls = 0;  // calls all of whose frames are linked
@@ -80,7 +88,13 @@ struct Machine {
   FrameState* state = nullptr;
   std::unique_ptr<FrameState> inner_state;  // of a call under way that has left
 
+  Machine() = default;
+  Machine(const Machine&) = delete;
+  ~Machine() {
+    for (const ShownBox& box : kept_boxes) Py_DECREF(box.object);
+  }
   void reserve(int32_t n);  // registers from base on
+  int32_t number_of(const Reg* registers, int32_t reg) const { return static_cast<int32_t>(registers - room->registers.data()) + reg; }
   bool calling() const { return !room->calls.empty(); }
 };
 
@@ -125,8 +139,13 @@ class PythonScope : public LinkedScope {
 void link_callers(Machine& m);
 // Takes out of the chain what is linked from frame `from` on.
 void unlink(Machine& m, size_t from);
-// Has somebody kept a frame around the innermost one, or assigned to its variables? Then it is taken out, to be looked at.
+// Has somebody kept a frame around the innermost one or one of its numbers, or assigned to its variables? Then it is taken out, to be looked
+// at.
 void unlink_touched(Machine& m);
+// The object of an unboxed value: a new reference, to the one somebody has seen in a frame if there is such. Throws std::bad_alloc.
+PyObject* box_seen(const Machine& m, const Reg* registers, const Loc& loc);
+// Forgets what is kept of registers from r on.
+void forget_kept_boxes(Machine& m);
 // Counts what is pending or linked against the recursion limit.
 // Frames that are recorded through are counted only while they are linked: near the limit the interpreter counts them.
 inline bool recursion_left(PyThreadState* thread) { return hook::recursion_remaining(thread) > 2 * ProgramImpl::deepest; }

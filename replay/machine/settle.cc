@@ -25,7 +25,7 @@ bool do_what_waits(const Step* s, Machine& m) {
 bool undisturbed(Machine& m) {
   if (!m.unsettled) return true;
   m.unsettled = false;
-  return !m.written && !observed(m);
+  return !m.written && m.kept_boxes.empty() && !observed(m);
 }
 
 bool settle(const Step* s, Machine& m, const Step** next) {
