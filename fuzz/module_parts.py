@@ -332,6 +332,9 @@ _SMALL_FUNCTIONS = {
     "who": "def who():\n"
     "    frame = sys._getframe(1)\n"
     "    return (frame.f_code.co_name, frame.f_lineno, sorted(frame.f_locals))\n",
+    "keeper": "def keeper():\n"
+    "    shown = sys._getframe(1).f_locals\n"
+    "    LOG.append([shown[name] for name in sorted(shown) if type(shown[name]) in (int, float)])\n",
     "ORDERED": "ORDERED = collections.OrderedDict({1: 2, 0: 5})\n",
     "DECIMAL": "import decimal\n\nDECIMAL = decimal.Decimal('1.25')\n",
     "GENERATOR": "import random\n\nGENERATOR = random.Random(5)\n",

@@ -121,6 +121,8 @@ SIMPLE: Weighted[str] = Weighted(
         (1, "import math"),
         (2, "LOG.append(<refvar>() is None)"),
         (1, "LOG.append(who())"),
+        (2, "keeper()"),
+        (1, "keeper(); <num>; keeper()"),
         (1, "LOG.append(sys._getframe())"),
         (2, "LOG.append([(f.f_lineno, sorted(f.f_locals)) for f in LOG[:] if type(f).__name__ == 'frame'])"),
         (1, "LOG.append(repr(sys.exc_info()[1]))"),
