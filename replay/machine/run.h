@@ -71,14 +71,14 @@ struct Machine {
   Room* room = nullptr;
   std::vector<KeptFrame> kept_frames;
   std::vector<ShownBox> kept_boxes;  // that somebody holds who looked: the run is left, with these
-  size_t first_frame = 0;   // number of the outermost frame of the program that runs
-  size_t n_links = 0;       // of room->links
-  size_t linked_calls = 0;  // calls all of whose frames are linked
-  int counted = 0;          // frames counted against the recursion limit
-  uint64_t code_run = 0;    // times that code nothing is known of has run
-  bool written = false;     // somebody assigned to a variable of a frame shown
-  bool dirty = false;       // unknown code has run: facts of arrays are to be looked at again
-  bool unsettled = false;   // and nobody has looked since whether the run may go on
+  size_t first_frame = 0;            // number of the outermost frame of the program that runs
+  size_t n_links = 0;                // of room->links
+  size_t linked_calls = 0;           // calls all of whose frames are linked
+  int counted = 0;                   // frames counted against the recursion limit
+  uint64_t code_run = 0;             // times that code nothing is known of has run
+  bool written = false;              // somebody assigned to a variable of a frame shown
+  bool dirty = false;                // unknown code has run: facts of arrays are to be looked at again
+  bool unsettled = false;            // and nobody has looked since whether the run may go on
   PyThreadState* thread = nullptr;
   const Py_ssize_t* collections = nullptr;          // hook::collection_counts()
   const volatile unsigned char* breaker = nullptr;  // hook::eval_breaker()
@@ -139,8 +139,8 @@ class PythonScope : public LinkedScope {
 void link_callers(Machine& m);
 // Takes out of the chain what is linked from frame `from` on.
 void unlink(Machine& m, size_t from);
-// Has somebody kept a frame around the innermost one or one of its numbers, or assigned to its variables? Then it is taken out, to be looked
-// at.
+// Has somebody kept a frame around the innermost one or one of its numbers, or assigned to its variables? Then it is taken out, to be
+// looked at.
 void unlink_touched(Machine& m);
 // The object of an unboxed value: a new reference, to the one somebody has seen in a frame if there is such. Throws std::bad_alloc.
 PyObject* box_seen(const Machine& m, const Reg* registers, const Loc& loc);
