@@ -34,8 +34,8 @@ def test_same_seed_same_programs() -> None:
 
 def test_programs_are_valid_and_do_something(tmp_path) -> None:
     counts: collections.Counter[str] = collections.Counter()
-    programs_run = generated(400, 13)
-    seen = "".join(program.source + program.calls for program in programs_run + generated(400, 12))
+    programs_run = generated(400, 13) + generated(400, 12)
+    seen = "".join(program.source + program.calls for program in programs_run)
     for program in programs_run:
         try:
             session, _ = check(load(program, str(tmp_path)), [], None)
@@ -46,12 +46,14 @@ def test_programs_are_valid_and_do_something(tmp_path) -> None:
             counts["calls"] += 1
             counts[observation.outcome[0]] += 1
             counts["events"] += bool(observation.events)
-    assert counts["calls"] > 600
+    assert counts["calls"] > 1200
     assert counts["raised"] < 0.5 * counts["calls"]
     assert counts["raised"] > 0.1 * counts["calls"]
     assert counts["events"] > 0.1 * counts["calls"]
-    assert counts["Flaky"] == counts["TooSlow"] == 0
-    assert counts["InvalidProgram"] < 10
+    # (3.11 names another line for an unbound variable once the instruction before it has been merged with its load)
+    assert counts["Flaky"] <= 4
+    assert counts["TooSlow"] == 0
+    assert counts["InvalidProgram"] < 20
     for word in (
         "nonlocal", "global ", "lambda", "for ", "while ", "try:", "finally:", "except", "with ", "match ", "break",
         "continue", "raise ",
