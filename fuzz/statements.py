@@ -130,7 +130,9 @@ class Body:
 
     def _rotate(self) -> None:
         """Numbers through a tuple that nobody sees."""
-        numbers = [name for name in self._scope.of("num") if name not in self._scope.protected]
+        # (a global that is assigned to would be a local without a value)
+        unknown = {*self._scope.protected, *self._scope.global_numbers}
+        numbers = [name for name in self._scope.of("num") if name not in unknown]
         if len(numbers) < 2:
             return self._assign()
         names = [self._chooser.pick(numbers) for _ in range(self._chooser.integer(3, 5))]
