@@ -51,7 +51,7 @@ def test_programs_are_valid_and_do_something(tmp_path) -> None:
     assert counts["raised"] > 0.1 * counts["calls"]
     assert counts["events"] > 0.1 * counts["calls"]
     # (3.11 names another line for an unbound variable once the instruction before it has been merged with its load)
-    assert counts["Flaky"] <= 4
+    assert counts["Flaky"] <= 8
     assert counts["TooSlow"] == 0
     assert counts["InvalidProgram"] < 20
     for word in (
