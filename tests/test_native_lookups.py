@@ -26,6 +26,36 @@ def counts_by_get(words: list[Any], start: Any) -> Any:
     return c
 
 
+def counts_of_pairs(n: int, start: Any) -> Any:
+    c: dict[Any, Any] = {}
+    for i in range(n):
+        p = (i * 7 % 31, i * 3 % 17)
+        c[p] = c.get(p, start) + 1
+        q = (i % 5, "even") if i % 2 else (i % 3,)
+        c[q] = c.get(q, 0) + 1
+    return c, c.get((1, 2, 3))
+
+
+class Key:
+    def __hash__(self) -> int:
+        return hash((1, 2))
+
+    def __eq__(self, other: object) -> bool:
+        LOOKED.append(other)
+        return False
+
+
+LOOKED: list[Any] = []
+
+
+def gets(n: int, table: dict[Any, Any]) -> Any:
+    LOOKED.clear()
+    s = 0
+    for i in range(n):
+        s += table.get((i % 3, 2), 0)
+    return s, LOOKED
+
+
 def walks(n: int, keys: Any) -> Any:
     seen = set()
     x = y = 0
@@ -232,3 +262,9 @@ def ends_between(n: int, at: int) -> Any:
 
 def test_a_dict_is_changed_by_what_dies_between() -> None:
     check(ends_between, (400, 1000), (400, 300), (400, 0))
+
+
+def test_get_by_tuples() -> None:
+    check(counts_of_pairs, (400, 0), (400, 0.5), (3, 0))
+    assert steps_of(counts_of_pairs, 400, 0) < 200
+    check(gets, (50, {(1, 2): 3}), (50, {(1, 2): 3, Key(): 7}), (50, {(0, 2): 1.5}))

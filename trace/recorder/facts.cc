@@ -411,6 +411,10 @@ CalleeFacts callee_facts(PyObject* callee) {
   return found != g_callees.end() ? found->second : callee ? facts_of_method(callee) : CalleeFacts{};
 }
 
+std::string_view builtin_name(PyObject* callee) {
+  return PyCFunction_Check(callee) ? reinterpret_cast<PyCFunctionObject*>(callee)->m_ml->ml_name : "";
+}
+
 bool is_partial(PyObject* object) { return Py_IS_TYPE(object, g_partial); }
 
 PyObject* partial_function(PyObject* partial) {

@@ -3,6 +3,7 @@
 #include <Python.h>
 
 #include <string>
+#include <string_view>
 
 #include "trace/trace.h"
 
@@ -35,6 +36,7 @@ struct CalleeFacts {
   bool any_self = false;           // a method that asks nothing of its object but that it is one of its own type, or of a class below it
 };
 CalleeFacts callee_facts(PyObject* callee);
+std::string_view builtin_name(PyObject* callee);  // of a builtin function; "" for anything else
 // Is it C code of the interpreter's that looks at no frames itself, so that whoever may look at them begins as Python code?
 bool looks_at_no_frames(PyObject* callee);
 bool is_builtin_in_c(PyObject* callee);  // a builtin among these

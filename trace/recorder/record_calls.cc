@@ -56,7 +56,8 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   }
   call_.pops = nargs + 2;
   if (counts_references(live_callee) || counts_references(live(base))) return give_up(Reason::refcount);
-  if (!live_callee || !call_through(callee, live_callee, arguments)) call_opaque(callee, live_callee, std::move(arguments));
+  if (live_callee && (divide(callee, live_callee, arguments) || call_through(callee, live_callee, arguments))) return;
+  call_opaque(callee, live_callee, std::move(arguments));
 }
 
 void Recorder::on_CALL(const Instr& i) { call(i, i.arg, i.kwnames >= 0 ? const_at(i.kwnames) : nullptr); }
@@ -196,11 +197,6 @@ bool Recorder::is_constant_dtype(ValueId v, PyObject* live) const {
 
 namespace {
 
-// The name of a builtin function; "" for anything else.
-std::string_view builtin_name(PyObject* callee) {
-  return PyCFunction_Check(callee) ? reinterpret_cast<PyCFunctionObject*>(callee)->m_ml->ml_name : "";
-}
-
 bool is_method_of(PyObject* callee, PyTypeObject* type) { return Py_IS_TYPE(callee, &PyMethodDescr_Type) && PyDescr_TYPE(callee) == type; }
 
 bool is_astype(PyObject* callee) {
@@ -259,10 +255,10 @@ bool Recorder::call_is_quiet(const OpaqueCall& call) {
   // (min(list) looks into it)
   const bool any_container = builtin_name(callee) == "len" || builtin_name(callee) == "id" || makes_iterator(callee) ||
                              copies_items(callee, call.live_args) || joins_sequence(callee, call.live_args);
-  const bool looks_up = is_method_of(callee, &PyDict_Type) && call.args.size() > 1;  // dict.get
+  const bool looks_up = is_method_of(callee, &PyDict_Type) && call.args.size() > 1;  // dict.get: its key is looked at there
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool own = i == 0 && Py_IS_TYPE(callee, &PyMethodDescr_Type);
-    const bool given = i == 2 && looks_up;  // d.get(k, given)
+    const bool given = i > 0 && looks_up;  // d.get(k, given)
     const bool of_numpy = takes_numpy_scalars(callee) && is_numpy_scalar(call.args[i]);
     if (!any_container && !own && !given && !simple(call.args[i]) && !of_numpy) return false;
   }

@@ -225,6 +225,34 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
   push(v);
 }
 
+// divmod(a, b) of two ints or two floats: a quotient, a remainder and their tuple. A divisor of 0, of which divmod() has its own words,
+// leaves before the call.
+bool Recorder::divide(ValueId callee, PyObject* live, const Arguments& arguments) {
+  const bool is_divmod = callee_facts(live).result == &PyTuple_Type && builtin_name(live) == "divmod";
+  if (!is_divmod || !is_constant(callee) || arguments.names || arguments.values.size() != 2) return false;
+  const ValueId a = arguments.values[0], b = arguments.values[1];
+  PyTypeObject* type = Py_TYPE(arguments.live[0]);
+  if ((type != &PyLong_Type && type != &PyFloat_Type) || !Py_IS_TYPE(arguments.live[1], type)) return false;
+  if (!know(a, arguments.live[0]) || !know(b, arguments.live[1]) || PyObject_IsTrue(arguments.live[1]) != 1) return false;
+  if (!is_constant(b)) {
+    const ValueId divides = emit(OpKind::truth, {b}, {.effects = kReadsMemory});
+    set_type(divides, &PyBool_Type);
+    emit(OpKind::guard_true, {divides}, {});
+  }
+  const auto part = [&](BinaryOp op) {
+    const ValueId v = emit(OpKind::binary, {a, b}, {.imm = static_cast<int>(op), .effects = kNoEffect});
+    set_type(v, type);
+    return v;
+  };
+  const std::vector<ValueId> parts = {part(BinaryOp::floor_divide), part(BinaryOp::remainder)};
+  const ValueId v = emit(OpKind::build_tuple, parts, {.effects = kNoEffect, .snapshot = false});
+  pop(call_.pops);
+  push(v);
+  set_type(v, &PyTuple_Type);
+  made_of(v, parts);
+  return true;
+}
+
 // ---- subscripts ------------------------------------------------------------------------------------------------------------
 
 // An item of a tuple or list that was built in the trace, by a constant: the very value.
