@@ -1,4 +1,4 @@
-"""divmod() of ints and floats: a quotient and a remainder, without a call and without a tuple that nobody sees; eager's bits and errors."""
+"""divmod() of ints and floats: no call, and no tuple that nobody sees; eager's bits and errors."""
 
 from __future__ import annotations
 
