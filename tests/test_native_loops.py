@@ -57,6 +57,32 @@ def test_a_range() -> None:
     assert steps_of(total, 0, 3000, 1) < 100
 
 
+def test_a_range_of_numpy_integers() -> None:
+    def rows(starts: Any, values: list[float]) -> Any:
+        out = []
+        for i in range(len(starts) - 1):
+            total = 0.0
+            for k in range(starts[i], starts[i + 1]):
+                total += values[k]
+            out.append((total, type(range(starts[i], 9).start), range(starts[i])))
+        return out
+
+    values = [0.5 * i for i in range(40)]
+    for dtype in ("int64", "int32", "uint8", "uint64", "int16"):
+        check(rows, (np.array([0, 3, 3, 10, 40], dtype), values))
+    check(rows, (np.array([0, 3, 2.0]), values), (np.array([True, False]), values))
+    check(rows, (np.array([0, 2**63 + 5], "uint64"), values), (np.array([0, 3, 40], object), values))
+
+    def total(starts: Any, values: list[float]) -> float:
+        t = 0.0
+        for i in range(len(starts) - 1):
+            for k in range(starts[i], starts[i + 1]):
+                t += values[k]
+        return t
+
+    assert steps_of(total, np.arange(0, 41, 4), values) < 100
+
+
 def test_an_int_that_becomes_too_large_in_the_middle() -> None:
     def grows(n: int, by: int) -> int:
         t = 1

@@ -173,7 +173,7 @@ void Writer::true_divide(const Instr& in, const std::string& a, const std::strin
 
 // Python's floats.
 void Writer::floating(const Instr& in, const std::string& a, const std::string& b) {
-  if (in.object >= 0) return by_function(in, a, b);
+  if (in.object >= 0) return power(in, a, b) ? void() : by_function(in, a, b);
   const std::string type = type_of(bits_of(in.rep)), ab = " " + type + " " + a + ", " + b;
   const char* name = nullptr;
   switch (static_cast<BinaryOp>(in.imm)) {

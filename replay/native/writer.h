@@ -144,6 +144,17 @@ class Writer {
   void compare(const Instr& in);
   void truth(const Instr& in);
   void by_function(const Instr& in, const std::string& a, const std::string& b);
+
+  // ---- powers (ir_powers.cc)
+  struct Sum {  // of two doubles, the second one far smaller; "": 0
+    std::string high, low;
+  };
+  std::string fused(const std::string& a, const std::string& b, const std::string& c);
+  Sum times(const Sum& a, const Sum& b);
+  Sum root(const std::string& x);
+  Sum inverse(const Sum& a);
+  Sum power_of(const std::string& x, double by);
+  bool power(const Instr& in, const std::string& a, const std::string& b);
   void c_function(const Instr& in);
   bool narrow(const Instr& in, const std::string& a, const std::string& b);
   std::string cut(Rep rep, const std::string& value);

@@ -237,7 +237,9 @@ bool Recorder::divide(ValueId callee, PyObject* live, const Arguments& arguments
   if (!is_constant(b)) {
     const ValueId divides = emit(OpKind::truth, {b}, {.effects = kReadsMemory});
     set_type(divides, &PyBool_Type);
+    hold(divides, +1);
     emit(OpKind::guard_true, {divides}, {});
+    hold(divides, -1);
   }
   const auto part = [&](BinaryOp op) {
     const ValueId v = emit(OpKind::binary, {a, b}, {.imm = static_cast<int>(op), .effects = kNoEffect});
@@ -251,6 +253,22 @@ bool Recorder::divide(ValueId callee, PyObject* live, const Arguments& arguments
   set_type(v, &PyTuple_Type);
   made_of(v, parts);
   return true;
+}
+
+// range(), of NumPy's integers: of the ints that they are.
+void Recorder::take_as_ints(Arguments* arguments) {
+  static PyObject* const kAnInt = PyLong_FromLong(0);
+  for (size_t i = 0; i < arguments->values.size(); ++i) {
+    PyObject*& live = arguments->live[i];
+    if (!live || PyLong_Check(live) || !is_whole(live) || !know(arguments->values[i], live)) continue;
+    const ValueId type = constant(reinterpret_cast<PyObject*>(&PyLong_Type), type_path(&PyLong_Type));
+    const ValueId v = emit(OpKind::call, {type, arguments->values[i]}, {.imm = 1, .effects = kNoEffect});
+    set_type(v, &PyLong_Type);
+    hold(v, +1);
+    hold(v, -1);  // it dies with the instruction
+    arguments->values[i] = v;
+    live = kAnInt;
+  }
 }
 
 // ---- subscripts ------------------------------------------------------------------------------------------------------------

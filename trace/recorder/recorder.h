@@ -120,6 +120,7 @@ class Recorder final : public Follower, private Builder {
     int names_object = -1;        // its index
     size_t positional() const { return values.size() - (names ? PyTuple_GET_SIZE(names) : 0); }
   };
+  void take_as_ints(Arguments* arguments);
   bool divide(ValueId callee, PyObject* live, const Arguments& arguments);
   bool call_through(ValueId callee, PyObject* live, Arguments arguments);
   bool call_itself(ValueId callee, const Arguments& arguments);
