@@ -322,6 +322,7 @@ ELEMENT_BODIES: Weighted[str] = Weighted(
         (1, "$e[$i:] = $e[: len($e) - $i]; LOG.append($e.tolist())"),
         (1, "v = $e[::2]; v <inplace> $s; LOG.append((v.base is None, v.tolist()))"),
         (1, "$s = $s + $e.dot($e[::-1])"),
+        (1, "$s = np.dot(np.flip($e), $e) + np.dot($e[::-1], np.broadcast_to($s, len($e)))"),
         (2, "$s = $e[$i:].sum() - $e[$i // 2 :].max(); LOG.append(type($s).__name__)"),
         (1, "$s = np.min($e[::2]) + np.sum($e * $x)"),
         (2, "$s = $s + np.mean($e[$i:]) - $e.mean(); LOG.append(type($s).__name__)"),

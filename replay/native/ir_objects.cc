@@ -96,7 +96,9 @@ void Writer::release(const Instr& in) {
       begin(other);
     }
     keep_iterator(reg, object, gone);
-    const std::string quiet = aside(offsetof(Frame, quiet), in_file(reg));
+    const bool ends = over_items_.contains(key_of(reg));  // (each loop's end comes here)
+    const std::string quiet = ends ? op("call i32 " + helper(offsetof(Frame, quiet)) + "(ptr %f, i32 " + in_file(reg) + ")")
+                                   : aside(offsetof(Frame, quiet), in_file(reg));
     branch(op("icmp ne i32 " + quiet + ", 0"), gone, exit_label(), true);
     begin(gone);
   }
@@ -308,6 +310,13 @@ void Writer::cell(const Instr& in) {
   give(in.dst, content);
 }
 
+// An iterator at its end lets go of what it goes through, and knows that by it having none; at `last`, with nothing done, if nobody else
+// has that.
+void Writer::let_go_of_items(const std::string& it, const std::string& sequence, const std::string& last) {
+  drop_reference(sequence, last);
+  line("store ptr null, ptr " + op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.iterator_sequence)));
+}
+
 // The iterator is told that it has ended, if that runs no code, and the side trace goes on.
 void Writer::ended(const Instr& in, const std::string& end) {
   begin(end);
@@ -324,7 +333,14 @@ void Writer::next_item(const Instr& in) {
   const std::string place = op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.iterator_position));
   const std::string at = op("load i64, ptr " + place);
   branch(op("icmp ult i64 " + at + ", " + field(sequence, layout_.size, "i64")), more, in.side < 0 ? exit_label() : end);
-  if (in.side >= 0) ended(in, end);
+  if (in.side >= 0) {
+    const std::string last = label("d");
+    begin(end);
+    let_go_of_items(it, sequence, last);
+    leads_to(in.side);
+    go(label_of(in.side));
+    ended(in, last);
+  }
   begin(more);
   took(in, op("load ptr, ptr " + op("getelementptr ptr, ptr " + items(in, sequence) + ", i64 " + at)));
   line("store i64 " + op("add i64 " + at + ", 1") + ", ptr " + place);
@@ -352,7 +368,11 @@ void Writer::items_end(const Instr& in) {
     leads_to(in.side);
     go(label_of(in.side));
   }
+  const std::string last = label("d");
   begin(none);
+  let_go_of_items(it, sequence, last);
+  go(join);
+  begin(last);
   guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, ends)) + "(ptr %f, i32 " + in_file(in.a) + ")") + ", 0"));
   go(join);
   begin(join);

@@ -59,6 +59,7 @@ bool Writer::find_slots() {
         if (use.written && in.what == Do::kJump) carried_.insert(key);
         if (use.written) (in.what == Do::kUnbox ? unboxed_ : given_numbers_).insert(key);
       }
+      if (in.what == Do::kNextItem || in.what == Do::kItemsEnd) over_items_.insert(key_of(block, in.a));
       if (in.what == Do::kStep)
         for (int32_t reg : {in.dst, in.c}) given_numbers_.insert(key_of(block, reg));
     }

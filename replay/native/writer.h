@@ -226,6 +226,7 @@ class Writer {
   static Memory memory_of(Rep rep);
   void element(const Instr& in);
   void next_element(const Instr& in);
+  void let_go_of_items(const std::string& it, const std::string& sequence, const std::string& last);
   void ended(const Instr& in, const std::string& end);
   std::string loaded(Rep rep, const std::string& at);
   void refresh_elements(const Fact& fact, const std::string& name, const std::string& object);
@@ -368,6 +369,7 @@ class Writer {
   size_t instructions_ = 0;
   std::map<Key, Bits> slots_;
   std::set<Key> written_, dirty_;          // dirty: the register file may have something else
+  std::set<Key> over_items_;               // iterators over lists and tuples
   std::set<Key> carried_;                  // written by jumps to their loops
   std::set<Key> made_here_;                // what the first loop computes before it reads it
   std::set<Key> unboxed_, given_numbers_;  // registers that kUnbox writes; that others write

@@ -33,6 +33,7 @@ struct CalleeFacts {
   PyTypeObject* result = nullptr;  // exact type of the result, where certain
   ArrayFn fn = ArrayFn::none;      // the array function it is
   int index = 0;                   // quiet_write: the argument that is used as an index, if it is there
+  bool reverses = false;           // of a vector: gives it as a view from its end to its beginning
   bool any_self = false;           // a method that asks nothing of its object but that it is one of its own type, or of a class below it
 };
 CalleeFacts callee_facts(PyObject* callee);

@@ -237,9 +237,7 @@ bool Recorder::divide(ValueId callee, PyObject* live, const Arguments& arguments
   if (!is_constant(b)) {
     const ValueId divides = emit(OpKind::truth, {b}, {.effects = kReadsMemory});
     set_type(divides, &PyBool_Type);
-    hold(divides, +1);
     emit(OpKind::guard_true, {divides}, {});
-    hold(divides, -1);
   }
   const auto part = [&](BinaryOp op) {
     const ValueId v = emit(OpKind::binary, {a, b}, {.imm = static_cast<int>(op), .effects = kNoEffect});
@@ -264,8 +262,6 @@ void Recorder::take_as_ints(Arguments* arguments) {
     const ValueId type = constant(reinterpret_cast<PyObject*>(&PyLong_Type), type_path(&PyLong_Type));
     const ValueId v = emit(OpKind::call, {type, arguments->values[i]}, {.imm = 1, .effects = kNoEffect});
     set_type(v, &PyLong_Type);
-    hold(v, +1);
-    hold(v, -1);  // it dies with the instruction
     arguments->values[i] = v;
     live = kAnInt;
   }
@@ -340,6 +336,22 @@ void Recorder::on_BINARY_SLICE(const Instr&) {
   pop(3);
   push(v);
   if (known && is_sequence(info(container).type)) set_type(v, info(container).type);
+}
+
+// np.flip(a) of a vector: a[::-1].
+bool Recorder::reverse(ValueId callee, PyObject* live, const Arguments& arguments) {
+  static PyObject* const kBack = PyLong_FromLong(-1);
+  if (!callee_facts(live).reverses || !is_constant(callee) || arguments.names || arguments.values.size() != 1) return false;
+  const ValueId vector = arguments.values[0];
+  PyObject* live_vector = arguments.live[0];
+  if (!numpy::is_exact_array(live_vector) || PyArray_NDIM(reinterpret_cast<PyArrayObject*>(live_vector)) != 1) return false;
+  if (!know_array(vector, live_vector)) return false;
+  const ValueId none = constant(Py_None, "const:None"), back = constant(kBack, "const:int:-0x1");
+  const ValueId slice = emit(OpKind::build_slice, {none, none, back}, {.snapshot = false});
+  const ValueId v = emit(OpKind::get_item, {vector, slice}, {.effects = kReadsMemory});
+  pop(call_.pops);
+  push(v);
+  return true;
 }
 
 // Can a value be stored in an array without running code of the user's, but for warnings?

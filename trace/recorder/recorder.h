@@ -122,6 +122,7 @@ class Recorder final : public Follower, private Builder {
   };
   void take_as_ints(Arguments* arguments);
   bool divide(ValueId callee, PyObject* live, const Arguments& arguments);
+  bool reverse(ValueId callee, PyObject* live, const Arguments& arguments);
   bool call_through(ValueId callee, PyObject* live, Arguments arguments);
   bool call_itself(ValueId callee, const Arguments& arguments);
   bool call_method(ValueId callee, PyObject* live, Arguments arguments);
