@@ -221,6 +221,7 @@ LONG_STEPS: Weighted[str] = Weighted(
         (1, "$s = abs($s % 97 + $i) ** 0.5 + ($i / 7) ** 2 % 5"),
         (1, "$s = ($i * 0.37 + 0.1) ** -1.5 + (($s + <num>) % 11) ** 3 % 7"),
         (2, "$s = max($s, $i)"),
+        (2, "$s = max(0, min($s - <num>, <list>[$i % 3 % len(<list>)], 255))"),
         (2, "$s = $i * <num>"),
         (2, "$s = $i if $i % 3 else $s"),
         (2, "$s -= len(<list>) and $i"),

@@ -106,7 +106,7 @@ void Writer::let(const std::string& name, const char* type, const std::string& v
 }
 
 std::string Writer::label(const char* what) {
-  std::string name = what + std::to_string(next_++);
+  std::string name = std::string(".") + what + std::to_string(next_++);  // (values have other names)
   made_[name] = moment_;
   return name;
 }

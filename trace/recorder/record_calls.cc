@@ -58,9 +58,7 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   if (counts_references(live_callee) || counts_references(live(base))) return give_up(Reason::refcount);
   const bool range = live_callee == reinterpret_cast<PyObject*>(&PyRange_Type) && is_constant(callee) && !kwnames;
   if (range) take_as_ints(&arguments);
-  const bool operates = live_callee && (divide(callee, live_callee, arguments) || reverse(callee, live_callee, arguments));
-  if (operates) return;
-  if (live_callee && call_through(callee, live_callee, arguments)) return;
+  if (live_callee && (operates(callee, live_callee, arguments) || call_through(callee, live_callee, arguments))) return;
   call_opaque(callee, live_callee, std::move(arguments));
 }
 

@@ -225,11 +225,56 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
   push(v);
 }
 
+// Callees that stand for operators.
+bool Recorder::operates(ValueId callee, PyObject* live, const Arguments& arguments) {
+  if (!is_constant(callee) || arguments.names) return false;
+  return divide(live, arguments) || extreme(live, arguments) || reverse(live, arguments);
+}
+
+// min() and max() of numbers of several types: which one it is decides of what type the result is. So that is asked as the builtins do,
+// comparison by comparison; where one has another result it leaves before the call.
+bool Recorder::extreme(PyObject* live, const Arguments& arguments) {
+  constexpr size_t kMost = 8;
+  const std::string_view name = builtin_name(live);
+  const size_t n = arguments.values.size();
+  if ((name != "min" && name != "max") || callee_facts(live).kind != CalleeKind::quiet || n < 2 || n > kMost) return false;
+  const auto is_number = [&](ValueId v) {  // of which no comparison warns
+    DType dtype;
+    if (is(v, &PyLong_Type) || is(v, &PyFloat_Type)) return true;
+    return numpy::scalar_dtype(info(v).type, &dtype) && (dtype == DType::kFloat64 || dtype == DType::kInt64 || dtype == DType::kInt32);
+  };
+  bool mixed = false;
+  for (size_t k = 0; k < n; ++k) {
+    if (!arguments.live[k] || !know(arguments.values[k], arguments.live[k]) || !is_number(arguments.values[k])) return false;
+    mixed |= info(arguments.values[k]).type != info(arguments.values[0]).type;
+  }
+  if (!mixed) return false;
+  const int better = name == "max" ? Py_GT : Py_LT;
+  size_t best = 0;
+  for (size_t k = 1; k < n; ++k) {
+    const int takes_its_place = PyObject_RichCompareBool(arguments.live[k], arguments.live[best], better);
+    if (takes_its_place < 0) return PyErr_Clear(), false;
+    const std::vector<ValueId> pair = {arguments.values[k], arguments.values[best]};
+    const bool plain = simple(pair[0]) && simple(pair[1]);
+    ValueId truth = emit(OpKind::compare, pair, {.imm = better, .effects = plain ? kNoEffect : kWarnsOnly});
+    if (!plain) truth = emit(OpKind::truth, {truth}, {.effects = kNoEffect});
+    set_type(truth, &PyBool_Type);
+    emit(takes_its_place ? OpKind::guard_true : OpKind::guard_false, {truth}, {});
+    if (takes_its_place) best = k;
+  }
+  const ValueId found = arguments.values[best];
+  hold(found, +1);
+  pop(call_.pops);
+  push(found);
+  hold(found, -1);
+  return true;
+}
+
 // divmod(a, b) of two ints or two floats: a quotient, a remainder and their tuple. A divisor of 0, of which divmod() has its own words,
 // leaves before the call.
-bool Recorder::divide(ValueId callee, PyObject* live, const Arguments& arguments) {
+bool Recorder::divide(PyObject* live, const Arguments& arguments) {
   const bool is_divmod = callee_facts(live).result == &PyTuple_Type && builtin_name(live) == "divmod";
-  if (!is_divmod || !is_constant(callee) || arguments.names || arguments.values.size() != 2) return false;
+  if (!is_divmod || arguments.values.size() != 2) return false;
   const ValueId a = arguments.values[0], b = arguments.values[1];
   PyTypeObject* type = Py_TYPE(arguments.live[0]);
   if ((type != &PyLong_Type && type != &PyFloat_Type) || !Py_IS_TYPE(arguments.live[1], type)) return false;
@@ -339,9 +384,9 @@ void Recorder::on_BINARY_SLICE(const Instr&) {
 }
 
 // np.flip(a) of a vector: a[::-1].
-bool Recorder::reverse(ValueId callee, PyObject* live, const Arguments& arguments) {
+bool Recorder::reverse(PyObject* live, const Arguments& arguments) {
   static PyObject* const kBack = PyLong_FromLong(-1);
-  if (!callee_facts(live).reverses || !is_constant(callee) || arguments.names || arguments.values.size() != 1) return false;
+  if (!callee_facts(live).reverses || arguments.values.size() != 1) return false;
   const ValueId vector = arguments.values[0];
   PyObject* live_vector = arguments.live[0];
   if (!numpy::is_exact_array(live_vector) || PyArray_NDIM(reinterpret_cast<PyArrayObject*>(live_vector)) != 1) return false;

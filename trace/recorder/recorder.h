@@ -121,8 +121,10 @@ class Recorder final : public Follower, private Builder {
     size_t positional() const { return values.size() - (names ? PyTuple_GET_SIZE(names) : 0); }
   };
   void take_as_ints(Arguments* arguments);
-  bool divide(ValueId callee, PyObject* live, const Arguments& arguments);
-  bool reverse(ValueId callee, PyObject* live, const Arguments& arguments);
+  bool divide(PyObject* live, const Arguments& arguments);
+  bool extreme(PyObject* live, const Arguments& arguments);
+  bool reverse(PyObject* live, const Arguments& arguments);
+  bool operates(ValueId callee, PyObject* live, const Arguments& arguments);
   bool call_through(ValueId callee, PyObject* live, Arguments arguments);
   bool call_itself(ValueId callee, const Arguments& arguments);
   bool call_method(ValueId callee, PyObject* live, Arguments arguments);
