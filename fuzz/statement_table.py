@@ -231,6 +231,7 @@ LONG_STEPS: Weighted[str] = Weighted(
         (2, "$s ^= ($s << 13) <masked>; $s ^= $s >> 7; $s = ($s * <wide> + $i) <masked>"),
         (1, "$s = -(~$s * <wide>) <masked>; LOG.append(($s >> 33, $s | 5, $s % 97))"),
         (1, "q = $s * <wide>; $s = (q + <list>[$i % 3 % len(<list>)]) <masked>; LOG.append(q % 2**64 is q)"),
+        (1, "$s = $s % 3 + GENERATOR.random(); LOG.append(GENERATOR.random() < 0.5)"),
         (1, "$s = <fnvar>($i)"),
         (1, "$s = $i / <num>"),
         (1, "$s = <list>[$i % 3]"),

@@ -44,6 +44,17 @@ void Lowering::emit_call(const Op& o, ValueId i) {
     push(s);
     return defined(i);
   }
+  if (form(i).mode == Mode::kDraw) {
+    const int32_t object = boxed(in(o)[o.n_inputs - 1], o, i);
+    Step s = base(o, i);
+    s.fn = step_draw;
+    s.does = native::Do::kDraw;
+    s.a = object;
+    s.n = o.n_inputs - 1;
+    s.dst = loc(i).raw;
+    push(s);
+    return defined(i);
+  }
   if (form(i).mode != Mode::kTyped) return emit_python(o, i);
   emit_typed_call(o, i, 1);
 }

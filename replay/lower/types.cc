@@ -6,6 +6,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "hook/random_numbers.h"
 #include "numpy/api.h"
 #include "replay/lower/lower.h"
 #include "replay/machine/rep_types.h"
@@ -83,6 +84,7 @@ typed::Callee callee_called(const Known& known) {
 
 // NumPy's functions as its C code has them, whatever the module's names are bound to now.
 typed::Callee callee_of(PyObject* object) {
+  if (hook::draws_random_number(object)) return typed::Callee::kRandom;
   for (PyTypeObject* type : {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyComplex_Type, &PyRange_Type})
     if (reinterpret_cast<PyObject*>(type) == object) return callee_called({"type", type->tp_name});
   if (Py_IS_TYPE(object, &PyMethodDescr_Type)) {

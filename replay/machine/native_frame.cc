@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "hook/random_numbers.h"
 #include "replay/machine/native.h"
 #include "replay/machine/scalars.h"
 
@@ -255,6 +256,13 @@ int32_t ends(native::Frame* frame, int32_t reg) {
   return 1;
 }
 
+int32_t draw(void* object, int32_t bound, double* out) {
+  auto* o = static_cast<PyObject*>(object);
+  PyObject* generator = bound != 0 ? hook::random_generator(o, nullptr) : hook::random_generator(nullptr, o);
+  if (generator) *out = hook::next_random_number(generator);
+  return generator != nullptr;
+}
+
 int32_t is_quiet(void* iterator) { return hook::quiet_iterator(static_cast<PyObject*>(iterator)); }
 
 Reg number_of(Rep rep, int64_t bits) {
@@ -352,6 +360,7 @@ void fill(native::Frame* frame, Running* running) {
   frame->scalar = do_scalar;
   frame->holds = holds;
   frame->ends = ends;
+  frame->draw = draw;
   frame->is_quiet = is_quiet;
   frame->put = put;
   frame->quick = do_quickly;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "hook/random_numbers.h"
 #include "replay/machine/scalars.h"
 
 namespace dalsegno::replay {
@@ -305,7 +306,8 @@ constexpr Callee kElsewhere[] = {
     Callee::kArgmax,  Callee::kArgmaxMethod,  Callee::kArgmin,    Callee::kArgminMethod, Callee::kNorm,   Callee::kArray,
     Callee::kEye,     Callee::kZerosLike,     Callee::kEmptyLike, Callee::kConcatenate,  Callee::kRoll,   Callee::kOuter,
     Callee::kInv,     Callee::kUfunc,         Callee::kStd,       Callee::kStdMethod,    Callee::kVar,    Callee::kVarMethod,
-    Callee::kGet,     Callee::kAdd,           Callee::kHeappush,  Callee::kHeappop};
+    Callee::kGet,     Callee::kAdd,           Callee::kHeappush,  Callee::kHeappop,
+    Callee::kRandom};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};
@@ -350,6 +352,15 @@ const Step* step_length(const Step* s, Reg* r, Machine& m) {
   if (n < 0) [[unlikely]]
     return fail(m, s->exit, s->pure);
   r[s->dst].i = n;
+  return go_on(s + 1, r, m);
+}
+
+// a: the callee, bound to its generator, or (n) the generator.
+const Step* step_draw(const Step* s, Reg* r, Machine& m) {
+  PyObject* generator = s->n != 0 ? hook::random_generator(nullptr, r[s->a].o) : hook::random_generator(r[s->a].o, nullptr);
+  if (!generator) [[unlikely]]
+    return refuse(m, s->exit);
+  r[s->dst].f = hook::next_random_number(generator);
   return go_on(s + 1, r, m);
 }
 

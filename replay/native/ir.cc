@@ -325,6 +325,8 @@ void Writer::write(const Instr& in) {
       return unbox(in);
     case Do::kLength:
       return length(in);
+    case Do::kDraw:
+      return draw(in);
     case Do::kGuardType:
     case Do::kGuardArray: {
       const Fact fact = *fact_of(in);

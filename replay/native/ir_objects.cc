@@ -123,6 +123,14 @@ void Writer::length(const Instr& in) {
   slowly(in, slow, join);
 }
 
+void Writer::draw(const Instr& in) {
+  const std::string bound = in.n == 0 ? "1" : "0";
+  const std::string done = op("call i32 " + helper(offsetof(Frame, draw)) + "(ptr " + object_in(in.a) + ", i32 " + bound + ", ptr %out)");
+  refused_.insert(number_);
+  guard(op("icmp ne i32 " + done + ", 0"));
+  set(in.dst, op("load double, ptr %out"));
+}
+
 // dst = a[b], of a list or a tuple.
 void Writer::item(const Instr& in) {
   const std::string list = label("l"), other = label("t"), tuple = label("u"), have = label("h"), inside = label("i");

@@ -35,6 +35,7 @@ enum class Do : uint8_t {
   kItemsEnd,       // dst: the next item of the list's or (imm) tuple's iterator in a, where none is expected
   kBox,            // dst: the object of a, unless it is there
   kCall,           // callee, of `list`
+  kDraw,           // dst: the next number of the random generator in a, or (n 0) that the callee in a is bound to
   kGuardType,      // the type of the object in a is `object`
   kGuardArray,     // the array in a has n dimensions and the dtype `rep`
   kGuardWorld,     // no code has run that nobody has looked after; n: and folded names are to be looked at
@@ -197,6 +198,7 @@ struct Frame {
   int32_t (*scalar)(Frame*, int32_t number, int64_t a, int64_t b, int64_t* out) = nullptr;
   int32_t (*holds)(Frame*, int32_t block) = nullptr;  // kGuardWorld, of a block with folded names
   int32_t (*ends)(Frame*, int32_t reg) = nullptr;     // tells an iterator over a list or tuple that it has ended, if that runs no code: 1
+  int32_t (*draw)(void* object, int32_t bound, double* out) = nullptr;  // kDraw; 0: there is no such generator
   int32_t (*is_quiet)(void* iterator) = nullptr;      // does it run no code?
   int32_t (*put)(Frame*, int32_t number) = nullptr;   // does a kPutItem, if that runs no code: 1; else 0
   // Does a kQuick, if that runs no code: 1; 2: it has, and finalisers may have run since; else 0.

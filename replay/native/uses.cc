@@ -70,6 +70,9 @@ std::vector<Use> uses_of(const Instr& in) {
     case Do::kUnbox:
       reads(in.dst, bits), writes(in.dst, bits);  // stays as it is where there is no object
       break;
+    case Do::kDraw:
+      writes(in.dst, Bits::kDouble);
+      break;
     case Do::kLength:
       writes(in.dst, Bits::kInt64);
       break;

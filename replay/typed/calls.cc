@@ -127,6 +127,7 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kOuter:
     case Callee::kInv:
     case Callee::kUfunc:
+    case Callee::kRandom:
     case Callee::kOrd:
       return {};
     case Callee::kAbs:

@@ -92,6 +92,7 @@ namespace dalsegno::typed {
   X(kRoll, "numpy", "roll")               \
   X(kOuter, "numpy", "outer")             \
   X(kInv, "numpy", "inv")                 \
+  X(kRandom, "Random", "random")          \
   X(kUfunc, "ufunc", "")
 
 enum class Callee : uint8_t {

@@ -36,8 +36,10 @@ bool Inference::multiplies(DType dtype) {
 
 void Inference::form_call(const Op& o, ValueId i) {
   arrays_[i] = array_of(o);
-  if (o.object >= 0 || o.fn != ArrayFn::none || o.n_inputs < 2 || !is_constant(in(o)[0])) return;
+  if (o.object >= 0 || o.fn != ArrayFn::none || !is_constant(in(o)[0])) return;
   const Callee callee = constant(in(o)[0]).callee;
+  if (callee == Callee::kRandom) return form_draw(o, i);
+  if (o.n_inputs < 2) return;
   if (callee == Callee::kNone) return;
   if (callee == Callee::kLen) {
     if (o.n_inputs != 2 || (o.effects & kRunsCode)) return;
@@ -71,6 +73,12 @@ void Inference::form_call(const Op& o, ValueId i) {
   if (!found) return;
   form(i) = {Mode::kTyped, found, callee, fn};
   born(i, found.result);
+}
+
+void Inference::form_draw(const Op& o, ValueId i) {
+  if (o.n_inputs > 2 || (o.effects & kRunsCode)) return;
+  form(i).mode = Mode::kDraw;
+  born(i, Rep::kFloat);
 }
 
 void Inference::form_ord(const Op& o, ValueId i) {

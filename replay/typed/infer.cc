@@ -133,6 +133,7 @@ uint32_t Inference::effects_of(ValueId i) const {
     case Mode::kRange:
     case Mode::kNext:
     case Mode::kHeap:
+    case Mode::kDraw:
       return kWritesMemory;
     case Mode::kLength:
       return kReadsMemory | kRaises;

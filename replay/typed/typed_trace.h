@@ -73,6 +73,7 @@ enum class Mode : uint8_t {
   kItem,      // an item of an exact list or tuple by an unboxed index, or the next one of its iterator: as an object and, where a guard on
               // its type follows, unboxed too, and that guard holds. Or an item stored into an exact list, appended to it or popped
   kLength,    // len() of an object of a plain type, unboxed
+  kDraw,      // the next number of one of the standard library's random generators, unboxed
   kText,      // texts: == and != with an unboxed result, and a character by an unboxed index
   kByte,      // an item of bytes or a bytearray by an unboxed index, read or written unboxed
   kNext,      // iter_next: of what its immediate says (trace/walk.h): the item, or the items of the tuple that is taken apart behind it,

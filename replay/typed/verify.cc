@@ -60,6 +60,8 @@ class Verifier {
         return item(o, i);
       case Mode::kLength:
         return o.kind == OpKind::call && o.n_inputs == 2 && y_.values[i].born_raw ? "" : "the length of what?";
+      case Mode::kDraw:
+        return o.kind == OpKind::call && o.n_inputs <= 2 && y_.values[i].born_raw ? "" : "a number drawn from what?";
       case Mode::kText:
         if (o.kind == OpKind::compare || o.kind == OpKind::call) return y_.values[i].born_raw ? "" : "typed, but its result is not unboxed";
         return o.kind == OpKind::get_item && unboxed(y_.inputs_of(o)[1], i) ? "" : "its index is not unboxed";

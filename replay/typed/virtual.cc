@@ -205,6 +205,7 @@ bool leaves_unbuilt(const TypedTrace& typed, ValueId i) {
     case Mode::kFixed:
     case Mode::kElement:
     case Mode::kLength:
+    case Mode::kDraw:
     case Mode::kText:
     case Mode::kPart:
     case Mode::kIterator:
