@@ -13,8 +13,7 @@ namespace {
 constexpr size_t kWords = 624, kMiddle = 397;
 
 struct Generator {
-  PyObject_HEAD
-  int index;
+  PyObject_HEAD int index;
   uint32_t words[kWords];
 };
 

@@ -82,7 +82,7 @@ def made(source: str) -> Callable[..., Any]:
 
 ONE = (
     "sqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh cbrt fabs "
-    "floor ceil trunc isnan isinf isfinite"
+    "erf erfc radians degrees floor ceil trunc isnan isinf isfinite"
 ).split()
 
 

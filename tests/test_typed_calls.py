@@ -20,7 +20,7 @@ NUMPY: list[Any] = [np.float64(x) for x in FLOATS] + [np.float32(-2.5), np.float
 NUMBERS = [*INTS, *FLOATS, *NUMPY]
 
 ONE_ARGUMENT = ["abs", "int", "float", "bool", "round", "math.floor", "math.ceil", "math.trunc", "math.isnan", "math.isinf", "math.isfinite",
-                *(f"math.{name}" for name in "log log2 log10 acos acosh asin asinh atan atanh cbrt cos cosh exp exp2 expm1 fabs sin sinh sqrt tan tanh".split())]  # fmt: skip
+                *(f"math.{name}" for name in "log log2 log10 acos acosh asin asinh atan atanh cbrt cos cosh exp exp2 expm1 fabs sin sinh sqrt tan tanh erf erfc radians degrees".split())]  # fmt: skip
 
 
 def function_of(text: str, arguments: str) -> Any:

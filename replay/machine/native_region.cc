@@ -386,7 +386,8 @@ bool makes_quiet_iterator(const Step& s) { return s.exec == exec_of(OpKind::get_
 int32_t side_plan(native::Do what, const Step& s) {
   using native::Do;
   if (s.advances) return s.other;
-  if (what == Do::kGuardedCompare || what == Do::kGuardTruth || what == Do::kGuardIs) return s.exit;
+  if (what == Do::kGuardedCompare || what == Do::kGuardTruth || what == Do::kGuardIs || what == Do::kGuardType || what == Do::kUnbox)
+    return s.exit;
   return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kItemsEnd || what == Do::kNextItem || what == Do::kNextElement ||
                  what == Do::kNext
              ? s.other

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 #include "hook/random_numbers.h"
@@ -195,7 +196,12 @@ C_FUNCTION(sinh)
 C_FUNCTION(sqrt)
 C_FUNCTION(tan)
 C_FUNCTION(tanh)
+C_FUNCTION(erf)
+C_FUNCTION(erfc)
 #undef C_FUNCTION
+// As Modules/mathmodule.c has them.
+double radians_(double x) { return x * (std::numbers::pi / 180.0); }
+double degrees_(double x) { return x * (180.0 / std::numbers::pi); }
 bool isnan_(double x) { return std::isnan(x); }
 bool isinf_(double x) { return std::isinf(x); }
 bool isfinite_(double x) { return std::isfinite(x); }
@@ -296,6 +302,10 @@ constexpr Row kRows[] = {
     {Callee::kSqrt, {math<sqrt_>}},
     {Callee::kTan, {math<tan_>}},
     {Callee::kTanh, {math<tanh_>}},
+    {Callee::kErf, {math<erf_>}},
+    {Callee::kErfc, {math<erfc_>}},
+    {Callee::kRadians, {math<radians_>}},
+    {Callee::kDegrees, {math<degrees_>}},
 };
 
 // These have ops, or steps, of their own.
@@ -306,8 +316,7 @@ constexpr Callee kElsewhere[] = {
     Callee::kArgmax,  Callee::kArgmaxMethod,  Callee::kArgmin,    Callee::kArgminMethod, Callee::kNorm,   Callee::kArray,
     Callee::kEye,     Callee::kZerosLike,     Callee::kEmptyLike, Callee::kConcatenate,  Callee::kRoll,   Callee::kOuter,
     Callee::kInv,     Callee::kUfunc,         Callee::kStd,       Callee::kStdMethod,    Callee::kVar,    Callee::kVarMethod,
-    Callee::kGet,     Callee::kAdd,           Callee::kHeappush,  Callee::kHeappop,
-    Callee::kRandom};
+    Callee::kGet,     Callee::kAdd,           Callee::kHeappush,  Callee::kHeappop,      Callee::kRandom};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};
@@ -332,10 +341,11 @@ const void* c_function(Callee callee) {
   using F1 = double (*)(double);
   using F2 = double (*)(double, double);
   static constexpr std::pair<Callee, F1> kOfOne[] = {
-      {Callee::kLog, log_},     {Callee::kLog2, log2_}, {Callee::kLog10, log10_}, {Callee::kLog1p, log1p_}, {Callee::kAcos, acos_},
-      {Callee::kAcosh, acosh_}, {Callee::kAsin, asin_}, {Callee::kAsinh, asinh_}, {Callee::kAtan, atan_},   {Callee::kAtanh, atanh_},
-      {Callee::kCbrt, cbrt_},   {Callee::kCos, cos_},   {Callee::kCosh, cosh_},   {Callee::kExp, exp_},     {Callee::kExp2, exp2_},
-      {Callee::kExpm1, expm1_}, {Callee::kSin, sin_},   {Callee::kSinh, sinh_},   {Callee::kTan, tan_},     {Callee::kTanh, tanh_}};
+      {Callee::kLog, log_},     {Callee::kLog2, log2_}, {Callee::kLog10, log10_},     {Callee::kLog1p, log1p_},    {Callee::kAcos, acos_},
+      {Callee::kAcosh, acosh_}, {Callee::kAsin, asin_}, {Callee::kAsinh, asinh_},     {Callee::kAtan, atan_},      {Callee::kAtanh, atanh_},
+      {Callee::kCbrt, cbrt_},   {Callee::kCos, cos_},   {Callee::kCosh, cosh_},       {Callee::kExp, exp_},        {Callee::kExp2, exp2_},
+      {Callee::kExpm1, expm1_}, {Callee::kSin, sin_},   {Callee::kSinh, sinh_},       {Callee::kTan, tan_},        {Callee::kTanh, tanh_},
+      {Callee::kErf, erf_},     {Callee::kErfc, erfc_}, {Callee::kRadians, radians_}, {Callee::kDegrees, degrees_}};
   static constexpr std::pair<Callee, F2> kOfTwo[] = {
       {Callee::kAtan2, atan2__}, {Callee::kPow, pow_}, {Callee::kFmod, fmod_}, {Callee::kCopysign, copysign_}};
   for (const auto& [one, function] : kOfOne)

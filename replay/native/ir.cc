@@ -331,7 +331,7 @@ void Writer::write(const Instr& in) {
     case Do::kGuardArray: {
       const Fact fact = *fact_of(in);
       know(fact);
-      return is_hoisted_array(fact) ? void() : guard(op("load i1, ptr " + name_of(fact) + "ok"));
+      return is_hoisted_array(fact) ? void() : guard(op("load i1, ptr " + name_of(fact) + "ok"), true, in.side);
     }
     case Do::kGuardWorld:
       return guard_world(in);

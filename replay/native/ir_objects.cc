@@ -176,19 +176,24 @@ void Writer::set_item(const Instr& in) {
 
 // ---- boxes -----------------------------------------------------------------------------------------------------------------------
 
-// dst: the number in object register a; where there is no object, it has come unboxed.
+// dst: the number in object register a; where there is no object, it has come unboxed. The side trace goes on with an object of another
+// type.
 void Writer::unbox(const Instr& in) {
   const std::string there = label("y"), join = label("j"), object = object_in(in.a), leave = exit_label();
+  if (in.side >= 0) leads_to(in.side);
   branch(op("icmp ne ptr " + object + ", null"), there, comes_unboxed(key_of(in.dst)) ? join : leave, true);
   begin(there);
-  take_number(in.dst, in.rep, object);
+  take_number(in.dst, in.rep, object, in.side);
   go(join);
   begin(join);
 }
 
-// The register becomes the number in an object. What native code does not read itself it asks for; where there is none the machine sees.
-void Writer::take_number(int32_t reg, Rep rep, const std::string& object) {
-  const std::string leave = exit_label(), slow = label("s"), done = label("n"), join = label("j");
+// The register becomes the number in an object. What native code does not read itself it asks for; where there is none the side trace, or
+// the machine, goes on.
+void Writer::take_number(int32_t reg, Rep rep, const std::string& object, int32_t side) {
+  const std::string leave = side >= 0 ? label_of(side) : exit_label(), slow = label("s"), done = label("n"), join = label("j");
+  const bool told_by_type = rep == Rep::kFloat || rep == Rep::kNpFloat64 || rep == Rep::kComplex || rep == Rep::kBool;
+  if (side >= 0 && told_by_type) return set(reg, unboxed(rep, object, leave));
   set(reg, unboxed(rep, object, slow));
   go(join);
   begin(slow);

@@ -3,8 +3,8 @@
 // glibc's pow() (sysdeps/ieee754/dbl-64/e_pow.c; 2.28 and later) errs by less than 0.55 units in the last place. So where the exact power
 // lies within 29/64 of a unit of a double, that double is what pow() gives. The power is computed here as the sum of two doubles (T. J.
 // Dekker, "A floating-point technique for extending the available precision", 1971), with a relative error below 2**-98; what is nearer
-// to the middle between two doubles, one power in eleven, pow() is asked for. So it is for powers of two, whose neighbours below are nearer,
-// and for what is far from 1.
+// to the middle between two doubles, one power in eleven, pow() is asked for. So it is for powers of two, whose neighbours below are
+// nearer, and for what is far from 1.
 #include <bit>
 #include <cmath>
 

@@ -199,8 +199,8 @@ struct Frame {
   int32_t (*holds)(Frame*, int32_t block) = nullptr;  // kGuardWorld, of a block with folded names
   int32_t (*ends)(Frame*, int32_t reg) = nullptr;     // tells an iterator over a list or tuple that it has ended, if that runs no code: 1
   int32_t (*draw)(void* object, int32_t bound, double* out) = nullptr;  // kDraw; 0: there is no such generator
-  int32_t (*is_quiet)(void* iterator) = nullptr;      // does it run no code?
-  int32_t (*put)(Frame*, int32_t number) = nullptr;   // does a kPutItem, if that runs no code: 1; else 0
+  int32_t (*is_quiet)(void* iterator) = nullptr;                        // does it run no code?
+  int32_t (*put)(Frame*, int32_t number) = nullptr;                     // does a kPutItem, if that runs no code: 1; else 0
   // Does a kQuick, if that runs no code: 1; 2: it has, and finalisers may have run since; else 0.
   int32_t (*quick)(Frame*, int32_t number) = nullptr;
   int32_t (*enters)(Frame*, int32_t block) = nullptr;  // may the side trace be entered?

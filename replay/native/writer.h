@@ -354,7 +354,7 @@ class Writer {
   void took(const Instr& in, const std::string& item);
   void unbox(const Instr& in);
   bool comes_unboxed(Key key) const { return is_loop(key.first) || given_numbers_.contains(key); }
-  void take_number(int32_t reg, Rep rep, const std::string& object);
+  void take_number(int32_t reg, Rep rep, const std::string& object, int32_t side = -1);
   void make_box(const Instr& in);
   std::string unboxed(Rep rep, const std::string& object, const std::string& slow);
   std::string unboxed_int(const std::string& object, const std::string& slow);

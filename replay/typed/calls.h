@@ -64,6 +64,10 @@ namespace dalsegno::typed {
   X(kSqrt, "math", "sqrt")                \
   X(kTan, "math", "tan")                  \
   X(kTanh, "math", "tanh")                \
+  X(kErf, "math", "erf")                  \
+  X(kErfc, "math", "erfc")                \
+  X(kRadians, "math", "radians")          \
+  X(kDegrees, "math", "degrees")          \
   X(kDot, "numpy", "dot")                 \
   X(kMatmul, "numpy", "matmul")           \
   X(kDotMethod, "ndarray", "dot")         \

@@ -44,8 +44,9 @@ void Inference::mark_wants(ValueId i) {
     const bool index = mode == Mode::kIndex && k == 1;
     const bool mask = is_masked(form(i)) && k != masked_by(t_, typed_.known, o)->operand;
     if (index || (mode == Mode::kTyped && !mask) || mode == Mode::kAlias) v.wants_raw = true;
-    if (mode == Mode::kPython || mode == Mode::kIndex || mode == Mode::kRange || mode == Mode::kNext || mode == Mode::kLength || mode == Mode::kDraw ||
-        mode == Mode::kLookup || mode == Mode::kHeap || mode == Mode::kProduct || mode == Mode::kReduction || mode == Mode::kGather)
+    if (mode == Mode::kPython || mode == Mode::kIndex || mode == Mode::kRange || mode == Mode::kNext || mode == Mode::kLength ||
+        mode == Mode::kDraw || mode == Mode::kLookup || mode == Mode::kHeap || mode == Mode::kProduct || mode == Mode::kReduction ||
+        mode == Mode::kGather)
       v.wants_obj = true;
   }
   // An int's remainder may be the very object that was divided.
