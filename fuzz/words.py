@@ -4,7 +4,7 @@ from __future__ import annotations
 
 WORDS: dict[str, tuple[str, ...]] = {
     "arith": ("+", "-", "*", "/", "//", "%"),
-    "mathfn": ("math.sqrt", "math.exp", "math.log", "math.sin", "math.tanh", "math.floor", "math.isnan", "math.acosh", "math.radians", "math.erf"),
+    "mathfn": ("math.sqrt", "math.exp", "math.log", "math.sin", "math.tanh", "math.floor", "math.isnan", "math.erf"),
     "converter": ("int", "float", "bool", "abs", "round"),
     "fold": ("sum", "max", "min", "sum"),
     "addsub": ("+", "-"),

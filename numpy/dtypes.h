@@ -52,6 +52,12 @@ inline bool is_scalar_type(const PyTypeObject* type) {
   return scalar_dtype(type, &ignored);
 }
 
+// Types of NumPy's scalars that are numbers, too: of dtypes that kernels do not know.
+inline bool is_other_number(const PyTypeObject* type) {
+  return type == &PyCDoubleArrType_Type || type == &PyCFloatArrType_Type || type == &PyHalfArrType_Type ||
+         type == &PyLongDoubleArrType_Type || type == &PyCLongDoubleArrType_Type;
+}
+
 inline bool is_exact_array(PyObject* object) { return object && PyArray_CheckExact(object); }
 // An exact ndarray, aligned, in native byte order, of a dtype that kernels know: fills facts, else false.
 bool facts_of(PyObject* object, ArrayFacts* facts);

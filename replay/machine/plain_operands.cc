@@ -12,7 +12,7 @@ namespace {
 
 bool is_number(PyTypeObject* type) {
   return type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type || type == &PyComplex_Type || numpy::is_scalar_type(type) ||
-         type == &PyCDoubleArrType_Type || type == &PyCFloatArrType_Type;
+         numpy::is_other_number(type);
 }
 
 bool has_numbers(PyObject* array) {

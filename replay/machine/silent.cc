@@ -158,6 +158,7 @@ bool sorts(const Step& s, const Reg* r) {
 bool takes_items(const Step& s, const Reg* r) { return takes(s, 1) && gives_items(argument(s, r, 0)); }
 bool adds(const Step& s, const Reg* r) { return takes(s, 1) && all_items<is_number_object>(argument(s, r, 0)); }
 bool finds_extreme(const Step& s, const Reg* r) { return takes(s, 1) && all_items<is_ordered>(argument(s, r, 0)); }
+bool asks_all(const Step& s, const Reg* r) { return takes(s, 1) && all_items<is_leaf_object>(argument(s, r, 0)); }
 bool measures(const Step& s, const Reg* r) { return takes(s, 1) && (is_array_of_items(argument(s, r, 0)) || is_deque(argument(s, r, 0))); }
 
 // One at its other end may be dropped.
@@ -194,6 +195,8 @@ constexpr Row kCalls[] = {
     {"", "sum", adds},
     {"", "max", finds_extreme},
     {"", "min", finds_extreme},
+    {"", "any", asks_all},
+    {"", "all", asks_all},
     {"", "len", measures},
     {"collections.deque", "append", appends_to_deque<0>},
     {"collections.deque", "appendleft", appends_to_deque<-1>},

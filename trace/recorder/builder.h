@@ -132,7 +132,7 @@ class Builder {
   bool is_constant(ValueId v) const { return info_[v].object != nullptr; }
   bool is_dead(ValueId v) const { return info_[v].slots < 0; }
   bool simple(ValueId v) const;           // int, float, bool, complex, str, bytes, None: no user's code in operators on it
-  bool is_numpy_scalar(ValueId v) const;  // of a dtype that is known
+  bool is_numpy_scalar(ValueId v) const;  // a number
   void set_type(ValueId v, PyTypeObject* type) { info_[v].type = type; }
   void set_items(ValueId v, std::vector<ValueId> items) { info_[v].items = std::move(items); }
   void set_same_array(ValueId v, ValueId as);                  // it is the array `as`

@@ -37,6 +37,9 @@ void fill_types() {
   g_simple = {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyComplex_Type, &PyUnicode_Type, &PyBytes_Type, Py_TYPE(Py_None)};
   g_plain = g_simple;
   for (int i = 0; i < static_cast<int>(DType::kCount); ++i) g_plain.insert(numpy::scalar_type(static_cast<DType>(i)));
+  for (PyTypeObject* t :
+       {&PyCDoubleArrType_Type, &PyCFloatArrType_Type, &PyHalfArrType_Type, &PyLongDoubleArrType_Type, &PyCLongDoubleArrType_Type})
+    g_plain.insert(t);
   for (PyTypeObject* t : {&PyTuple_Type, &PyList_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type, &PySlice_Type, &PyRange_Type,
                           &PyArray_Type, &PyMethod_Type, &PyByteArray_Type, Py_TYPE(Py_Ellipsis), &PyCell_Type})
     g_plain.insert(t);
@@ -65,39 +68,32 @@ void add_rows(PyObject* holder, std::initializer_list<Row> rows) {
 
 void fill_builtins(PyObject* builtins) {
   using enum CalleeKind;
-  add_rows(builtins, {{"len", quiet, &PyLong_Type},
-                      {"range", quiet, &PyRange_Type},
-                      {"enumerate", quiet, nullptr},
-                      {"zip", quiet, nullptr},
-                      {"reversed", quiet, nullptr},
-                      {"abs", quiet, nullptr},
-                      {"int", quiet, &PyLong_Type},
-                      {"float", quiet, &PyFloat_Type},
-                      {"bool", quiet, &PyBool_Type},
-                      {"min", quiet, nullptr},
-                      {"max", quiet, nullptr},
-                      {"ord", quiet, &PyLong_Type},
-                      {"chr", quiet, &PyUnicode_Type},
-                      {"divmod", quiet, &PyTuple_Type},
-                      {"list", quiet, &PyList_Type},
-                      {"tuple", quiet, &PyTuple_Type},
-                      {"set", quiet, &PySet_Type},
-                      {"dict", quiet, &PyDict_Type},
-                      {"sorted", quiet, &PyList_Type},
-                      {"isinstance", quiet, &PyBool_Type},
-                      {"callable", quiet, &PyBool_Type},
-                      {"id", quiet, &PyLong_Type},
-                      {"type", quiet, nullptr},
-                      {"round", quiet, nullptr},
-                      {"pow", quiet, nullptr},
-                      {"locals", frame_reader, nullptr},
-                      {"vars", frame_reader, nullptr},
-                      {"dir", frame_reader, nullptr},
-                      {"globals", frame_reader, nullptr},
-                      {"eval", frame_reader, nullptr},
-                      {"exec", frame_reader, nullptr},
-                      {"super", frame_reader, nullptr},
-                      {"breakpoint", frame_reader, nullptr}});
+  add_rows(builtins, {{"len", quiet, &PyLong_Type},      {"range", quiet, &PyRange_Type},
+                      {"enumerate", quiet, nullptr},     {"zip", quiet, nullptr},
+                      {"reversed", quiet, nullptr},      {"abs", quiet, nullptr},
+                      {"int", quiet, &PyLong_Type},      {"float", quiet, &PyFloat_Type},
+                      {"bool", quiet, &PyBool_Type},     {"min", quiet, nullptr},
+                      {"max", quiet, nullptr},           {"ord", quiet, &PyLong_Type},
+                      {"chr", quiet, &PyUnicode_Type},   {"divmod", quiet, &PyTuple_Type},
+                      {"list", quiet, &PyList_Type},     {"tuple", quiet, &PyTuple_Type},
+                      {"set", quiet, &PySet_Type},       {"dict", quiet, &PyDict_Type},
+                      {"sorted", quiet, &PyList_Type},   {"isinstance", quiet, &PyBool_Type},
+                      {"callable", quiet, &PyBool_Type}, {"id", quiet, &PyLong_Type},
+                      {"type", quiet, nullptr},          {"round", quiet, nullptr},
+                      {"pow", quiet, nullptr},           {"hash", quiet, &PyLong_Type},
+                      {"str", quiet, &PyUnicode_Type},   {"repr", quiet, &PyUnicode_Type},
+                      {"bin", quiet, &PyUnicode_Type},   {"hex", quiet, &PyUnicode_Type},
+                      {"oct", quiet, &PyUnicode_Type},   {"complex", quiet, &PyComplex_Type},
+                      {"locals", frame_reader, nullptr}, {"vars", frame_reader, nullptr},
+                      {"dir", frame_reader, nullptr},    {"globals", frame_reader, nullptr},
+                      {"eval", frame_reader, nullptr},   {"exec", frame_reader, nullptr},
+                      {"super", frame_reader, nullptr},  {"breakpoint", frame_reader, nullptr}});
+  for (PyTypeObject* number : {&PyLong_Type, &PyFloat_Type, &PyComplex_Type})
+    add_rows(reinterpret_cast<PyObject*>(number), {{"conjugate", quiet, nullptr},
+                                                   {"bit_length", quiet, &PyLong_Type},
+                                                   {"bit_count", quiet, &PyLong_Type},
+                                                   {"is_integer", quiet, &PyBool_Type},
+                                                   {"as_integer_ratio", quiet, &PyTuple_Type}});
   add_rows(reinterpret_cast<PyObject*>(&PyList_Type), {{"append", quiet_write, nullptr},
                                                        {"pop", quiet_write, nullptr, 1},
                                                        {"extend", unknown, nullptr},
@@ -345,6 +341,22 @@ bool is_method_in_c(PyTypeObject* type, const PyMethodDef* method) {
   return false;
 }
 
+void fill_cmath(PyObject* cmath) {
+  using enum CalleeKind;
+  for (const char* name : {"acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log", "log10", "rect", "sin", "sinh",
+                           "sqrt", "tan", "tanh"})
+    add_rows(cmath, {{name, quiet, &PyComplex_Type}});
+  for (const char* name : {"isclose", "isfinite", "isinf", "isnan"}) add_rows(cmath, {{name, quiet, &PyBool_Type}});
+  add_rows(cmath, {{"phase", quiet, &PyFloat_Type}, {"polar", quiet, &PyTuple_Type}});
+}
+
+// What reads clocks.
+void fill_time(PyObject* time) {
+  using enum CalleeKind;
+  for (const char* name : {"monotonic", "perf_counter", "process_time", "thread_time", "time"})
+    add_rows(time, {{name, quiet, &PyFloat_Type}, {(std::string(name) + "_ns").c_str(), quiet, &PyLong_Type}});
+}
+
 void fill_special(PyObject* sys) {
   add_rows(sys, {{"getrefcount", CalleeKind::refcount, nullptr}, {"_getframe", CalleeKind::frame_reader, nullptr}});
 }
@@ -467,9 +479,13 @@ bool init_facts() {
   PyObject* numpy = PyImport_ImportModule("numpy");
   PyObject* sys = PyImport_ImportModule("sys");
   PyObject* math = PyImport_ImportModule("math");
-  if (!builtins || !numpy || !sys || !math) return false;
+  PyObject* cmath = PyImport_ImportModule("cmath");
+  PyObject* time = PyImport_ImportModule("time");
+  if (!builtins || !numpy || !sys || !math || !cmath || !time) return false;
   fill_builtins(builtins);
   fill_math(math);
+  fill_cmath(cmath);
+  fill_time(time);
   fill_numpy_methods();
   fill_numpy_functions(numpy);
   fill_special(sys);
@@ -479,6 +495,8 @@ bool init_facts() {
   Py_DECREF(numpy);
   Py_DECREF(sys);
   Py_DECREF(math);
+  Py_DECREF(cmath);
+  Py_DECREF(time);
   PyErr_Clear();
   return true;
 }

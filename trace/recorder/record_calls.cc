@@ -254,6 +254,8 @@ bool Recorder::call_is_quiet(const OpaqueCall& call) {
   PyObject* callee = call.live;
   if (is_class_test(callee, call.live_args) && is_constant(call.args[1])) return info(call.args[0]).type != nullptr;
   if (!call.plain) return false;
+  // (of bytes it may warn, and with a codec run anything)
+  if (callee == reinterpret_cast<PyObject*>(&PyUnicode_Type) && (call.args.size() != 1 || is(call.args[0], &PyBytes_Type))) return false;
   // (min(list) looks into it)
   const bool any_container = builtin_name(callee) == "len" || builtin_name(callee) == "id" || makes_iterator(callee) ||
                              copies_items(callee, call.live_args) || joins_sequence(callee, call.live_args);

@@ -339,7 +339,8 @@ void Recorder::get_item(const Instr&) {
   PyObject *live = live_top(1), *live_index = live_top();
   uint32_t effects = kAnyEffect;
   if (numpy::is_exact_array(live)) {
-    if (know_array(container, live) && safe_index(index, live_index)) effects = kReadsMemory;
+    const bool known = know_array(container, live) || know(container, live);  // of whatever dtype: no item runs code by being taken
+    if (known && safe_index(index, live_index)) effects = kReadsMemory;
   } else if (know(container, live) && know(index, live_index)) {
     bool sequence = PyList_Check(live) || PyTuple_Check(live) || PyUnicode_Check(live) || PyBytes_Check(live) || PyRange_Check(live);
     bool position = is_whole(live_index) || (PySlice_Check(live_index) && safe_index(index, live_index));
