@@ -101,10 +101,23 @@ std::string code(PyObject* object) {
   return hash.empty() ? "" : "code:" + hash;
 }
 
-// A function of a module, written in C. Methods bound to an object are not the same in another process.
+std::string type(PyObject* object);
+
+// A method bound to an instance of a class: what it does to whatever instance of that class is found in its place.
+std::string bound(PyObject* self, const std::string& method) {
+  if (!PyType_HasFeature(Py_TYPE(self), Py_TPFLAGS_HEAPTYPE)) return "";
+  const std::string of = type(reinterpret_cast<PyObject*>(Py_TYPE(self)));
+  return of.empty() || method.empty() ? "" : "bound:" + method + " of " + of;
+}
+std::string bound_method(PyObject* object) {
+  PyObject* called = PyMethod_GET_FUNCTION(object);
+  return PyFunction_Check(called) ? bound(PyMethod_GET_SELF(object), function(called)) : "";
+}
+
+// A function of a module, written in C, or a method of an object.
 std::string builtin(PyObject* object) {
   PyObject* self = PyCFunction_GET_SELF(object);
-  if (self != nullptr && !PyModule_Check(self)) return "";
+  if (self != nullptr && !PyModule_Check(self)) return bound(self, reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name);
   const std::string module = text_of(reinterpret_cast<PyCFunctionObject*>(object)->m_module);
   return c_object(module, text_attribute(object, "__qualname__"));
 }
@@ -235,6 +248,7 @@ const Kind kKinds[] = {
     {[](PyObject* o) { return PyDict_CheckExact(o) != 0; }, globals},
     {[](PyObject* o) { return PyType_Check(o) != 0; }, type},
     {[](PyObject* o) { return PyCFunction_CheckExact(o) != 0; }, builtin},
+    {[](PyObject* o) { return Py_IS_TYPE(o, &PyMethod_Type) != 0; }, bound_method},
     {[](PyObject* o) { return Py_IS_TYPE(o, &PyMethodDescr_Type) || Py_IS_TYPE(o, &PyWrapperDescr_Type); }, method},
     {[](PyObject* o) { return Py_IS_TYPE(o, &PyMemberDescr_Type) != 0; }, slot},
     {[](PyObject* o) { return is_named(o, "numpy.ufunc"); }, ufunc},

@@ -1,10 +1,8 @@
 #include "trace/recorder/facts.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <iterator>
-#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -198,11 +196,6 @@ constexpr const char* kNumpyReaders =
 constexpr const char* kNumpyQuiet = "empty zeros";
 constexpr const char* kNumpyWriters = "copyto fill_diagonal place put put_along_axis putmask";
 
-std::unordered_set<std::string> words(const char* text) {
-  std::istringstream in(text);
-  return {std::istream_iterator<std::string>(in), {}};
-}
-
 ArrayFn fn_of_ufunc(PyObject* ufunc) {
   PyObject* own = PyObject_GetAttrString(ufunc, "__name__");
   const char* name = own ? PyUnicode_AsUTF8(own) : nullptr;
@@ -247,13 +240,6 @@ constexpr Method kMethods[] = {
     {"collections", "deque", "appendleft", CalleeKind::unbounded_write, nullptr},
 };
 
-// Is it what its module, where that is imported, has under this name?
-bool is_found_as(PyTypeObject* type, const char* module_name, const char* name) {
-  PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), module_name);
-  if (!module || !PyModule_CheckExact(module)) return false;
-  return PyDict_GetItemString(PyModule_GetDict(module), name) == reinterpret_cast<PyObject*>(type);
-}
-
 // Of a method descriptor, or the descriptor that a bound method was made of; null: it is neither.
 PyObject* descriptor_of(PyObject* callee) {
   if (Py_IS_TYPE(callee, &PyMethodDescr_Type)) return callee;
@@ -280,67 +266,6 @@ CalleeFacts facts_of_method(PyObject* callee) {
   return {};
 }
 
-// Functions of these modules, written in C, look at no frames; of builtins those that are named.
-constexpr const char* kModulesInC[] = {"_bisect", "_functools", "_heapq", "_operator", "_struct", "itertools", "math", "time"};
-constexpr const char* kBuiltinsInC =
-    "abs all any ascii bin bool bytearray bytes callable chr complex dict divmod enumerate filter float format frozenset getattr hasattr "
-    "hash hex id int isinstance issubclass iter len list map max min next oct ord pow range repr reversed round set setattr slice sorted "
-    "str sum tuple zip";
-std::unordered_set<PyObject*> g_in_c;  // builtins, held
-
-void fill_in_c(PyObject* builtins) {
-  for (const std::string& name : words(kBuiltinsInC))
-    if (PyObject* callee = PyObject_GetAttrString(builtins, name.c_str())) g_in_c.insert(callee);
-  PyErr_Clear();
-}
-
-bool is_of_module_in_c(PyObject* callee) {
-  PyObject* module = PyCFunction_CheckExact(callee) ? PyCFunction_GET_SELF(callee) : nullptr;
-  if (!module || !PyModule_CheckExact(module)) return false;
-  const char* name = PyModule_GetName(module);
-  if (!name) return PyErr_Clear(), false;
-  const bool known = std::any_of(std::begin(kModulesInC), std::end(kModulesInC), [&](const char* n) { return !std::strcmp(n, name); });
-  return known && PyDict_GetItemString(PyImport_GetModuleDict(), name) == module;
-}
-
-// Objects that a look has told something of, each held for good; asked before every step that may run code.
-class Known {
- public:
-  bool has(PyObject* o) const { return slots_[slot(o)] == o || all_.contains(o); }
-  void keep(PyObject* o) { slots_[slot(o)] = *all_.insert(Py_NewRef(o)).first; }
-
- private:
-  static constexpr size_t kSlots = 64;
-  static size_t slot(PyObject* o) { return reinterpret_cast<uintptr_t>(o) / 64 % kSlots; }
-  std::array<PyObject*, kSlots> slots_{};  // those that were found last
-  std::unordered_set<PyObject*> all_;
-};
-
-// Neither do types of these modules, by themselves: whatever of the user's they run begins as Python code.
-constexpr const char* kTypesInC[] = {"_io",
-                                     "_random",
-                                     "_struct",
-                                     "_thread",
-                                     "array",
-                                     "collections",
-                                     "datetime",
-                                     "decimal",
-                                     "functools",
-                                     "itertools",
-                                     "operator",
-                                     "re",
-                                     "numpy.random._generator",
-                                     "numpy.random.mtrand"};
-
-// Is it a method of the type's own, or of one in C that it is derived from?
-bool is_method_in_c(PyTypeObject* type, const PyMethodDef* method) {
-  if (is_type_in_c(type)) return true;
-  for (PyTypeObject* base = type->tp_base; base; base = base->tp_base)
-    for (const PyMethodDef* own = is_type_in_c(base) ? base->tp_methods : nullptr; own && own->ml_name; ++own)
-      if (own == method) return true;
-  return false;
-}
-
 void fill_cmath(PyObject* cmath) {
   using enum CalleeKind;
   for (const char* name : {"acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log", "log10", "rect", "sin", "sinh",
@@ -349,6 +274,9 @@ void fill_cmath(PyObject* cmath) {
   for (const char* name : {"isclose", "isfinite", "isinf", "isnan"}) add_rows(cmath, {{name, quiet, &PyBool_Type}});
   add_rows(cmath, {{"phase", quiet, &PyFloat_Type}, {"polar", quiet, &PyTuple_Type}});
 }
+
+// (Its other functions may run methods of their operands.)
+void fill_operator(PyObject* operators) { add_rows(operators, {{"index", CalleeKind::quiet, &PyLong_Type}}); }
 
 // What reads clocks.
 void fill_time(PyObject* time) {
@@ -377,47 +305,6 @@ bool is_deque_type(PyTypeObject* type) {
   return true;
 }
 bool is_simple_type(PyTypeObject* type) { return g_simple.contains(type); }
-
-bool is_type_in_c(PyTypeObject* type) {
-  static Known found_before;
-  if (found_before.has(reinterpret_cast<PyObject*>(type))) return true;
-  const char* dot = std::strrchr(type->tp_name, '.');
-  bool found = is_plain_type(type) && type != &PyMethod_Type && type != &PyArray_Type;
-  for (size_t k = 0; dot && !found && k < std::size(kTypesInC); ++k) {
-    const char* module = kTypesInC[k];
-    const auto length = static_cast<size_t>(dot - type->tp_name);
-    found = std::strlen(module) == length && !std::strncmp(module, type->tp_name, length) && is_found_as(type, module, dot + 1);
-  }
-  if (found) found_before.keep(reinterpret_cast<PyObject*>(type));
-  return found;
-}
-
-// Cython's methods are functions of its own in their type's dict.
-static bool is_function_in_c(PyTypeObject* type, PyObject* function) {
-  static Known found_before;
-  if (found_before.has(function)) return true;
-  PyObject* value;
-  for (Py_ssize_t at = 0; is_type_in_c(type) && type->tp_dict && PyDict_Next(type->tp_dict, &at, nullptr, &value);)
-    if (value == function) return found_before.keep(function), true;
-  return false;
-}
-
-bool is_builtin_in_c(PyObject* callee) { return g_in_c.contains(callee); }
-
-bool looks_at_no_frames(PyObject* callee) {
-  if (Py_IS_TYPE(callee, &PyMethod_Type)) {
-    PyObject* function = PyMethod_GET_FUNCTION(callee);
-    return !PyFunction_Check(function) && is_function_in_c(Py_TYPE(PyMethod_GET_SELF(callee)), function);
-  }
-  if (PyCFunction_Check(callee)) {
-    PyObject* self = PyCFunction_GET_SELF(callee);
-    if (self && !PyModule_Check(self)) return is_method_in_c(Py_TYPE(self), reinterpret_cast<PyCFunctionObject*>(callee)->m_ml);
-    return g_in_c.contains(callee) || is_of_module_in_c(callee);
-  }
-  if (Py_IS_TYPE(callee, &PyMethodDescr_Type)) return is_type_in_c(PyDescr_TYPE(callee));
-  if (PyType_Check(callee)) return g_in_c.contains(callee) || is_type_in_c(reinterpret_cast<PyTypeObject*>(callee));
-  return is_type_in_c(Py_TYPE(callee));
-}
 
 CalleeFacts callee_facts(PyObject* callee) {
   auto found = g_callees.find(callee);
@@ -481,15 +368,17 @@ bool init_facts() {
   PyObject* math = PyImport_ImportModule("math");
   PyObject* cmath = PyImport_ImportModule("cmath");
   PyObject* time = PyImport_ImportModule("time");
-  if (!builtins || !numpy || !sys || !math || !cmath || !time) return false;
+  PyObject* operators = PyImport_ImportModule("_operator");
+  if (!builtins || !numpy || !sys || !math || !cmath || !time || !operators) return false;
   fill_builtins(builtins);
   fill_math(math);
   fill_cmath(cmath);
   fill_time(time);
+  fill_operator(operators);
   fill_numpy_methods();
   fill_numpy_functions(numpy);
   fill_special(sys);
-  fill_in_c(builtins);
+  init_in_c(builtins);
   hook::add_quiet_sequence(&PyArray_Type);
   Py_DECREF(builtins);
   Py_DECREF(numpy);
@@ -497,6 +386,7 @@ bool init_facts() {
   Py_DECREF(math);
   Py_DECREF(cmath);
   Py_DECREF(time);
+  Py_DECREF(operators);
   PyErr_Clear();
   return true;
 }

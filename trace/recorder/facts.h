@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "trace/trace.h"
 
@@ -54,6 +55,11 @@ PyObject* class_init(PyTypeObject* type);
 bool counts_references(PyObject* callee);        // may be null
 bool is_pure_array_attribute(const char* name);  // shape, T, dtype ...: reading it does nothing else
 
-bool init_facts();  // the tables; false with an exception set
+std::unordered_set<std::string> words(const char* text);
+// Is the type what its module, where that is imported, has under this name?
+bool is_found_as(PyTypeObject* type, const char* module_name, const char* name);
+
+bool init_facts();                   // the tables; false with an exception set
+void init_in_c(PyObject* builtins);  // those of looks_at_no_frames()
 
 }  // namespace dalsegno::recorder
