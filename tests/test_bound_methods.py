@@ -1,4 +1,4 @@
-"""Methods bound to an object, found in a module under a name: known like functions until the name has another value."""
+"""Methods bound to an object, found in a module under a name: known as functions are, until the name changes."""
 
 from __future__ import annotations
 

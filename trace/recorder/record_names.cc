@@ -177,7 +177,9 @@ bool Recorder::module_attr(PyObject* name, bool method) {
   PyObject* dict = PyModule_GetDict(live);
   PyObject* value = PyDict_GetItemWithError(dict, name);
   PyErr_Clear();
-  if (!value || !(foldable(value) || (is_plain_value(value) && is_steady(dict, name))) || !know_which_module(object, live)) return false;
+  const bool bound = value && PyMethod_Check(value) && PyFunction_Check(PyMethod_GET_FUNCTION(value));  // random.uniform
+  const bool folds = value && (foldable(value) || bound || (is_plain_value(value) && is_steady(dict, name)));
+  if (!folds || !know_which_module(object, live)) return false;
   know_module(object);
   const std::string path = info(object).path;
   const std::string value_path = attr_path(path, name);

@@ -274,7 +274,7 @@ bool Recorder::extreme(PyObject* live, const Arguments& arguments) {
 // leaves before the call.
 bool Recorder::divide(PyObject* live, const Arguments& arguments) {
   const bool is_divmod = callee_facts(live).result == &PyTuple_Type && builtin_name(live) == "divmod";
-  if (!is_divmod || arguments.values.size() != 2) return false;
+  if (!is_divmod || arguments.values.size() != 2 || !arguments.live[0] || !arguments.live[1]) return false;
   const ValueId a = arguments.values[0], b = arguments.values[1];
   PyTypeObject* type = Py_TYPE(arguments.live[0]);
   if ((type != &PyLong_Type && type != &PyFloat_Type) || !Py_IS_TYPE(arguments.live[1], type)) return false;
