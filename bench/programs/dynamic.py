@@ -148,3 +148,17 @@ def cheapest_seam(energy: F64) -> list[int]:
         column = low + int(np.argmin(row[low : column + 2]))
         seam.append(column)
     return seam[::-1]
+
+
+def local_alignment(one: str, other: str) -> float:
+    """Smith and Waterman: the best score of two parts."""
+    n, m = len(one), len(other)
+    score = np.zeros((n + 1, m + 1))
+    best = 0.0
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            both = score[i - 1, j - 1] + (2 if one[i - 1] == other[j - 1] else -1)
+            score[i, j] = max(0, both, score[i - 1, j] - 1, score[i, j - 1] - 1)
+            if score[i, j] > best:
+                best = score[i, j]
+    return float(best)

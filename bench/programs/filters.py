@@ -139,3 +139,13 @@ def resample(x: F64, factor: float) -> F64:
     index = positions.astype(np.int64)
     part = positions - index
     return x[index] * (1.0 - part) + x[index + 1] * part
+
+
+def iir_windows(x: F64, b: F64, a: F64) -> F64:
+    """Direct form by products with what has come before, the newest first."""
+    m = len(b)
+    padded = np.concatenate((np.zeros(m - 1), x))
+    y = np.zeros(len(padded))
+    for n in range(len(x)):
+        y[n + m - 1] = np.dot(b, padded[n : n + m][::-1]) - np.dot(a[1:], y[n : n + m - 1][::-1])
+    return y[m - 1 :]

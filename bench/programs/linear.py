@@ -183,3 +183,26 @@ def determinant(matrices: list[F64]) -> float:
             + m[0, 2] * (m[1, 0] * m[2, 1] - m[1, 1] * m[2, 0])
         )
     return float(total)
+
+
+def sparse_product_arrays(starts: I64, columns: I64, values: F64, x: F64) -> F64:
+    """The same on arrays, element by element."""
+    y = np.zeros(len(starts) - 1)
+    for i in range(len(y)):
+        total = 0.0
+        for k in range(starts[i], starts[i + 1]):
+            total += values[k] * x[columns[k]]
+        y[i] = total
+    return y
+
+
+def durbin(r: F64) -> F64:
+    """Levinson's and Durbin's recursion for Toeplitz systems."""
+    y = np.empty_like(r)
+    alpha, beta, y[0] = -r[0], 1.0, -r[0]
+    for k in range(1, len(r)):
+        beta *= 1.0 - alpha * alpha
+        alpha = -(r[k] + np.dot(np.flip(r[:k]), y[:k])) / beta
+        y[:k] += alpha * np.flip(y[:k])
+        y[k] = alpha
+    return y

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 
@@ -205,3 +206,45 @@ def rings(picture: F64, distance: F64, n: int) -> F64:
         if inside.any():
             means[k] = picture[inside].mean()
     return means
+
+
+def k_means_elements(points: F64, k: int, steps: int) -> F64:
+    """The same, number by number."""
+    centres = points[:k].copy()
+    n, d = points.shape
+    labels = np.zeros(n, dtype=int)
+    for _ in range(steps):
+        for i in range(n):
+            least = np.inf
+            for c in range(k):
+                distance = 0.0
+                for j in range(d):
+                    distance += (points[i, j] - centres[c, j]) ** 2
+                if distance < least:
+                    least = distance
+                    labels[i] = c
+        for c in range(k):
+            if (labels == c).any():
+                centres[c] = points[labels == c].mean(axis=0)
+    return centres
+
+
+def needles(n: int, seed: int) -> float:
+    """Buffon's: how often one that is thrown crosses a line."""
+    throws = random.Random(seed)
+    crossed = 0
+    for _ in range(n):
+        if throws.random() * 0.5 <= 0.5 * math.sin(throws.random() * math.pi):
+            crossed += 1
+    return 2 * n / crossed if crossed else math.inf
+
+
+def way_on_the_globe(latitudes: F64, longitudes: F64) -> float:
+    """The length of a way in km, by haversines."""
+    total = 0.0
+    for i in range(len(latitudes) - 1):
+        a, b = math.radians(latitudes[i]), math.radians(latitudes[i + 1])
+        across = math.radians(longitudes[i + 1] - longitudes[i])
+        h = math.sin((b - a) / 2) ** 2 + math.cos(a) * math.cos(b) * math.sin(across / 2) ** 2
+        total += 2 * 6371 * math.asin(math.sqrt(h))
+    return total

@@ -79,6 +79,7 @@ PROGRAMS: tuple[Program, ...] = (
          lambda n: (list(zip(d.numbers(n, 10**6), d.numbers(n, 10**6, 2), strict=True)),), 80, 2_000),
         ("prime factors", whole_numbers.factors, lambda n: ([v + 2 for v in d.numbers(n, 10**5)],), 20, 300),
         ("digits of pi", whole_numbers.digits_of_pi, lambda n: (n,), 30, 300),
+        ("sums of digits", whole_numbers.sums_of_digits, lambda n: (n, 10), 200, 8_000),
         ("life, elements", whole_numbers.life_elements,
          lambda n: ([d.numbers(n, 2, seed) for seed in range(n)], 3), 8, 32),
         ("life, roll", whole_numbers.life_roll, lambda n: (d.integers(n * n, 2).reshape(n, n), 5), 16, 200),
@@ -88,6 +89,7 @@ PROGRAMS: tuple[Program, ...] = (
     *_group("dynamic programming", [
         ("time warping", dynamic.time_warping, lambda n: (d.floats(n), d.floats(n, seed=2)), 15, 100),
         ("edit distance", dynamic.edit_distance, lambda n: (d.letters(n), d.letters(n, seed=2)), 25, 200),
+        ("local alignment", dynamic.local_alignment, lambda n: (d.letters(n), d.letters(n, seed=2)), 20, 120),
         ("common subsequence", dynamic.common_subsequence, lambda n: (d.letters(n), d.letters(n, seed=2)), 25, 150),
         ("knapsack, list", dynamic.knapsack_list,
          lambda n: ([v + 1 for v in d.numbers(n, 20)], d.numbers(n, 90, 2), 8 * n), 15, 60),
@@ -105,6 +107,8 @@ PROGRAMS: tuple[Program, ...] = (
         ("sparse product, rows", linear.sparse_product, lambda n: (*d.sparse(n, 8), d.floats(n)), 50, 3_000),
         ("sparse product, elements", linear.sparse_product_elements,
          lambda n: (*(part.tolist() for part in d.sparse(n, 8)), d.floats(n).tolist()), 50, 2_000),
+        ("sparse product, arrays by elements", linear.sparse_product_arrays, lambda n: (*d.sparse(n, 8), d.floats(n)), 50, 2_000),
+        ("Durbin", linear.durbin, lambda n: (d.floats(n),), 40, 400),
         ("forward substitution", linear.forward_substitution, lambda n: (d.lower_triangle(n), d.floats(n)), 40, 500),
         ("back substitution, elements", linear.back_substitution, lambda n: (d.lower_triangle(n), d.floats(n)), 20, 120),
         ("LU", linear.lu_decomposition, lambda n: (d.positive_definite(n),), 14, 80),
@@ -124,6 +128,8 @@ PROGRAMS: tuple[Program, ...] = (
     ]),
     *_group("filters", [
         ("IIR", filters.iir_filter, lambda n: (d.signal(n), [0.2, 0.3, 0.2], [1.0, -0.5, 0.2]), 150, 8_000),
+        ("recursive filter by windows", filters.iir_windows,
+         lambda n: (d.signal(n), np.array([0.2, 0.3, 0.2]), np.array([1.0, -0.5, 0.2])), 80, 4_000),
         ("biquads as objects", filters.biquad_chain, lambda n: (d.signal(n).tolist(),), 100, 5_000),
         ("FIR, slices", filters.fir_filter, lambda n: (d.signal(n), d.floats(31)), 300, 50_000),
         ("FIR, windows", filters.fir_windows, lambda n: (d.signal(n), d.floats(31)), 100, 3_000),
@@ -170,6 +176,9 @@ PROGRAMS: tuple[Program, ...] = (
     *_group("statistics", [
         ("k-means", statistics.k_means, lambda n: (d.normal(n, 3), 4, 4), 40, 3_000),
         ("k-means, lists", statistics.k_means_lists, lambda n: ([tuple(p) for p in d.normal(n, 2).tolist()], 4, 3), 30, 500),
+        ("k-means, elements", statistics.k_means_elements, lambda n: (d.normal(n, 3), 4, 3), 20, 300),
+        ("Buffon's needle", statistics.needles, lambda n: (n, 7), 300, 20_000),
+        ("way on the globe", statistics.way_on_the_globe, lambda n: (d.floats(n) * 90, d.floats(n, seed=2) * 90), 60, 3_000),
         ("Monte Carlo pi", statistics.monte_carlo_pi, lambda n: (n,), 500, 200_000),
         ("random walks", statistics.random_walks, lambda n: (n, 30), 20, 2_000),
         ("Metropolis", statistics.metropolis, lambda n: (n,), 60, 2_000),

@@ -164,3 +164,12 @@ def bubble_sort(values: list[int]) -> list[int]:
             if values[i] > values[i + 1]:
                 values[i], values[i + 1] = values[i + 1], values[i]
     return values
+
+
+def sums_of_digits(limit: int, base: int) -> int:
+    total = 0
+    for number in range(limit):
+        while number:
+            number, digit = divmod(number, base)
+            total += digit
+    return total
