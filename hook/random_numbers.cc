@@ -98,13 +98,12 @@ bool draws_random_number(PyObject* callee) {
   return known().type && definition == known().method;
 }
 
-PyObject* random_generator(PyObject* callee, PyObject* argument) {
-  PyObject* generator = argument ? argument : PyCFunction_CheckExact(callee) ? PyCFunction_GET_SELF(callee) : nullptr;
+bool draw_random_number(PyObject* object, bool bound, double* out) {
   PyTypeObject* const type = known().type;
-  if (!generator || !type) return nullptr;
-  return Py_TYPE(generator)->tp_base == type || PyObject_TypeCheck(generator, type) ? generator : nullptr;  // (mostly random.Random)
+  if (bound) object = PyCFunction_CheckExact(object) ? PyCFunction_GET_SELF(object) : nullptr;
+  const bool is_generator = object && type && (Py_TYPE(object)->tp_base == type || PyObject_TypeCheck(object, type));  // (mostly the first)
+  if (is_generator) *out = next_number(reinterpret_cast<Generator*>(object));
+  return is_generator;
 }
-
-double next_random_number(PyObject* generator) { return next_number(reinterpret_cast<Generator*>(generator)); }
 
 }  // namespace dalsegno::hook

@@ -52,9 +52,9 @@ inline bool is_scalar_type(const PyTypeObject* type) {
   return scalar_dtype(type, &ignored);
 }
 
-// Types of NumPy's scalars that are numbers, too: of dtypes that kernels do not know.
-inline bool is_other_number(const PyTypeObject* type) {
-  return type == &PyCDoubleArrType_Type || type == &PyCFloatArrType_Type || type == &PyHalfArrType_Type ||
+// The same, and of the numbers that kernels do not know.
+inline bool is_number_type(const PyTypeObject* type) {
+  return is_scalar_type(type) || type == &PyCDoubleArrType_Type || type == &PyCFloatArrType_Type || type == &PyHalfArrType_Type ||
          type == &PyLongDoubleArrType_Type || type == &PyCLongDoubleArrType_Type;
 }
 

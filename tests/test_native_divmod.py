@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dalsegno.bench.programs.whole_numbers import sums_of_digits
 from tests.test_native_loops import check, steps_of
-
-
-def digits(n: int, base: int) -> Any:
-    s = 0
-    for k in range(n):
-        while k:
-            k, r = divmod(k, base)
-            s += r
-    return s
 
 
 def pairs(xs: list[Any], ys: list[Any]) -> Any:
@@ -39,8 +31,8 @@ def kept(n: int, b: Any) -> Any:
 
 
 def test_digits() -> None:
-    check(digits, (700, 10), (700, 16), (3, 2), (0, 7), (40, -3))
-    assert steps_of(digits, 700, 10) < 100
+    check(sums_of_digits, (700, 10), (700, 16), (3, 2), (0, 7), (40, -3))
+    assert steps_of(sums_of_digits, 700, 10) < 100
 
 
 def test_signs_zeros_large_ints_floats_and_what_is_neither() -> None:

@@ -24,39 +24,24 @@ void Lowering::emit_call(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kHeap) return emit_heap(o, i);
   if (form(i).mode == Mode::kProduct) return emit_product(o, i);
   if (form(i).mode == Mode::kReduction) return emit_reduction(o, i);
-  if (form(i).mode == Mode::kText) {
-    const int32_t text = boxed(in(o)[1], o, i);
-    Step s = base(o, i);
-    s.fn = step_ord;
-    s.does = native::Do::kOrd;
-    s.a = text;
-    s.dst = loc(i).raw;
-    push(s);
-    return defined(i);
-  }
-  if (form(i).mode == Mode::kLength) {
-    const int32_t object = boxed(in(o)[1], o, i);
-    Step s = base(o, i);
-    s.fn = step_length;
-    s.does = native::Do::kLength;
-    s.a = object;
-    s.dst = loc(i).raw;
-    push(s);
-    return defined(i);
-  }
-  if (form(i).mode == Mode::kDraw) {
-    const int32_t object = boxed(in(o)[o.n_inputs - 1], o, i);
-    Step s = base(o, i);
-    s.fn = step_draw;
-    s.does = native::Do::kDraw;
-    s.a = object;
-    s.n = o.n_inputs - 1;
-    s.dst = loc(i).raw;
-    push(s);
-    return defined(i);
-  }
+  if (form(i).mode == Mode::kText) return emit_number_of(o, i, step_ord, native::Do::kOrd);
+  if (form(i).mode == Mode::kLength) return emit_number_of(o, i, step_length, native::Do::kLength);
+  if (form(i).mode == Mode::kDraw) return emit_number_of(o, i, step_draw, native::Do::kDraw);
   if (form(i).mode != Mode::kTyped) return emit_python(o, i);
   emit_typed_call(o, i, 1);
+}
+
+// What the last input's object gives unboxed; n: the number of arguments.
+void Lowering::emit_number_of(const Op& o, ValueId i, StepFn fn, native::Do does) {
+  const int32_t object = boxed(in(o)[o.n_inputs - 1], o, i);
+  Step s = base(o, i);
+  s.fn = fn;
+  s.does = does;
+  s.a = object;
+  s.n = o.n_inputs - 1;
+  s.dst = loc(i).raw;
+  push(s);
+  defined(i);
 }
 
 // A part of a complex number.

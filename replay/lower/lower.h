@@ -90,6 +90,7 @@ class Lowering {
   void emit_range(const Op& op, ValueId i);
   void emit_get_iter(const Op& op, ValueId i);
   void emit_call(const Op& op, ValueId i);
+  void emit_number_of(const Op& o, ValueId i, StepFn fn, native::Do does);
   void emit_typed_call(const Op& op, ValueId i, int32_t first);
   void emit_get_attr(const Op& op, ValueId i);
   int32_t constant_reg(int64_t value);

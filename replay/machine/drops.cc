@@ -22,7 +22,7 @@ bool is_leaf(PyTypeObject* type) {
   PyTypeObject*& slot = found_before[reinterpret_cast<uintptr_t>(type) / sizeof(PyTypeObject) % found_before.size()];
   if (slot == type) return true;
   const bool leaf = type == &PyBytes_Type || type == &PyComplex_Type || type == &PyRange_Type || type == &PyRangeIter_Type ||
-                    type == &PyBool_Type || numpy::is_scalar_type(type) || numpy::is_other_number(type);
+                    type == &PyBool_Type || numpy::is_number_type(type);
   if (leaf) slot = type;
   return leaf;
 }

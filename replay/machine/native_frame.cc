@@ -256,12 +256,7 @@ int32_t ends(native::Frame* frame, int32_t reg) {
   return 1;
 }
 
-int32_t draw(void* object, int32_t bound, double* out) {
-  auto* o = static_cast<PyObject*>(object);
-  PyObject* generator = bound != 0 ? hook::random_generator(o, nullptr) : hook::random_generator(nullptr, o);
-  if (generator) *out = hook::next_random_number(generator);
-  return generator != nullptr;
-}
+int32_t draw(void* object, int32_t bound, double* out) { return hook::draw_random_number(static_cast<PyObject*>(object), bound != 0, out); }
 
 int32_t is_quiet(void* iterator) { return hook::quiet_iterator(static_cast<PyObject*>(iterator)); }
 

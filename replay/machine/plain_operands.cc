@@ -11,8 +11,7 @@ namespace dalsegno::replay {
 namespace {
 
 bool is_number(PyTypeObject* type) {
-  return type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type || type == &PyComplex_Type || numpy::is_scalar_type(type) ||
-         numpy::is_other_number(type);
+  return type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type || type == &PyComplex_Type || numpy::is_number_type(type);
 }
 
 bool has_numbers(PyObject* array) {

@@ -367,10 +367,8 @@ const Step* step_length(const Step* s, Reg* r, Machine& m) {
 
 // a: the callee, bound to its generator, or (n) the generator.
 const Step* step_draw(const Step* s, Reg* r, Machine& m) {
-  PyObject* generator = s->n != 0 ? hook::random_generator(nullptr, r[s->a].o) : hook::random_generator(r[s->a].o, nullptr);
-  if (!generator) [[unlikely]]
+  if (!hook::draw_random_number(r[s->a].o, s->n == 0, &r[s->dst].f)) [[unlikely]]
     return refuse(m, s->exit);
-  r[s->dst].f = hook::next_random_number(generator);
   return go_on(s + 1, r, m);
 }
 

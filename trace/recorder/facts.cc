@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "numpy/dtypes.h"
 #include "trace/recorder/recorder.h"
@@ -362,31 +363,17 @@ static bool find_partial() {
 bool init_facts() {
   if (!find_partial()) return false;
   fill_types();
-  PyObject* builtins = PyImport_ImportModule("builtins");
-  PyObject* numpy = PyImport_ImportModule("numpy");
-  PyObject* sys = PyImport_ImportModule("sys");
-  PyObject* math = PyImport_ImportModule("math");
-  PyObject* cmath = PyImport_ImportModule("cmath");
-  PyObject* time = PyImport_ImportModule("time");
-  PyObject* operators = PyImport_ImportModule("_operator");
-  if (!builtins || !numpy || !sys || !math || !cmath || !time || !operators) return false;
-  fill_builtins(builtins);
-  fill_math(math);
-  fill_cmath(cmath);
-  fill_time(time);
-  fill_operator(operators);
+  constexpr std::pair<const char*, void (*)(PyObject*)> kModules[] = {
+      {"builtins", fill_builtins},     {"math", fill_math},   {"cmath", fill_cmath},  {"time", fill_time}, {"_operator", fill_operator},
+      {"numpy", fill_numpy_functions}, {"sys", fill_special}, {"builtins", init_in_c}};
+  for (const auto& [name, fill] : kModules) {
+    PyObject* module = PyImport_ImportModule(name);
+    if (!module) return false;
+    fill(module);
+    Py_DECREF(module);
+  }
   fill_numpy_methods();
-  fill_numpy_functions(numpy);
-  fill_special(sys);
-  init_in_c(builtins);
   hook::add_quiet_sequence(&PyArray_Type);
-  Py_DECREF(builtins);
-  Py_DECREF(numpy);
-  Py_DECREF(sys);
-  Py_DECREF(math);
-  Py_DECREF(cmath);
-  Py_DECREF(time);
-  Py_DECREF(operators);
   PyErr_Clear();
   return true;
 }

@@ -94,10 +94,7 @@ int Builder::element_facts(ValueId container, ValueId index, PyObject* live_inde
 
 bool Builder::simple(ValueId v) const { return v >= 0 && info_[v].type && is_simple_type(info_[v].type); }
 
-bool Builder::is_numpy_scalar(ValueId v) const {
-  const PyTypeObject* type = info_[v].type;
-  return type && (numpy::is_scalar_type(type) || numpy::is_other_number(type));
-}
+bool Builder::is_numpy_scalar(ValueId v) const { return info_[v].type && numpy::is_number_type(info_[v].type); }
 
 void Builder::set_same_array(ValueId v, ValueId as) {
   info_[v].type = info_[as].type;

@@ -56,8 +56,7 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   }
   call_.pops = nargs + 2;
   if (counts_references(live_callee) || counts_references(live(base))) return give_up(Reason::refcount);
-  const bool range = live_callee == reinterpret_cast<PyObject*>(&PyRange_Type) && is_constant(callee) && !kwnames;
-  if (range) take_as_ints(&arguments);
+  if (live_callee == reinterpret_cast<PyObject*>(&PyRange_Type) && is_constant(callee) && !kwnames) take_as_ints(&arguments);
   if (live_callee && (operates(callee, live_callee, arguments) || call_through(callee, live_callee, arguments))) return;
   call_opaque(callee, live_callee, std::move(arguments));
 }
