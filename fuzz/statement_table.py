@@ -282,6 +282,8 @@ ELEMENT_LOOPS = (
     ("for $i in range(-$e.size, <small>):", "$x = $e[$i]"),
     ("for $i in range(1, $e.size - 1):", "$x = $e[$i - 1] + $e[$i + 1]"),
     ("for $i in range($e.size - 2, -1, -1):", "$x = $e[$i + 1]; $e[$i] = $x"),
+    ("for $i in range(1, $e.size, <step>):", "$x = $e[$i - 1] <arith> <num>; $e[$i] = $x"),
+    ("for $i in range(2, $e.size, <step>):", "$x = $e[$i - 2] if $i % 3 else $e[$i - 1]; $e[$i] = $s"),
     ("for $i in range(1, $e.size + 2):", "$x = $e[$i - 2]"),
     ("for $i in np.arange($e.size):", "$x = $e[$i]"),
     ("for $x in $e:", "$i = <index>"),

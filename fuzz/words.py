@@ -16,6 +16,7 @@ WORDS: dict[str, tuple[str, ...]] = {
         "np.float64", "np.float32", "np.int64", "np.int32", "bool", "'float32'", "int", "float",
         "np.dtype('int32')",
     ),
+    "step": ("1", "1", "2", "3", "-1"),
     "position": ("i8", "i4", "u4", "i2", "u1", "u8", "?"),
     "small": ("0", "1", "2", "3", "4", "-1"),
     "positive": ("1", "2", "3", "4"),

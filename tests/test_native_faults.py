@@ -52,6 +52,13 @@ def numbers(n: int) -> Any:
     return total
 
 
+def recurs(step: int) -> Any:
+    a = np.arange(400.0)
+    for i in range(1, 400, step):
+        a[i] = a[i - 1] + 0.5
+    return a.tolist()
+
+
 def spirals(n: int) -> Any:
     z, total = 1 + 0j, 0.0
     for _ in range(n):
@@ -67,6 +74,7 @@ def spirals(n: int) -> Any:
         ("native_bounds", reads, 40, 41),
         ("native_exit", grows, 30, 50),
         ("native_hoisted", reads, 40, 41),
+        ("native_forwarded", recurs, 1, 3),
         ("native_range", grows, 30, 50),
         ("native_registers", counts, 40, 50),
         ("native_count", numbers, 40, 50),

@@ -7,30 +7,10 @@ from typing import Any
 
 import pytest
 
-import dalsegno as ds
 import numpy as np
-from tests.support import stepped
+from tests.native_kit import same
 
 TURNS = 40
-
-
-def told(function: Callable[..., Any], *args: Any) -> Any:
-    """The outcome of a call, and what became of its arguments."""
-    try:
-        result: Any = repr(function(*args))
-    except Exception as error:
-        result = (type(error).__name__, str(error))
-    return result, [repr(a) for a in args if isinstance(a, np.ndarray)]
-
-
-def same(function: Callable[..., Any], *calls: Callable[[], tuple[Any, ...]]) -> None:
-    """Calls are made in turn, each of them twice, by eager and by native code."""
-    jitted = ds.jit(store=False)(function)
-    with stepped(step_aside=False, hot_loop=1):
-        for _ in range(3):
-            for make in calls:
-                for _ in range(2):
-                    assert told(jitted, *make()) == told(function, *make())
 
 
 def neighbours(a, start, stop, step, before, behind):

@@ -86,6 +86,7 @@ BY_SMALL_PROGRAMS = (
     "native_bounds",
     "native_exit",
     "native_hoisted",
+    "native_forwarded",
     "native_range",
     "native_registers",
     "native_overflow",

@@ -102,10 +102,20 @@ void make_alone(Native& native) {
 
 namespace {
 
+// Iterators over lists and tuples that are kept go on being known to the collector while nobody can ask it.
+void hide_iterators(native::Frame* frame) {
+  for (const size_t kind : {native::kSpareListIterator, native::kSpareTupleIterator})
+    if (auto* o = static_cast<PyObject*>(frame->spare[kind])) PyObject_GC_UnTrack(o);
+}
+void show(PyObject* iterator) {
+  if (!PyObject_GC_IsTracked(iterator)) PyObject_GC_Track(iterator);
+}
+
 // One step: not those that it goes on with itself.
 int32_t do_step(native::Frame* frame, int32_t number) {
   Running& running = running_of(frame);
   const Step* s = turn_to(*frame, running, number);
+  if (s->link >= 0 || s->exec) hide_iterators(frame);  // it may run code
   const Step* alone = &running.native->alone[static_cast<size_t>(number) * kAlone];
   const bool quiet = makes_quiet_iterator(*s);
   const Py_ssize_t before = quiet ? hook::collections(running.m->collections) : 0;
@@ -153,7 +163,7 @@ int32_t advance(native::Frame* frame, int32_t number) {
   return native::kLeft;
 }
 
-// Iterators over lists and tuples that nobody has any more are kept for the next ones, unknown to the collector.
+// Iterators over lists and tuples that nobody has any more are kept for the next ones.
 bool is_over_items(PyObject* o) {
   return (Py_IS_TYPE(o, &PyListIter_Type) || Py_IS_TYPE(o, &PyTupleIter_Type)) && hook::g_sequence_iterators;
 }
@@ -165,7 +175,6 @@ bool keep_iterator(native::Frame* frame, PyObject* o) {
   void*& spare = spare_over_items(frame, Py_TYPE(o));
   auto* it = reinterpret_cast<hook::SequenceIterator*>(o);
   if (spare || Py_REFCNT(o) > 1 || (it->sequence && !drops_quietly(it->sequence))) return false;
-  PyObject_GC_UnTrack(o);
   Py_CLEAR(it->sequence);
   spare = o;
   return true;
@@ -181,7 +190,7 @@ int32_t iterate(native::Frame* frame, int32_t reg, void* over, int32_t tuple) {
     it->position = 0;
     it->sequence = Py_NewRef(sequence);
     o = reinterpret_cast<PyObject*>(it);
-    PyObject_GC_Track(o);
+    show(o);
     return 1;
   }
   const Py_ssize_t before = hook::collections(running.m->collections);
@@ -197,7 +206,12 @@ void drop_one(native::Frame* frame, int32_t reg) {
   Running& running = running_of(frame);
   PyObject* o = std::exchange(running.r[reg].o, nullptr);
   if (o && is_over_items(o) && keep_iterator(frame, o)) return;
-  if (o && !drops_quietly(o)) running.m->unsettled = true;  // it may run code
+  if (!o || drops_quietly(o)) {
+    Py_XDECREF(o);
+    return;
+  }
+  running.m->unsettled = true;  // it may run code
+  hide_iterators(frame);
   Py_XDECREF(o);
 }
 
@@ -339,7 +353,7 @@ int32_t enters(native::Frame* frame, int32_t number) {
 void drop_spares(native::Frame* frame) {
   for (void* left : frame->spare) {
     auto* o = static_cast<PyObject*>(left);
-    if (o && is_over_items(o)) PyObject_GC_Track(o);
+    if (o && is_over_items(o)) show(o);
     Py_XDECREF(o);
   }
 }

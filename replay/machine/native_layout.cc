@@ -134,9 +134,9 @@ const native::Layout& native_layout() {
 
 // In the order of native::Address.
 std::vector<const void*> native_addresses() {
-  std::vector<const void*> known = {&PyArray_Type, &PyRangeIter_Type, &PySeqIter_Type,       &PyList_Type, &PyTuple_Type, &PyLong_Type,
-                                    &PyFloat_Type, &PyComplex_Type,   &PyDoubleArrType_Type, Py_True,      Py_False,      &PyEnum_Type,
-                                    &PyZip_Type,   &PyCell_Type,      small_int(0),          letter(0)};
+  std::vector<const void*> known = {&PyArray_Type, &PyRangeIter_Type, &PySeqIter_Type,       &PyList_Type,      &PyTuple_Type, &PyLong_Type,
+                                    &PyFloat_Type, &PyComplex_Type,   &PyDoubleArrType_Type, Py_True,           Py_False,      &PyEnum_Type,
+                                    &PyZip_Type,   &PyCell_Type,      &PyListIter_Type,      &PyTupleIter_Type, small_int(0),  letter(0)};
   return known;
 }
 

@@ -58,10 +58,12 @@ std::string Writer::write(const std::string& symbol) {
   for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_) write_block();
   hoisted_copy_ = true;
   for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_)
-    if (hoisted_.contains(loop_of(block_))) write_block();
+    if (const auto found = hoisted_.find(loop_of(block_)); found != hoisted_.end() && found->second.blocks.contains(block_)) write_block();
   hoisted_copy_ = false;
   write_exits();
+  for (int32_t loop : latches_) write_latch(loop);
   for (int32_t loop : heads_) write_head_exit(loop);
+  if (differs_) return "";
   text_ += "elsewhere:\n  ret i32 -1\n}\n";
   text_ += kDeclarations;
   if (goes_aside_) text_ += kAside + scalar_aside();
@@ -102,7 +104,12 @@ void Writer::head(const std::string& symbol) {
       }
   carry_through();
   line("%items = alloca ptr");
-  find_hoisted();
+  if (copies_) find_hoisted();
+  for (const auto& [loop, hoisted] : hoisted_)
+    if (!hoisted.nulls.empty()) line("%first" + std::to_string(loop) + " = alloca i1");
+  for (const auto& [loop, hoisted] : hoisted_)
+    if (hoisted.forwarded.step != 0)
+      line(name_of_forwarded(loop) + " = alloca " + memory_of(hoisted.elements.at(hoisted.forwarded.first).fact.rep).type);
   look_up(0, true);
   enter_loop(0, false);
 }
@@ -119,6 +126,13 @@ void Writer::guard(const std::string& condition, bool wanted, int32_t side) {
 }
 
 void Writer::leads_to(int32_t side) {
+  if (hoisted_copy_ && !hoisted_.at(loop_of(side)).blocks.contains(side)) {  // it has been written: as it expects it?
+    const auto as_expected = [&](const auto& expected, const auto& here) {
+      return std::includes(expected.begin(), expected.end(), here.begin(), here.end());
+    };
+    differs_ |= !as_expected(dirty_before_[side], dirty_) || !as_expected(fresh_, before_[side]);
+    return;
+  }
   before_[side] = fresh_;
   dirty_before_[side] = dirty_;
   leave_before_[side] = leave_;
@@ -389,12 +403,29 @@ void Writer::enter(const Block& block) {
   for (int32_t reg : block.drops) drop(reg);
   for (const Move& box : block.boxes) forget(key_of(box.to_object));
   for (int32_t reg : block.nulls) line("store ptr null, ptr " + place(reg));
-  const size_t loaded = offsetof(Frame, loaded) + sizeof(int32_t) * static_cast<size_t>(block.depth);
-  // Its constants are in their registers still, if no other block of this depth has been entered since they were loaded.
-  const std::string at = op("getelementptr i8, ptr %f, i64 " + std::to_string(loaded)), self = std::to_string(block_);
-  const std::string still = op("icmp eq i32 " + op("load i32, ptr " + at) + ", " + self);
-  line("store i32 " + op("select i1 " + still + ", i32 " + self + ", i32 0") + ", ptr " + at);
+  if (!is_light(block_)) note_entered(block_);
   if (!block.drops.empty()) guard(settled());  // else code has run: on with the block's first step
+}
+
+// The block's constants are in their registers still, if no other block of this depth has been entered since they were loaded. Else those
+// of the blocks that hang on it are to be loaded with them.
+void Writer::note_entered(int32_t block) {
+  const int32_t depth = region_.blocks[block].depth;
+  const auto place = [&](int32_t at) {
+    return op("getelementptr i8, ptr %f, i64 " + std::to_string(offsetof(Frame, loaded) + sizeof(int32_t) * static_cast<size_t>(at)));
+  };
+  const std::string here = place(depth), self = std::to_string(block);
+  const std::string still = op("icmp eq i32 " + op("load i32, ptr " + here) + ", " + self);
+  line("store i32 " + op("select i1 " + still + ", i32 " + self + ", i32 0") + ", ptr " + here);
+  if (depth + 1 >= kDeepest) return;
+  const std::string behind = place(depth + 1);
+  line("store i32 " + op("select i1 " + still + ", i32 " + op("load i32, ptr " + behind) + ", i32 0") + ", ptr " + behind);
+}
+
+// Before the file is given what the block, and those it hangs on, have computed.
+void Writer::note_light(int32_t block) {
+  for (; !is_loop(block); block = region_.blocks[block].parent)
+    if (is_light(block)) note_entered(block);
 }
 
 void Writer::guard_world(const Instr& in) {
@@ -406,9 +437,13 @@ void Writer::guard_world(const Instr& in) {
 }
 
 std::string to_ir(const Region& region, const Layout& layout, const std::string& symbol) {
-  Writer writer(region, layout);
-  const std::string body = writer.write(symbol);
-  return body.empty() ? body : writer.prologue() + body;
+  for (const bool copies : {true, false}) {
+    Writer writer(region, layout, copies);
+    const std::string body = writer.write(symbol);
+    if (!body.empty()) return writer.prologue() + body;
+    if (!writer.differs()) break;
+  }
+  return "";
 }
 
 }  // namespace dalsegno::native

@@ -4,6 +4,7 @@
 
 #include "replay/native/writer.h"
 #include "trace/fault.h"
+#include "trace/trace.h"
 
 namespace dalsegno::native {
 
@@ -21,6 +22,9 @@ void Writer::element(const Instr& in) {
   refused_.insert(number_);
   const std::string name = name_of(fact), dim = in.what == Do::kStore ? "wn" : "n";
   const bool hoisted = is_hoisted(in) && !planted(Fault::native_hoisted);
+  const bool forwards = hoisted && hoisted_.at(loop_of(block_)).forwarded.step != 0;
+  if (forwards && in.what == Do::kLoad && hoisted_.at(loop_of(block_)).forwarded.loads.contains(number_))
+    return set(in.dst, op("load " + std::string(memory_of(in.rep).type) + ", ptr " + name_of_forwarded(loop_of(block_))));
   std::string at = op("load ptr, ptr " + name + "data");
   for (size_t k = 0; k < in.list.size(); ++k) {
     const std::string axis = std::to_string(k), i = get(in.list[k]);
@@ -45,6 +49,7 @@ void Writer::element(const Instr& in) {
   std::string value = get(in.c);
   if (*memory.wider) value = op("trunc i64 " + value + " to " + memory.type);
   line(std::string("store ") + memory.type + " " + value + ", ptr " + at);
+  if (forwards) let(name_of_forwarded(loop_of(block_)), memory.type, value);
 }
 
 std::string Writer::loaded(Rep rep, const std::string& at) {
@@ -120,12 +125,39 @@ void Writer::find_held() {
     for (const Move& box : block.boxes) held_.insert(key_of(k, box.to_object));
     for (const Instr& in : block.instrs) {
       if (in.what == Do::kStep) stepped_.insert(loop_of(k));
-      for (int32_t reg : {in.dst, in.c}) held_.insert(key_of(k, reg));
-      for (int32_t reg : in.objects) held_.insert(key_of(k, reg));
-      for (const NextItem& item : in.next) held_.insert(key_of(k, item.obj));
+      for (int32_t reg : puts(in)) held_.insert(key_of(k, reg));
       for (const Move& move : in.moves) held_.insert(key_of(in.target, move.to_object));
     }
   }
+}
+
+// The object registers that it may put an object into. (What is done with unboxed numbers makes no boxes, natively or by the step: but for
+// a remainder, which may be its operand's object.)
+std::vector<int32_t> Writer::puts(const Instr& in) const {
+  switch (in.what) {
+    case Do::kRangeNext:
+    case Do::kRangeEnd:
+      if (layout_.range_start < 0) break;
+      return {};
+    case Do::kBinary:
+      if (static_cast<BinaryOp>(in.imm) == BinaryOp::remainder) break;
+      return {};
+    case Do::kUnary:
+    case Do::kCompare:
+    case Do::kGuardedCompare:
+    case Do::kNot:
+    case Do::kTruth:
+    case Do::kLoad:
+    case Do::kStore:
+    case Do::kNextElement:
+      return {};
+    default:
+      break;
+  }
+  std::vector<int32_t> regs = {in.dst, in.c};
+  regs.insert(regs.end(), in.objects.begin(), in.objects.end());
+  for (const NextItem& item : in.next) regs.push_back(item.obj);
+  return regs;
 }
 
 void Writer::find_given(const Instr& in) {

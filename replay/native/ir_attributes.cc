@@ -60,6 +60,7 @@ void Writer::set_attribute(const Instr& in) {
 
 // What the step does without running code, or the machine does.
 void Writer::quick(const Instr& in) {
+  note_light(block_);
   for (const Use& use : uses_of(in))
     if (!use.written && !constant(key_of(use.reg))) store_to_file(key_of(use.reg));
   came_quickly(in, op("call i32 " + helper(offsetof(Frame, quick)) + "(ptr %f, i32 " + std::to_string(number_) + ")"));
@@ -68,10 +69,27 @@ void Writer::quick(const Instr& in) {
   if (in.imm == 0 && in.dst >= 0) forget(key_of(in.dst));
 }
 
+// The one that is kept, if there is one, starts anew.
 void Writer::items_iterator(const Instr& in) {
-  const std::string object = object_in(in.a);
+  const std::string object = object_in(in.a), kept = label("k"), made = label("s"), join = label("j");
+  const std::string spare = spare_iterator(in.imm != 0 ? kSpareTupleIterator : kSpareListIterator), it = op("load ptr, ptr " + spare);
+  const std::string some = label("y");
+  branch(op("icmp ne ptr " + it + ", null"), some, made, true);
+  begin(some);  // (known to the collector, as it was)
+  const std::string tracked = op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.tracked));
+  branch(layout_.tracked == 0 ? "false" : op("icmp ne i64 " + op("load i64, ptr " + tracked) + ", 0"), kept, made, true);
+  begin(kept);
+  line("store ptr null, ptr " + spare);
+  add_reference(object);
+  put_field("0", it, layout_.iterator_position);
+  line("store ptr " + object + ", ptr " + op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.iterator_sequence)));
+  line("store ptr " + it + ", ptr " + place(in.dst));
+  go(join);
+  begin(made);
   came_quickly(in, op("call i32 " + helper(offsetof(Frame, iterate)) + "(ptr %f, i32 " + in_file(in.dst) + ", ptr " + object + ", i32 " +
                       std::to_string(in.imm) + ")"));
+  go(join);
+  begin(join);
   forget(key_of(in.dst));
 }
 

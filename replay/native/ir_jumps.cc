@@ -8,9 +8,9 @@ namespace dalsegno::native {
 
 void Writer::jump(const Instr& in) {
   const std::string target = std::to_string(in.target);
+  const bool meets = hoisted_copy_ && loop_of(block_) == in.target && !in.asks && in.promises.empty() && !region_.leaves_anywhere;
   if (in.asks) guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, enters)) + "(ptr %f, i32 " + target + ")") + ", 0"));
-  const std::string waits = op("load volatile i8, ptr " + breaker_), other = op("load i8, ptr " + unsettled_);
-  guard(op("icmp eq i8 " + op("or i8 " + waits + ", " + other) + ", 0"));
+  if (!meets) guard(nothing_waits());
   for (const Promise& promise : in.promises) ask(promise);
   if (region_.leaves_anywhere) line("store i64 " + op("add i64 " + op("load i64, ptr %turn") + ", 1") + ", ptr %turn");
   prepare(in);
@@ -34,7 +34,8 @@ void Writer::jump(const Instr& in) {
   for (int32_t reg : in.drops) drop(reg);
   for (size_t k = 0; k < in.moves.size(); ++k) {
     if (!values[k].empty()) set(key_of(in.target, in.moves[k].to), values[k]);
-    if (!objects[k].empty()) line("store ptr " + objects[k] + ", ptr " + place(in.target, in.moves[k].to_object));
+    if (objects[k].empty() || (objects[k] == "null" && is_null(key_of(in.target, in.moves[k].to_object)))) continue;
+    line("store ptr " + objects[k] + ", ptr " + place(in.target, in.moves[k].to_object));
   }
   if (!in.drops.empty()) {  // the loop's first step is the machine's if code has run
     const std::string on = label("ok"), ran = label("r");
@@ -54,6 +55,10 @@ void Writer::jump(const Instr& in) {
         let(name_of(key), type_of(slots_.at(key)), literal({}, slots_.at(key)));
   }
   look_up(in.target, loop_of(block_) != in.target, known);
+  if (meets) {
+    latches_.insert(in.target);
+    return go("g" + target);
+  }
   enter_loop(in.target, loop_of(block_) == in.target);
 }
 
@@ -64,7 +69,14 @@ void Writer::ask(const Promise& promise) {
   if (promise.what == Promise::kIsObject) return guard(op("icmp eq ptr " + object + ", " + address(kAddresses + promise.object)));
   guard(op("icmp ne ptr " + object + ", null"));
   if (promise.what == Promise::kIsOfType) return guard(is_type(object, static_cast<Address>(kAddresses + promise.object)));
+  std::string known = is_type(object, kRangeIteratorType);  // these run no code
+  for (const Address type : {kListIteratorType, kTupleIteratorType}) known = op("or i1 " + known + ", " + is_type(object, type));
+  const std::string ask = label("q"), quiet = label("j");
+  branch(known, quiet, ask, true);
+  begin(ask);
   guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, is_quiet)) + "(ptr " + object + ")") + ", 0"));
+  go(quiet);
+  begin(quiet);
 }
 
 // Makes what is to be boxed and takes the numbers out of objects, before anything has moved: where that fails the machine does the jump.

@@ -6,12 +6,13 @@
 namespace dalsegno::native {
 
 void Writer::drop(int32_t reg) {
-  if (is_always_null(key_of(reg))) return;
+  if (is_null(key_of(reg))) return;
   let_go(key_of(reg));
   const std::string there = label("d"), gone = label("g");
   line("br i1 " + op("icmp ne ptr " + object_in(reg) + ", null") + ", label %" + there + ", label %" + gone);
   begin(there);
   keep_iterator(reg, object_in(reg), gone);
+  keep_items_iterator(reg, object_in(reg), gone);
   line("call void " + helper(offsetof(Frame, drop)) + "(ptr %f, i32 " + in_file(reg) + ")");
   line("br label %" + gone);
   begin(gone);
@@ -48,6 +49,7 @@ void Writer::drop_reference(const std::string& object, const std::string& last) 
 
 // Objects that are constants are known by their addresses: the machine puts a side trace's into registers when it needs them itself.
 std::string Writer::object_in(Key key) {
+  if (is_null(key)) return "null";
   const auto& objects = region_.blocks[static_cast<size_t>(key.first)].objects;
   const auto found = objects.find(key.second);
   return found == objects.end() ? op("load ptr, ptr " + place(key.first, key.second)) : address(kAddresses + found->second);
@@ -55,7 +57,7 @@ std::string Writer::object_in(Key key) {
 
 // An object on its way, with a reference; it may be missing.
 std::string Writer::taken(const Move& move) {
-  if (is_always_null(key_of(move.from_object))) return "null";
+  if (is_null(key_of(move.from_object))) return "null";
   let_go(key_of(move.from_object));
   std::string object = object_in(move.from_object);
   if (move.takes) {
@@ -74,7 +76,7 @@ std::string Writer::taken(const Move& move) {
 // Mostly there is nothing. What has come natively mostly lives on elsewhere.
 void Writer::release(const Instr& in) {
   for (int32_t reg : in.list) {
-    if (is_always_null(key_of(reg))) continue;
+    if (is_null(key_of(reg))) continue;
     let_go(key_of(reg));
     const std::string there = label("d"), last = label("s"), gone = label("g"), object = object_in(reg);
     const bool shared = given_.find(key_of(reg)) != given_.end();
@@ -96,6 +98,7 @@ void Writer::release(const Instr& in) {
       begin(other);
     }
     keep_iterator(reg, object, gone);
+    keep_items_iterator(reg, object, gone);
     const bool ends = over_items_.contains(key_of(reg));  // (each loop's end comes here)
     const std::string quiet = ends ? op("call i32 " + helper(offsetof(Frame, quiet)) + "(ptr %f, i32 " + in_file(reg) + ")")
                                    : aside(offsetof(Frame, quiet), in_file(reg));
@@ -321,6 +324,26 @@ void Writer::cell(const Instr& in) {
   const std::string content = field(object, layout_.cell_content, "ptr");
   guard(op("and i1 " + is_type(object, kCellType) + ", " + op("icmp ne ptr " + content + ", null")));
   give(in.dst, content);
+}
+
+// An iterator over a list or tuple that dies at its end, if nobody else has it: it is kept for the next one, if there is none yet.
+void Writer::keep_items_iterator(int32_t reg, const std::string& object, const std::string& gone) {
+  const auto over = over_items_.find(key_of(reg));
+  if (over == over_items_.end() || (over->second != kList && over->second != kTuple)) return;
+  const bool tuple = over->second == kTuple;
+  const std::string right = label("r"), kept = label("l"), other = label("o"), type = count_type();
+  const std::string spare = spare_iterator(tuple ? kSpareTupleIterator : kSpareListIterator);
+  branch(is_type(object, tuple ? kTupleIteratorType : kListIteratorType), right, other);
+  begin(right);
+  const std::string alone = op("icmp eq " + type + " " + op("load " + type + ", ptr " + object) + ", 1");
+  const std::string ended = op("icmp eq ptr " + field(object, static_cast<size_t>(layout_.iterator_sequence), "ptr") + ", null");
+  const std::string none = op("icmp eq ptr " + op("load ptr, ptr " + spare) + ", null");
+  branch(op("and i1 " + alone + ", " + op("and i1 " + ended + ", " + none)), kept, other);
+  begin(kept);
+  line("store ptr " + object + ", ptr " + spare);
+  line("store ptr null, ptr " + place(reg));
+  go(gone);
+  begin(other);
 }
 
 // An iterator at its end lets go of what it goes through, and knows that by it having none; at `last`, with nothing done, if nobody else

@@ -14,6 +14,8 @@ namespace dalsegno::native {
 void Writer::range_iterator(const Instr& in) {
   const size_t n = in.list.size();
   const std::string start = n > 1 ? get(in.list[0]) : "0", stop = get(in.list[n > 1 ? 1 : 0]), step = n > 2 ? get(in.list[2]) : "1";
+  const Fact fact{key_of(in.dst), kRangeFact};
+  if (step == "1" && layout_.range_start >= 0 && declared_.contains(fact)) return range_by_ones(in, start, stop);
   guard(op("icmp ne i32 " +
            op("call i32 " + helper(offsetof(Frame, range)) + "(ptr %f, i32 " + in_file(in.dst) + ", i64 " + start + ", i64 " + stop +
               ", i64 " + step + ")") +
@@ -21,11 +23,52 @@ void Writer::range_iterator(const Instr& in) {
   forget(key_of(in.dst));
 }
 
+std::string Writer::spare_iterator(size_t kind) {
+  return op("getelementptr i8, ptr %f, i64 " + std::to_string(offsetof(Frame, spare) + sizeof(void*) * kind));
+}
+
+// The one that is kept starts anew, if there is one, and what is known of it is known.
+void Writer::range_by_ones(const Instr& in, const std::string& start, const std::string& stop) {
+  const Fact fact{key_of(in.dst), kRangeFact};
+  const std::string name = name_of(fact), some = label("y"), fits = label("f"), slow = label("s"), join = label("j");
+  const std::string at = spare_iterator(kSpareIterator), object = op("load ptr, ptr " + at);
+  branch(op("icmp ne ptr " + object + ", null"), some, slow, true);
+  begin(some);
+  const std::string both = op("call {i64, i1} @llvm.ssub.with.overflow.i64(i64 " + stop + ", i64 " + start + ")");
+  branch(op("extractvalue {i64, i1} " + both + ", 1"), slow, fits);
+  begin(fits);
+  const std::string distance = op("extractvalue {i64, i1} " + both + ", 0");
+  const std::string length = op("select i1 " + op("icmp sgt i64 " + distance + ", 0") + ", i64 " + distance + ", i64 0");
+  line("store ptr null, ptr " + at);
+  put_field(start, object, layout_.range_start);
+  put_field("1", object, layout_.range_step);
+  put_field(length, object, layout_.range_length);
+  if (layout_.range_index >= 0) put_field("0", object, layout_.range_index);
+  line("store ptr " + object + ", ptr " + place(in.dst));
+  let(name + "ok", "i1", "true");
+  let(name + "at", "ptr", object);
+  let(name + "item", "i64", start);
+  let(name + "step", "i64", "1");
+  let(name + "left", "i64", length);
+  let(name + "length", "i64", length);
+  go(join);
+  begin(slow);
+  guard(op("icmp ne i32 " +
+           op("call i32 " + helper(offsetof(Frame, range)) + "(ptr %f, i32 " + in_file(in.dst) + ", i64 " + start + ", i64 " + stop +
+              ", i64 1)") +
+           ", 0"));
+  refresh_range(name, object_in(in.dst));
+  go(join);
+  begin(join);
+  forget(fact.key);
+  fresh_.insert(fact);
+}
+
 // An object that dies, if it is a range's iterator that nobody else has: it is kept for the next range, if there is none yet.
 void Writer::keep_iterator(int32_t reg, const std::string& object, const std::string& gone) {
   if (!declared_.contains(Fact{key_of(reg), kRangeFact})) return;
   const std::string kept = label("l"), other = label("o"), type = count_type();
-  const std::string at = op("getelementptr i8, ptr %f, i64 " + std::to_string(offsetof(Frame, spare) + sizeof(void*) * kSpareIterator));
+  const std::string at = spare_iterator(kSpareIterator);
   const std::string alone = op("icmp eq " + type + " " + op("load " + type + ", ptr " + object) + ", 1");
   const std::string none = op("icmp eq ptr " + op("load ptr, ptr " + at) + ", null");
   branch(op("and i1 " + is_type(object, kRangeIteratorType) + ", " + op("and i1 " + alone + ", " + none)), kept, other);

@@ -18,6 +18,7 @@ void Writer::write_exits() {
     const bool behind = planted(Fault::native_exit) && refused_.find(number) != refused_.end();
     const std::string at = exit_name(number, hoisted);
     begin(at);
+    note_light(block_at(number));
     go("stores" + std::to_string(group));
     lead(group, std::to_string(number + (behind ? 1 : 0)), at);
   }
@@ -34,6 +35,13 @@ void Writer::write_exits() {
       lead(group.on, number, at);
     }
   }
+}
+
+// The block of an instruction's number.
+int32_t Writer::block_at(int32_t number) const {
+  int32_t block = static_cast<int32_t>(region_.blocks.size()) - 1;
+  while (region_.blocks[block].number > number) --block;
+  return block;
 }
 
 Writer::Key Writer::key_of(int32_t block, int32_t reg) const {
@@ -59,7 +67,7 @@ bool Writer::find_slots() {
         if (use.written && in.what == Do::kJump) carried_.insert(key);
         if (use.written) (in.what == Do::kUnbox ? unboxed_ : given_numbers_).insert(key);
       }
-      if (in.what == Do::kNextItem || in.what == Do::kItemsEnd) over_items_.insert(key_of(block, in.a));
+      if (in.what == Do::kNextItem || in.what == Do::kItemsEnd) over_items_[key_of(block, in.a)] |= in.imm != 0 ? kTuple : kList;
       if (in.what == Do::kStep)
         for (int32_t reg : {in.dst, in.c}) given_numbers_.insert(key_of(block, reg));
     }
@@ -172,6 +180,7 @@ void Writer::store_to_file(Key key) {
 }
 
 void Writer::store_all() {
+  note_light(block_);
   for (const Key& key : unstored()) store_to_file(key);
 }
 

@@ -247,6 +247,8 @@ enum Address : int32_t {
   kEnumerateType,
   kZipType,
   kCellType,
+  kListIteratorType,
+  kTupleIteratorType,
   kZero,     // the int
   kLetters,  // the text "\0"
   kAddresses

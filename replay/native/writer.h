@@ -33,11 +33,13 @@ std::vector<Use> uses_of(const Instr& in);
 
 class Writer {
  public:
-  Writer(const Region& region, const Layout& layout) : region_(region), layout_(layout) {
+  // copies: may loops be written twice?
+  Writer(const Region& region, const Layout& layout, bool copies) : region_(region), layout_(layout), copies_(copies) {
     for (const Block& block : region.blocks) instructions_ += block.instrs.size();
   }
   std::string write(const std::string& symbol);  // but for the prologue; "": it cannot be done
   std::string prologue() const;                  // the entry block's beginning, with what the text turned out to refer to
+  bool differs() const { return differs_; }      // that was why: both copies of a loop lead to what expects something else of one
 
  private:
   using Key = std::pair<int32_t, int32_t>;  // block that owns the register, register
@@ -55,6 +57,7 @@ class Writer {
   const Constant& constant_of(Key key) const { return region_.blocks[key.first].constants.at(key.second); }
   static std::string literal(const Constant& value, Bits as);
   bool find_slots();
+  int32_t block_at(int32_t number) const;
   static std::string name_of(Key key) { return "%v" + std::to_string(key.first) + "_" + std::to_string(key.second); }
   static std::string place_of(int32_t reg) { return "%p" + std::to_string(reg); }
   std::string get(int32_t reg);
@@ -111,6 +114,17 @@ class Writer {
   std::string bits(const std::string& value, Bits as);
   void ask(int32_t side, const std::string& otherwise);
   void enter(const Block& block);
+  // A side trace that has no objects of its own: the file has nothing of it but what exits and steps are given.
+  bool is_light(int32_t block) const {
+    const Block& b = region_.blocks[block];
+    return b.parent >= 0 && b.nulls.empty() && b.boxes.empty() && b.owns.empty() && b.drops.empty();
+  }
+  void note_entered(int32_t block);
+  void note_light(int32_t block);
+  std::string nothing_waits() {
+    const std::string waits = op("load volatile i8, ptr " + breaker_), other = op("load i8, ptr " + unsettled_);
+    return op("icmp eq i8 " + op("or i8 " + waits + ", " + other) + ", 0");
+  }
   std::string settled() { return op("icmp eq i8 " + op("load i8, ptr " + unsettled_) + ", 0"); }
   void guard_world(const Instr& in);
 
@@ -199,6 +213,7 @@ class Writer {
   void find_changes();
   void find_changes(const Instr& in);
   void find_held();
+  std::vector<int32_t> puts(const Instr& in) const;
   // No instruction puts anything into the object register, and nothing is there where its loop begins.
   bool is_always_null(Key key) const { return !held_.contains(key) && !stepped_.contains(loop_of(key.first)); }
   void note_change(Key key);
@@ -241,25 +256,52 @@ class Writer {
     Fact fact;
     bool written = false;
     std::vector<Place> at;  // by axis
+    bool implied = false;   // within what others of the loop are known to be
   };
-  // What of a loop over a range is looked at as it is entered: by the instructions' numbers.
+  // -- ir_forwarded.cc: what one turn stores and the next one loads stays in a variable
+  struct Forwarded {
+    int64_t step = 0;         // of the range, for which that holds; 0: nothing is
+    int32_t first = -1;       // number of one of the loads
+    std::set<int32_t> loads;  // numbers
+  };
+  // What of a loop is looked at as it is entered: by the instructions' numbers.
   struct Hoisted {
-    Fact range;
+    std::set<int32_t> blocks;  // that are written twice: those that a turn may come through
+    Fact range;                // that the loop goes through, if its type is kRangeFact
     Key item;
     std::map<int32_t, Element> elements;
     std::map<int32_t, Key> sums;  // of the base and a constant: they do not overflow
+    std::set<Fact> facts;         // types and arrays that are guarded in each turn
+    std::set<Key> nulls;          // object registers that a turn puts nothing into
+    Forwarded forwarded;
   };
   void find_hoisted();
   void find_hoisted(int32_t loop);
-  std::map<Key, int> writes_in(const std::vector<int32_t>& blocks) const;
+  void find_places(int32_t loop, const std::vector<int32_t>& turns, Hoisted* hoisted);
+  void find_places_in(int32_t block, const std::vector<int32_t>& turns, const std::map<Key, int>& writes, std::map<Key, Place>* places,
+                      Hoisted* hoisted);
+  static bool is_implied(const Element& element, const std::map<int32_t, Element>& others);
+  void find_forwarded(int32_t loop, const std::vector<int32_t>& turns, Hoisted* hoisted) const;
+  static std::string name_of_forwarded(int32_t loop) { return "%k" + std::to_string(loop) + "_forwarded"; }
+  void begin_forwarded(int32_t loop, const Hoisted& hoisted);
+  void find_nulls(int32_t loop, Hoisted* hoisted) const;
+  std::map<Key, int> writes_in(int32_t loop) const;
   void enter_loop(int32_t loop, bool turns);
+  void write_latch(int32_t loop);
   std::string holds(const Hoisted& hoisted);
+  std::string holds_places(const Hoisted& hoisted);
   bool is_hoisted(const Instr& in) const;
   bool is_hoisted(const Fact& fact) const;
   bool is_hoisted_array(const Fact& fact) const;
   bool is_hoisted_sum() const;
+  // Is it known, here, that there is nothing in the object register?
+  bool is_null(Key key) const { return is_always_null(key) || (hoisted_copy_ && hoisted_.at(loop_of(block_)).nulls.contains(key)); }
   void modular(const Instr& in, const std::string& a, const std::string& b);
-  std::string label_of(int32_t block) const { return (hoisted_copy_ ? "f" : "b") + std::to_string(block); }
+  // Blocks that no turn comes through are there once.
+  std::string label_of(int32_t block) const {
+    const bool copied = hoisted_copy_ && hoisted_.at(loop_of(block)).blocks.contains(block);
+    return (copied ? "f" : "b") + std::to_string(block);
+  }
   std::string exit_name(int32_t number, bool hoisted) const { return (hoisted ? "fx" : "x") + std::to_string(number); }
 
   // -- ir_texts.cc
@@ -292,12 +334,15 @@ class Writer {
   static bool is_state(Key key) { return key.second < 0; }
   static Key range_of(Key state) { return {state.first, ~state.second}; }
   void range_iterator(const Instr& in);
+  void range_by_ones(const Instr& in, const std::string& start, const std::string& stop);
   void range_next(const Instr& in);
   void range_end(const Instr& in);
   void advance(const Instr& in, const Fact& fact);
   void refresh_range(const std::string& name, const std::string& object);
   void rewind(Key key);
   void keep_iterator(int32_t reg, const std::string& object, const std::string& gone);
+  std::string spare_iterator(size_t kind);
+  void keep_items_iterator(int32_t reg, const std::string& object, const std::string& gone);
   void let_go(Key key);
   void let_go_for(int32_t target);
 
@@ -367,10 +412,12 @@ class Writer {
 
   const Region& region_;
   const Layout& layout_;
+  const bool copies_;
   size_t instructions_ = 0;
   std::map<Key, Bits> slots_;
-  std::set<Key> written_, dirty_;          // dirty: the register file may have something else
-  std::set<Key> over_items_;               // iterators over lists and tuples
+  std::set<Key> written_, dirty_;  // dirty: the register file may have something else
+  enum Over : unsigned { kList = 1, kTuple = 2 };
+  std::map<Key, unsigned> over_items_;     // iterators over lists, tuples, or both
   std::set<Key> carried_;                  // written by jumps to their loops
   std::set<Key> made_here_;                // what the first loop computes before it reads it
   std::set<Key> unboxed_, given_numbers_;  // registers that kUnbox writes; that others write
@@ -390,6 +437,7 @@ class Writer {
   std::map<std::pair<bool, int32_t>, int32_t> exits_;  // of the copy with checks hoisted?, numbers of instructions left before: the group
   std::map<int32_t, Hoisted> hoisted_;                 // by loop
   bool hoisted_copy_ = false;                          // which copy is being written
+  bool differs_ = false;
   // What exits store, before they go on to those stores that others do as well, or leave.
   struct Leaving {
     std::vector<Key> stores;
@@ -398,6 +446,7 @@ class Writer {
   std::vector<Leaving> leaving_;
   int32_t leave_ = -1;         // the last one of this turn
   std::set<int32_t> heads_;    // loops that are left at their heads
+  std::set<int32_t> latches_;  // loops whose turns, in the copy with checks hoisted, come together
   std::set<int32_t> refused_;  // numbers of instructions that may not be done here: ints too large, elements out of bounds
   std::string head_, text_, breaker_, unsettled_;
   bool goes_aside_ = false;

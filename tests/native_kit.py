@@ -1,0 +1,31 @@
+"""Native code against eager: calls in turn, with what became of their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dalsegno as ds
+import numpy as np
+from tests.support import stepped
+
+Make = Callable[[], tuple[Any, ...]]
+
+
+def told(function: Callable[..., Any], *args: Any) -> Any:
+    """The outcome of a call, and what became of its arguments."""
+    try:
+        result: Any = repr(function(*args))
+    except Exception as error:
+        result = (type(error).__name__, str(error))
+    return result, [repr(a) for a in args if isinstance(a, np.ndarray)]
+
+
+def same(function: Callable[..., Any], *calls: Make) -> None:
+    """Calls are made in turn, each of them twice, by eager and by native code."""
+    jitted = ds.jit(store=False)(function)
+    with stepped(step_aside=False, hot_loop=1):
+        for _ in range(3):
+            for make in calls:
+                for _ in range(2):
+                    assert told(jitted, *make()) == told(function, *make())
