@@ -1,11 +1,14 @@
-// Products of matrices, and reductions along axes, of arrays so small that a call of NumPy costs more than what it does: NumPy's own
-// inner loop, at once, into a new array. Where anything is not as expected, or a flag is up, the step is done as any other: nothing has
-// happened yet.
+// Products of matrices so small that a call of NumPy costs more than what it does, and reductions along axes: NumPy's own inner loop, at
+// once, into a new array; of large arrays, on several threads. Where anything is not as expected, or a flag is up, the step is done as any
+// other: nothing has happened yet.
 #include <algorithm>
 #include <array>
 #include <cstring>
 
+#include "hook/hook.h"
 #include "numpy/loops.h"
+#include "replay/kernels/table.h"
+#include "replay/machine/reductions.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
 
@@ -13,7 +16,8 @@ namespace dalsegno::replay {
 namespace {
 
 constexpr npy_intp kMostProducts = 4096;    // multiplications
-constexpr npy_intp kMostReduced = 1 << 16;  // elements
+constexpr npy_intp kMostReduced = 1 << 30;  // elements
+constexpr npy_intp kShared = 1 << 16;       // elements: from here on several threads share them, without the GIL
 constexpr int kMostAxes = 6;
 
 // ---- products
@@ -158,7 +162,7 @@ bool sum_of_few(DType dtype, const Cut& cut, const char* from, char* to) {
 // As a ufunc's reduce does it (numpy/_core/src/umath/reduction.c): the axes in the order of memory; along the innermost, one loop whose
 // result is its first operand; along another, one of whole rows after the other. A sum begins with its identity, what has none with the
 // first elements.
-void reduce(const numpy::InnerLoop& loop, const Cut& cut, bool sums, char* from, char* to, npy_intp item) {
+void reduce(const numpy::InnerLoop& loop, const Cut& cut, bool sums, const char* from, char* to, npy_intp item) {
   const npy_intp row = cut.behind.many * item;
   const bool inner = cut.behind.many == 1;
   const npy_intp strides[] = {inner ? 0 : item, inner ? cut.along.step : item, inner ? 0 : item};
@@ -171,7 +175,7 @@ void reduce(const numpy::InnerLoop& loop, const Cut& cut, bool sums, char* from,
       const npy_intp first = sums || round > 0 ? 0 : 1;
       npy_intp size = inner ? cut.along.many - first : cut.behind.many;
       for (npy_intp k = first; k < (inner ? first + 1 : cut.along.many) && size > 0; ++k) {
-        char* operands[] = {to, from + round * cut.rounds.step + k * cut.along.step, to};
+        char* operands[] = {to, const_cast<char*>(from) + round * cut.rounds.step + k * cut.along.step, to};
         loop.function(operands, &size, strides, loop.data);
       }
     }
@@ -223,6 +227,89 @@ bool axes_of(PyObject* which, int rank, Span* span) {
   return count > 0 && span->count() == count && count < rank;
 }
 
+// What is reduced to what.
+struct Reduction {
+  ArrayFn fn;
+  DType dtype;
+  numpy::InnerLoop loop;
+  Cut cut;
+  const char* from;
+  char* to;
+
+  void run() const {
+    if (fn != ArrayFn::add || !sum_of_few(dtype, cut, from, to)) reduce(loop, cut, fn == ArrayFn::add, from, to, dtype_size(dtype));
+  }
+
+  // Rows, or columns (whole lines of the cache), that are a part of all.
+  Reduction part(npy_intp number, npy_intp parts) const {
+    Reduction made = *this;
+    const npy_intp item = dtype_size(dtype);
+    if (cut.before.many >= parts) {
+      const npy_intp first = cut.before.many * number / parts;
+      made.cut.before.many = cut.before.many * (number + 1) / parts - first;
+      made.from += first * cut.before.step, made.to += first * cut.behind.many * item;
+    } else {
+      const npy_intp line = 64 / item, lines = cut.behind.many / line, first = lines * number / parts * line;
+      made.cut.behind.many = (number + 1 == parts ? cut.behind.many : lines * (number + 1) / parts * line) - first;
+      made.from += first * cut.behind.step, made.to += first * item;
+    }
+    return made;
+  }
+  bool is_shared(npy_intp parts) const {
+    const npy_intp size = cut.before.many * cut.behind.many * cut.reduced();
+    return size >= kShared && (cut.before.many >= parts || (cut.before.many == 1 && cut.behind.many * dtype_size(dtype) >= 64 * parts));
+  }
+};
+
+}  // namespace
+
+void reduce_rows(ArrayFn fn, DType dtype, const char* from, int64_t rows, int64_t n, char* to) {
+  Cut cut;
+  const npy_intp item = dtype_size(dtype);
+  cut.before = {rows, n * item}, cut.along = {n, item};
+  Reduction{fn, dtype, reducing_loop(fn, dtype), cut, from, to}.run();
+}
+
+bool has_reducing_loop(ArrayFn fn, DType dtype) { return reducing_loop(fn, dtype).function != nullptr; }
+
+void divide_sums(DType dtype, char* sums, int64_t n, int64_t by) {
+  (dtype == DType::kFloat64 ? divide<double> : divide<float>)(sums, n, by);
+}
+
+bool reduced_axes(PyObject* which, int rank, int* first, int* last) {
+  Span span;
+  if (!axes_of(which, rank, &span)) return false;
+  *first = span.first, *last = span.last;
+  return true;
+}
+
+namespace {
+
+struct Shared {
+  const Reduction* whole;
+  npy_intp parts;
+  static void take(void* context, int32_t number, char* const*) {
+    const auto& shared = *static_cast<const Shared*>(context);
+    shared.whole->part(number, shared.parts).run();
+  }
+};
+
+// The flags that came up.
+int run_shared(const Reduction& all) {
+  constexpr npy_intp kParts = 8;
+  rt::clear_all_raised();
+  if (!launcher() || !all.is_shared(kParts)) return all.run(), rt::all_raised();
+  Shared shared{&all, kParts};
+  const rt::Pieces pieces{kParts, 0, nullptr, 0, 0, Shared::take, &shared};
+  rt::Launch launch{};
+  launch.threads = launch_threads(), launch.pieces = &pieces;
+  PyThreadState* state = PyEval_SaveThread();
+  const int raised = launcher()(nullptr, &launch);
+  const hook::ThreadGuard guard;
+  PyEval_RestoreThread(state);
+  return raised;
+}
+
 // `keep`: the axes stay, of one element. Null: anything but a bool.
 PyObject* along_axes(ArrayFn fn, bool mean, PyObject* object, PyObject* which, PyObject* keep) {
   DType dtype;
@@ -245,11 +332,12 @@ PyObject* along_axes(ArrayFn fn, bool mean, PyObject* object, PyObject* which, P
   }
   PyObject* made = new_array(dtype, left, shape);
   if (!made) return nullptr;
+  Reduction whole{fn, dtype, loop, cut, PyArray_BYTES(a), data_of(made)};
+  int raised = run_shared(whole);
   rt::clear_all_raised();
-  if (fn != ArrayFn::add || !sum_of_few(dtype, cut, PyArray_BYTES(a), data_of(made)))
-    reduce(loop, cut, fn == ArrayFn::add, PyArray_BYTES(a), data_of(made), dtype_size(dtype));
   if (mean) (dtype == DType::kFloat64 ? divide<double> : divide<float>)(data_of(made), cut.before.many * cut.behind.many, cut.reduced());
-  return unless_raised(made);
+  raised |= rt::all_raised();
+  return unless_raised(made, raised);
 }
 
 }  // namespace
@@ -262,6 +350,7 @@ const Step* step_matmul_call(const Step* s, Reg* r, Machine& m) {
 
 template <ArrayFn fn, bool mean = false>
 const Step* step_along_axis(const Step* s, Reg* r, Machine& m) {
+  if (s->other >= 0 && r[s->other].i != 0) return go_on(s + 1, r, m);  // it was done with the group
   PyObject* keep = s->n > 3 ? r[s->list[3]].o : Py_False;
   return made_or_called(along_axes(fn, mean, r[s->list[1]].o, r[s->list[2]].o, keep), s, r, m);
 }
