@@ -189,3 +189,36 @@ def test_large_reductions_along_axes():
         for dtype in ("f8", "f4", "i8"):
             a = values(shape, dtype)
             agrees(along if dtype != "i8" else lambda a: (a.sum(axis=0), a.max(axis=0), a.min(axis=-1)), a)
+
+
+def spreads(a: Any) -> Any:
+    last = a.var(axis=-1), np.std(a, axis=-1, keepdims=True), a.std(-1), np.var(a, axis=tuple(range(1, a.ndim)))
+    return (
+        *last,
+        a.std(axis=0),
+        np.var(a, axis=0, keepdims=True),
+        a.var(axis=(0, 1)) if a.ndim > 2 else a.std(),
+        a.var(axis=0, ddof=1),
+    )
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
+def test_spreads(dtype: str):
+    for shape in (
+        (5, 3),
+        (40, 7),
+        (9, 8),
+        (1000, 999),
+        (400, 3, 300),
+        (100_000, 3),
+        (3, 100_000),
+        (7, 100, 300),
+        (20, 1),
+        (1, 20),
+    ):
+        a = values(shape, dtype)
+        agrees(spreads, a)
+        agrees(spreads, a[1:, 1:] if min(a.shape) > 1 else a[::-1])
+    a[0, 3], a[0, 7] = (np.inf, np.nan) if dtype != "i8" else (1, 2)
+    agrees(spreads, a)
+    agrees(spreads, values((60, 70), dtype).T)

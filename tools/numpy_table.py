@@ -4,6 +4,7 @@ Needs a development build (dalsegno._testing). tests/test_numpy_docs.py compares
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,14 +15,15 @@ PAGE = ROOT / "docs" / "numpy.md"
 sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
-from dalsegno._testing import numpy_functions  # noqa: E402
+
+numpy_functions: Any = importlib.import_module("dalsegno._testing").numpy_functions
 
 WAYS = {
     "expression": "a Halide expression: computed in kernels, together with what stands around it",
     "loop": "NumPy's own inner loop, in kernels, on pieces that stay in the cache",
     "view": "read where it lies: no elements are copied, and kernels go through them as they stand",
-    "reduction": "NumPy's inner loop in NumPy's order; of what array operations have just given, as it is made, without "
-    "an array for that; along axes, on several threads",
+    "reduction": "NumPy's inner loop in NumPy's order; of what array operations have just given, as it is made, "
+    "without an array for that; along axes, on several threads",
     "product": "of two vectors unboxed, of small matrices by NumPy's inner loop at once, else NumPy's call",
     "small": "small arrays at once, without a call; else NumPy's call",
     "known": "NumPy's call, known to run none of the user's code: the trace goes on, and what is known of arrays stays",
@@ -66,7 +68,8 @@ def page() -> str:
         "# NumPy's functions, and how each is done",
         "",
         f"Made by `tools/numpy_table.py` from the tables of the code, for NumPy {version}. Whatever stands here, "
-        "results are eager's to the bit; other dtypes than those named, and other ways to call a function, are NumPy's call.",
+        "results are eager's to the bit; other dtypes than those named, and other ways to call a function, are NumPy's "
+        "call.",
         "",
         "Operators are the functions that NumPy calls for them; `a ** 2` is `square`. Subscripts by slices, numbers "
         "and new axes are views that exist as numbers only; by a mask, and by an array of positions, they are done at "

@@ -7,7 +7,7 @@
 
 namespace dalsegno::replay {
 
-// -- steps_array.cc. fn: add, maximum, minimum
+// -- steps_along_axis.cc. fn: add, maximum, minimum
 bool has_reducing_loop(ArrayFn fn, DType dtype);  // needs the GIL, once
 // Each of the rows, n elements without a gap, to one.
 void reduce_rows(ArrayFn fn, DType dtype, const char* from, int64_t rows, int64_t n, char* to);
