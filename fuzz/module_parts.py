@@ -317,7 +317,7 @@ _SMALL_FUNCTIONS = {
     "    for _ in range(3):\n"
     "        step = (field * field * field - x) / (3.0 * field * field + 1.0)\n"
     "        field = field - step\n"
-    "        if np.abs(step).max() < 1e-300:\n"
+    "        if np.abs(step)[0, 0] < 1e-300:\n"
     "            break\n"
     "    return field\n",
     "noticed": "def notice(kind, flags):\n"

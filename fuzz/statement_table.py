@@ -382,6 +382,7 @@ GRID_BODIES: Weighted[str] = Weighted(
         (2, "$s = $g.<fold>() - $g[1:].mean() + $g[:, $j:].<fold>(); LOG.append(type($s).__name__)"),
         (1, "$s = $s + np.linalg.norm($g) + $g.argmin()"),
         (1, "$s = $s + $g[:, $j].std() + np.var($g[$i]); LOG.append($g.mean(axis=$j % 2).tolist())"),
+        (1, "LOG.append(($g.std(axis=$j % 2).tolist(), np.var($g, axis=-1, keepdims=True).tolist()))"),
         (1, "$g[None, $i] <inplace> $g[$i - 1, :]; LOG.append(raising(<small>))"),
         (1, "v = np.linalg.inv($g[:2, :2] + np.eye(2) * 9); LOG.append((v.tolist(), v.strides, v.base))"),
         (2, "v = np.array([[$s, 1.0], [$g[$i, $j], <num>]]); LOG.append(v.tolist())"),

@@ -14,7 +14,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "index": ("0", "-1", "0", "1", "0", "-1", "2", "4"),
     "dtype": (
         "np.float64", "np.float32", "np.int64", "np.int32", "bool", "'float32'", "int", "float",
-        "np.dtype('int32')",
+        "np.dtype('int32')", "np.uint8", "'int16'", "np.uint32", "np.int8",
     ),
     "step": ("1", "1", "2", "3", "-1"),
     "position": ("i8", "i4", "u4", "i2", "u1", "u8", "?"),

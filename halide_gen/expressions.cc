@@ -1,5 +1,6 @@
 #include "halide_gen/expressions.h"
 
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -175,11 +176,18 @@ const std::map<F, Builder> kBoolRules = {
 #undef RULE
 // clang-format on
 
+// C's compilers turn floats into integers of 32 bits first. (A cast to the narrow type may become one instruction, which saturates.)
+Expr lowest_bits(Type to, const Expr& x) {
+  const Type narrow = UInt(to.bits());
+  return from_bits(to, cast(narrow, bits(x) & make_const(UInt(32), narrow.max().as<Internal::UIntImm>()->value)));
+}
+
 // The C rules; a float out of the integer's range raises "invalid", and the kernel is left.
 Expr convert(const Expr& x, DType from, DType to) {
   if (from == to) return x;
   if (to == DType::kBool) return x != zero(x);
   if (from == DType::kBool) return select(x, make_one(value_type(to)), make_zero(value_type(to)));
+  if (is_float(from) && is_int(to) && dtype_size(to) < 4) return lowest_bits(value_type(to), cast(Int(32), x));
   return cast(value_type(to), x);
 }
 
@@ -188,7 +196,8 @@ bool logical(F fn) { return fn == F::logical_and || fn == F::logical_or || fn ==
 }  // namespace
 
 Type value_type(DType dtype) {
-  static const Type types[] = {Bool(), Int(32), Int(64), Float(32), Float(64)};
+  static const Type types[] = {Bool(), Int(32), Int(64), Float(32), Float(64), Int(8), UInt(8), Int(16), UInt(16), UInt(32), UInt(64)};
+  static_assert(std::size(types) == static_cast<size_t>(DType::kCount));
   return types[static_cast<int>(dtype)];
 }
 Type memory_type(DType dtype) { return dtype == DType::kBool ? UInt(8) : value_type(dtype); }

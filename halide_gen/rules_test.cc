@@ -25,6 +25,9 @@ TEST(Promotion, FollowsNep50) {
       {strong(D::kFloat32), kFloat, D::kFloat32},             {strong(D::kFloat32), kInt, D::kFloat32},
       {strong(D::kInt32), kInt, D::kInt32},                   {strong(D::kInt32), kFloat, D::kFloat64},
       {strong(D::kBool), kInt, D::kInt64},                    {strong(D::kBool), kFloat, D::kFloat64},
+      {strong(D::kUint8), strong(D::kInt8), D::kInt16},       {strong(D::kUint16), strong(D::kInt8), D::kInt32},
+      {strong(D::kUint32), strong(D::kInt16), D::kInt64},     {strong(D::kUint64), strong(D::kInt8), D::kFloat64},
+      {strong(D::kUint8), kInt, D::kUint8},                   {strong(D::kUint16), strong(D::kFloat32), D::kFloat32},
   };
   // clang-format on
   for (const Promotion& p : table) {
@@ -45,6 +48,9 @@ TEST(Promotion, LoopsThatNumPyDoesNotHave) {
   EXPECT_FALSE(resolve(F::power, {strong(D::kInt64), kInt}).known);    // takes the GIL
   EXPECT_FALSE(resolve(F::power, {strong(D::kInt64), kFloat}).known);  // a cast base
   EXPECT_EQ(resolve(F::sqrt, {strong(D::kInt32)}).loop, D::kFloat64);
+  EXPECT_FALSE(resolve(F::sqrt, {strong(D::kUint8)}).known);  // float16
+  EXPECT_EQ(resolve(F::sqrt, {strong(D::kInt16)}).loop, D::kFloat32);
+  EXPECT_FALSE(resolve(F::less, {strong(D::kUint64), strong(D::kInt64)}).known);  // has a loop of its own
   EXPECT_EQ(resolve(F::divide, {strong(D::kBool), strong(D::kBool)}).loop, D::kFloat64);
   EXPECT_EQ(resolve(F::less, {strong(D::kInt32), kFloat}).loop, D::kFloat64);
   EXPECT_EQ(resolve(F::less, {strong(D::kInt32), kFloat}).result, D::kBool);
@@ -59,6 +65,8 @@ TEST(Treatment, Divisions) {
   EXPECT_EQ(treatment(F::fmax, D::kFloat32, D::kFloat32), Treatment::kLoop);
   EXPECT_EQ(treatment(F::fmax, D::kInt32, D::kInt32), Treatment::kExpr);
   EXPECT_EQ(treatment(F::bitwise_count, D::kInt32, D::kInt32), Treatment::kNone);
+  EXPECT_EQ(treatment(F::bitwise_count, D::kInt32, D::kUint8), Treatment::kLoop);
+  EXPECT_EQ(treatment(F::astype, D::kFloat64, D::kUint64), Treatment::kNone);  // by other instructions on other processors
 }
 
 TEST(Flags, WhatAnchors) {

@@ -12,6 +12,11 @@ from dalsegno._testing import segments
 DTYPES = ("bool", "int32", "int64", "float32", "float64")
 FLOATS = ("float32", "float64")
 INTS = ("int32", "int64")
+NARROW = ("int8", "uint8", "int16", "uint16", "uint32", "uint64")  # and without sign
+ALL_DTYPES = DTYPES + NARROW
+_MIXED = "uint8-int8 int16-uint8 uint16-int16 uint32-int32 uint64-int64 uint64-uint8 int64-uint32 int8-int32 bool-uint8"
+_MIXED += " uint8-float32 int16-float32 uint32-float32 uint64-float64 float64-int8"
+MIXED = [*((d, d) for d in NARROW), *((a, b) for a, b in (p.split("-") for p in _MIXED.split()))]
 
 # One op: function, operands (i >= 0: result of op i; i < 0: input ~i), and the target dtype for astype.
 Op = tuple[Any, ...]
@@ -19,7 +24,10 @@ Op = tuple[Any, ...]
 UNARY = (
     "negative positive absolute square reciprocal sqrt floor ceil trunc rint sign logical_not invert isnan isinf "
     "isfinite signbit fabs exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh "
-    "arcsinh arccosh arctanh cbrt spacing deg2rad rad2deg"
+    "arcsinh arccosh arctanh cbrt spacing deg2rad rad2deg bitwise_count"
+).split()
+INTEGER_UNARY = (
+    "negative positive absolute square reciprocal floor ceil trunc sign logical_not invert isnan sqrt bitwise_count"
 ).split()
 BINARY = (
     "add subtract multiply divide floor_divide remainder maximum minimum fmax fmin less less_equal greater "
@@ -34,10 +42,11 @@ def special_values(dtype: str) -> np.ndarray:
     d = np.dtype(dtype)
     if d.kind == "b":
         return np.array([False, True])
-    if d.kind == "i":
+    if d.kind in "iu":
         i = np.iinfo(d)
         edges = [i.min, i.max, i.min + 1, i.max - 1]
-        return np.array([0, 1, -1, 2, 3, -3, 7, 31, 32, 33, 63, 64, -64, 1 << 20, *edges], d)
+        values = [0, 1, -1, 2, 3, -3, 7, 8, 15, 16, 31, 32, 33, 63, 64, -64, 1 << 20, *edges]
+        return np.array([v for v in values if i.min <= v <= i.max], d)
     f = np.finfo(d)
     limits = [float(v) for v in (f.max, f.tiny, f.smallest_subnormal)]
     finite = [0.0, 1.0, 0.5, 1.5, 2.5, 3.0, 1e-3, 7.25, 1e6, 1e-320, 710.0, 88.8, *limits]
@@ -57,7 +66,7 @@ def random_values(dtype: str, shape: tuple[int, ...] | int, seed: int) -> np.nda
     d = np.dtype(dtype)
     if d.kind == "b":
         return rng.random(shape) < 0.5
-    if d.kind == "i":
+    if d.kind in "iu":
         return rng.integers(1, 40, shape).astype(d)
     return (rng.random(shape) * 0.9 + 0.05).astype(d)
 
@@ -88,7 +97,7 @@ def make(ops: Sequence[Op], inputs: Sequence[Any], outputs: Sequence[int] | None
             values = evaluate(ops, inputs)
         except (TypeError, ValueError, OverflowError):
             return None
-    if any(not isinstance(v, np.ndarray) or v.dtype.name not in DTYPES for v in values):
+    if any(not isinstance(v, np.ndarray) or v.dtype.name not in ALL_DTYPES for v in values):
         return None
     wanted = [len(ops) - 1] if outputs is None else outputs
     pairs_of_both = enumerate(zip(ops, values, strict=True))

@@ -72,6 +72,8 @@ ALONE: dict[str, dict[str, str]] = {
         "hoarded": "relaxed(",
         "ignored_flags": "(<arr> / <mask>)",
         "unelided": "LARGE",
+        "lost_turn": "np.roll(LARGE",
+        "unequal_halves": "np.sqrt(LARGE)",
         "wrong_kernel_rule": "- <",
     },
     "native": {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <initializer_list>
 
 namespace dalsegno {
 namespace {
@@ -57,6 +58,25 @@ const char* dtype_name(DType dtype) {
 int dtype_size(DType dtype) {
   const auto i = static_cast<size_t>(dtype);
   return i < kDTypes.size() ? kDTypes[i].size : 0;
+}
+
+bool casts_safely(DType from, DType to) {
+  if (from == to || from == DType::kBool) return true;
+  if (to == DType::kBool || (is_float(from) && !is_float(to))) return false;
+  const int have = dtype_size(from), room = dtype_size(to);
+  if (is_float(from) == is_float(to) && is_unsigned(from) == is_unsigned(to)) return have <= room;
+  if (to == DType::kFloat64) return true;  // of int64, too
+  return !is_unsigned(to) && have < room;
+}
+
+DType promoted(DType a, DType b) {
+  if (casts_safely(a, b)) return b;
+  if (casts_safely(b, a)) return a;
+  if (is_int(a) && is_int(b)) {  // one has a sign
+    for (DType wider : {DType::kInt16, DType::kInt32, DType::kInt64})
+      if (casts_safely(a, wider) && casts_safely(b, wider)) return wider;
+  }
+  return DType::kFloat64;
 }
 
 }  // namespace dalsegno

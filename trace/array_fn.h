@@ -1,6 +1,7 @@
 // The one table NumPy function -> how it is traced. X(name, inputs, treatment)
 //   name       NumPy's name (a ufunc, or a function of numpy); the enum member is the same
 //   treatment  expr: a Halide expression; loop: NumPy's own inner loop as an extern stage
+// roll is none of these: what it is given is read elsewhere.
 // Also the dtypes kernels know. No Python.h here.
 #pragma once
 #include <cstdint>
@@ -23,7 +24,8 @@
                                               X(cbrt, 1, loop) X(power, 2, loop) X(float_power, 2, loop) X(arctan2, 2, loop)               \
                                                   X(hypot, 2, loop) X(fmod, 2, loop) X(logaddexp, 2, loop) X(logaddexp2, 2, loop)          \
                                                       X(nextafter, 2, loop) X(spacing, 1, loop) X(deg2rad, 1, loop) X(rad2deg, 1, loop)    \
-                                                          X(heaviside, 2, loop) X(gcd, 2, loop) X(lcm, 2, loop) X(bitwise_count, 1, loop)
+                                                          X(heaviside, 2, loop) X(gcd, 2, loop) X(lcm, 2, loop) X(bitwise_count, 1, loop)    \
+                                                          X(roll, 1, expr)
 // clang-format on
 
 namespace dalsegno {
@@ -40,10 +42,15 @@ ArrayFn array_fn_by_name(const char* name);  // none if unknown
 int array_fn_inputs(ArrayFn fn);
 bool array_fn_is_expr(ArrayFn fn);
 
-// Element types: first those that kernels know, then those of elements and scalars alone.
+// Element types: of elements, scalars and kernels.
 enum class DType : uint8_t { kBool, kInt32, kInt64, kFloat32, kFloat64, kInt8, kUint8, kInt16, kUint16, kUint32, kUint64, kCount };
-constexpr bool in_kernels(DType dtype) { return dtype <= DType::kFloat64; }
-const char* dtype_name(DType dtype);  // "float64"
-int dtype_size(DType dtype);          // bytes
+constexpr bool is_known(DType dtype) { return dtype < DType::kCount; }
+constexpr bool is_float(DType t) { return t == DType::kFloat32 || t == DType::kFloat64; }
+constexpr bool is_unsigned(DType t) { return t == DType::kUint8 || t == DType::kUint16 || t == DType::kUint32 || t == DType::kUint64; }
+constexpr bool is_int(DType t) { return t != DType::kBool && !is_float(t); }
+const char* dtype_name(DType dtype);      // "float64"
+int dtype_size(DType dtype);              // bytes
+bool casts_safely(DType from, DType to);  // NumPy's "safe" casting
+DType promoted(DType a, DType b);         // the common dtype of two arrays
 
 }  // namespace dalsegno

@@ -8,11 +8,11 @@
 namespace dalsegno::halide_gen {
 namespace {
 
-constexpr const char* kHeader = "dalsegno kernel 2";  // raise with every change of what generated code does
+constexpr const char* kHeader = "dalsegno kernel 3";  // raise with every change of what generated code does
 constexpr const char* kInnerNames[] = {"dense", "broadcast", "strided"};
 
 bool dtype_by_name(const std::string& name, DType* out) {
-  for (int i = 0; in_kernels(static_cast<DType>(i)); ++i) {
+  for (int i = 0; is_known(static_cast<DType>(i)); ++i) {
     if (name == dtype_name(static_cast<DType>(i))) return *out = static_cast<DType>(i), true;
   }
   return false;

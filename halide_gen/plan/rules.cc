@@ -1,5 +1,6 @@
 #include "halide_gen/plan/rules.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <initializer_list>
 
@@ -14,12 +15,13 @@ enum class Family : uint8_t {
   kNone,
   kArithmetic,   // bool, integer and float loops; the result has the loop's dtype
   kNumber,       // as arithmetic, without bool
-  kFloatOnly,    // float loops; integers go to float64; bool would be float16, which kernels do not know
+  kFloatOnly,    // float loops; integers go to the float that holds them; of bool and 8 bits that is float16, which kernels do not know
   kDivide,       // float loops; bool and integers go to float64
   kIntOnly,      // integer loops
   kBits,         // bool and integer loops
+  kCount,        // integer loops; the result is uint8
   kCompare,      // any loop; the result is bool
-  kFloatTest,    // float loops, integers go to float64; the result is bool
+  kFloatTest,    // as kFloatOnly; the result is bool
   kAnyTest,      // any loop; the result is bool
   kFloatNoCast,  // float loops; other operands are left to NumPy
   kWhere,
@@ -54,22 +56,15 @@ Family family(ArrayFn fn) {
       return Family::kAstype;
     case F::power: case F::float_power:
       return Family::kFloatNoCast;  // integer power takes the GIL; a cast operand may get another stride, which power looks at
-    case F::bitwise_count: case F::none: case F::kCount:
-      return Family::kNone;  // bitwise_count's result is uint8
+    case F::bitwise_count:
+      return Family::kCount;
+    case F::roll: case F::none: case F::kCount:
+      return Family::kNone;
     default:
       return Family::kFloatOnly;
   }
 }
 // clang-format on
-
-// Promotion of two strong dtypes.
-D promote(D a, D b) {
-  if (a == b) return a;
-  if (a == D::kBool) return b;
-  if (b == D::kBool) return a;
-  if (is_int(a) && is_int(b)) return D::kInt64;
-  return D::kFloat64;  // an integer with a float, or float32 with float64
-}
 
 struct Common {
   bool known = false, has_strong = false;
@@ -85,7 +80,7 @@ Common common_dtype(const std::vector<OperandType>& operands, size_t first) {
       if (operands[i].weak > weak) weak = operands[i].weak;
       continue;
     }
-    c.dtype = c.has_strong ? promote(c.dtype, operands[i].dtype) : operands[i].dtype;
+    c.dtype = c.has_strong ? promoted(c.dtype, operands[i].dtype) : operands[i].dtype;
     c.has_strong = true;
   }
   c.known = c.has_strong || weak != Weak::kNo;
@@ -95,18 +90,23 @@ Common common_dtype(const std::vector<OperandType>& operands, size_t first) {
   return c;
 }
 
+// The float in which NumPy computes a function that has loops for floats only.
+D float_of(D common) { return is_float(common) ? common : casts_safely(common, D::kFloat32) ? D::kFloat32 : D::kFloat64; }
+
 // clang-format off
 LoopTypes loop_types(Family f, D common) {
   const LoopTypes same{true, common, common}, to_double{true, D::kFloat64, D::kFloat64}, test{true, common, D::kBool};
+  const bool float16 = dtype_size(common) == 1;
   switch (f) {
     case Family::kArithmetic: return same;
     case Family::kNumber: return common == D::kBool ? LoopTypes{} : same;
-    case Family::kFloatOnly: return is_float(common) ? same : is_int(common) ? to_double : LoopTypes{};
+    case Family::kFloatOnly: return float16 ? LoopTypes{} : LoopTypes{true, float_of(common), float_of(common)};
     case Family::kDivide: return is_float(common) ? same : to_double;
     case Family::kIntOnly: return is_int(common) ? same : LoopTypes{};
     case Family::kBits: return is_float(common) ? LoopTypes{} : same;
     case Family::kCompare: case Family::kAnyTest: return test;
-    case Family::kFloatTest: return is_float(common) ? test : is_int(common) ? LoopTypes{true, D::kFloat64, D::kBool} : LoopTypes{};
+    case Family::kCount: return is_int(common) ? LoopTypes{true, common, D::kUint8} : LoopTypes{};
+    case Family::kFloatTest: return float16 ? LoopTypes{} : LoopTypes{true, float_of(common), D::kBool};
     case Family::kFloatNoCast: return is_float(common) ? same : LoopTypes{};
     default: return LoopTypes{};
   }
@@ -123,13 +123,20 @@ bool in(ArrayFn fn, std::initializer_list<ArrayFn> list) {
 // Functions that are float arithmetic in themselves: their flags are eager's flags.
 bool float_arithmetic(ArrayFn fn) { return in(fn, {F::add, F::subtract, F::multiply, F::divide, F::square, F::reciprocal, F::sqrt}); }
 
+bool all_whole(const std::vector<OperandType>& operands) {
+  return std::all_of(operands.begin(), operands.end(), [](const OperandType& o) { return o.weak != Weak::kFloat && !is_float(o.dtype); });
+}
+
+// Floats become unsigned integers of 32 and 64 bits by other instructions on other processors.
+bool casts_alike(D from, D to) { return !is_float(from) || (to != D::kUint32 && to != D::kUint64); }
+
 }  // namespace
 
 LoopTypes resolve(ArrayFn fn, const std::vector<OperandType>& operands, DType wanted) {
   const Family f = family(fn);
-  if (f == Family::kNone || static_cast<int>(operands.size()) != array_fn_inputs(fn) || !in_kernels(wanted)) return {};
+  if (f == Family::kNone || static_cast<int>(operands.size()) != array_fn_inputs(fn) || !is_known(wanted)) return {};
   for (const OperandType& o : operands)
-    if (o.weak == Weak::kNo && !in_kernels(o.dtype)) return {};
+    if (o.weak == Weak::kNo && !is_known(o.dtype)) return {};
   const Common c = common_dtype(operands, f == Family::kWhere ? 1 : 0);
   if (!c.known) return {};
   if (f == Family::kWhere) return {true, c.dtype, c.dtype};
@@ -140,16 +147,17 @@ LoopTypes resolve(ArrayFn fn, const std::vector<OperandType>& operands, DType wa
       if (o.weak == Weak::kNo && o.dtype != c.dtype) return {};
     }
   }
-  // rint and the like on integers compute in float64; fabs has no loop of its own for them either.
+  // An int64 with an uint64 is compared by a loop of its own, though their common dtype is float64.
+  if (f == Family::kCompare && is_float(c.dtype) && all_whole(operands)) return {};
   LoopTypes t = loop_types(f, c.dtype);
   if (fn == F::invert && c.dtype == D::kBool) t = {true, D::kBool, D::kBool};
   return t;
 }
 
 Treatment treatment(ArrayFn fn, DType loop, DType result) {
-  if (!in_kernels(loop) || !in_kernels(result)) return Treatment::kNone;
+  if (!is_known(loop) || !is_known(result)) return Treatment::kNone;
   if (fn == F::where) return loop == result ? Treatment::kExpr : Treatment::kNone;
-  if (fn == F::astype) return Treatment::kExpr;
+  if (fn == F::astype) return casts_alike(loop, result) ? Treatment::kExpr : Treatment::kNone;
   const LoopTypes t = resolve(fn, std::vector<OperandType>(static_cast<size_t>(array_fn_inputs(fn)), OperandType{loop, Weak::kNo}));
   if (!t.known || t.loop != loop || t.result != result) return Treatment::kNone;
   // Division: NumPy's loops set the flags for zero divisors, and never trap. Float remainders need fmod.

@@ -43,7 +43,4 @@ bool looks_at_position(ArrayFn fn, DType loop);
 // power: NumPy looks at the exponent's stride.
 bool looks_at_strides(ArrayFn fn);
 
-inline bool is_float(DType t) { return t == DType::kFloat32 || t == DType::kFloat64; }
-inline bool is_int(DType t) { return t == DType::kInt32 || t == DType::kInt64; }
-
 }  // namespace dalsegno::halide_gen

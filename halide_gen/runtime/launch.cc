@@ -23,11 +23,9 @@ constexpr size_t kAlign = 64;
 struct HalideType {
   uint8_t code, bits;
 };
-constexpr HalideType kHalideTypes[] = {{halide_type_uint, 8},
-                                       {halide_type_int, 32},
-                                       {halide_type_int, 64},  // in order of DType
-                                       {halide_type_float, 32},
-                                       {halide_type_float, 64}};
+constexpr HalideType kHalideTypes[] = {{halide_type_uint, 8},   {halide_type_int, 32},   {halide_type_int, 64},  // in order of DType
+                                       {halide_type_float, 32}, {halide_type_float, 64}, {halide_type_int, 8},   {halide_type_uint, 8},
+                                       {halide_type_int, 16},   {halide_type_uint, 16},  {halide_type_uint, 32}, {halide_type_uint, 64}};
 
 // Scratch of the calling thread; grows, and is freed with the thread.
 class Scratch {
@@ -269,11 +267,57 @@ int run_parallel(const LaunchKernel* kernel, const Launch* launch) {
   return flags | p.status.load();
 }
 
+class AsideScratch : public Scratch {};  // (the kernel has its own)
+
+struct InPieces {
+  const LaunchKernel* kernel;
+  const Launch* launch;
+  std::atomic<int> status{0};
+};
+
+void run_piece(void* context, int i) {
+  auto& p = *static_cast<InPieces*>(context);
+  const Pieces& pieces = *p.launch->pieces;
+  if (p.kernel == nullptr) return pieces.take(pieces.context, i, nullptr);
+  Launch launch = *p.launch;
+  LaunchOperand outputs[kMaxOperands];
+  char* begins[kMaxOperands];
+  std::copy(p.launch->outputs, p.launch->outputs + pieces.outputs, outputs);
+  launch.outputs = outputs;
+  const int axis = launch.rank - 1;
+  const size_t room = (static_cast<size_t>(pieces.most_bytes) + kAlign - 1) / kAlign * kAlign;
+  auto* scratch = PerThread<AsideScratch>::get();
+  char* memory = scratch ? scratch->get(room * static_cast<size_t>(std::max(1, std::popcount(pieces.aside)))) : nullptr;
+  if (memory == nullptr) {
+    p.status.fetch_or(kFailed);
+    return;
+  }
+  for (int k = 0; k < pieces.outputs; ++k) {
+    const intptr_t offset = static_cast<intptr_t>(pieces.first[i] * outputs[k].strides[axis] * outputs[k].size);
+    const bool aside = (pieces.aside >> k & 1) != 0;
+    begins[k] = aside ? memory : outputs[k].data + offset;
+    if (aside) outputs[k].data = reinterpret_cast<char*>(reinterpret_cast<intptr_t>(memory) - offset), memory += room;
+  }
+  Chunk c{p.kernel, &launch, {}, {}};
+  std::copy(launch.extents, launch.extents + launch.rank, c.extents);
+  c.first[axis] = pieces.first[i];
+  c.extents[axis] = pieces.first[i + 1] - pieces.first[i];
+  const int status = run_chunk(c);
+  p.status.fetch_or(status);
+  if ((status & kFailed) == 0) pieces.take(pieces.context, i, begins);
+}
+
 }  // namespace
 
 extern "C" int dalsegno_launch(const LaunchKernel* kernel, const Launch* launch) {
   const ControlWord control = control_word();
   set_control_word(control);
+  if (launch->pieces != nullptr) {
+    InPieces p{kernel, launch};
+    const int flags = parallel(launch->pieces->count, launch->threads, run_piece, &p);
+    set_control_word(control);
+    return flags | p.status.load();
+  }
   if (launch->threads > 1) {
     const int flags = run_parallel(kernel, launch);
     set_control_word(control);

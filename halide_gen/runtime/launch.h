@@ -50,19 +50,32 @@ struct Packing {
   int64_t extents[kMaxRank];
 };
 
+// The iteration in pieces along its outermost axis, each of which is handed on as it is made, while it lies in the cache.
+struct Pieces {
+  int32_t count;
+  int32_t outputs;       // of the kernel
+  const int64_t* first;  // count + 1 of them: piece i is [first[i], first[i + 1])
+  uint64_t aside;        // outputs (by bit) of which nothing is kept: each piece lies in memory of the thread's
+  int64_t most_bytes;    // of such a piece
+  void (*take)(void* context, int32_t piece, char* const* outputs);  // on any thread; outputs: where the piece begins
+  void* context;
+};
+
 struct Launch {
   int32_t rank;
   int32_t threads;            // at most this many, the caller included
   int64_t extents[kMaxRank];  // innermost axis first; none is 0
   LaunchOperand* inputs;
   LaunchOperand* outputs;
-  Packing packing;  // tiled kernels of rank 1 only
+  Packing packing;       // tiled kernels of rank 1 only
+  const Pieces* pieces;  // null: at once
 };
 
 // Floating-point flags raised by the launch, in any of its threads.
 enum : int { kInvalid = 1, kDivide = 4, kOverflow = 8, kUnderflow = 16, kFailed = 0x100 };
 
 extern "C" {
+// Without a kernel: pieces->take() alone, of no outputs.
 int dalsegno_launch(const LaunchKernel* kernel, const Launch* launch);
 }
 

@@ -217,6 +217,8 @@ void Lowering::emit_make_instance(const Op& o, ValueId i) {
   defined(i);
 }
 
+bool Lowering::is_mask(ValueId v) const { return values_[v].facts.rank > 0 && values_[v].facts.dtype == DType::kBool; }
+
 void Lowering::emit_get_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kLookup) return emit_lookup(o, i);
   if (form(i).mode == Mode::kText) return emit_text(o, i);
@@ -231,7 +233,7 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
   const bool of_items = !type || type == &PyList_Type || type == &PyTuple_Type;  // (others ask for an object, and a constant has one)
   if (form(i).mode != Mode::kIndex || (!of_items && is_constant(index))) {
     emit_python(o, i);
-    p_->steps.back().fn = step_get_item;
+    p_->steps.back().fn = is_mask(index) ? step_get_masked : step_get_item;
     return;
   }
   int32_t container = boxed(in(o)[0], o, i);
@@ -254,7 +256,11 @@ void Lowering::emit_set_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kByte) return emit_byte(o, i);
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
-  if (form(i).mode != Mode::kIndex) return emit_python(o, i);
+  if (form(i).mode != Mode::kIndex) {
+    emit_python(o, i);
+    if (is_mask(in(o)[1])) p_->steps.back().fn = step_set_masked;
+    return;
+  }
   int32_t container = boxed(in(o)[0], o, i);
   int32_t item = boxed(in(o)[2], o, i);
   ValueId index = in(o)[1];

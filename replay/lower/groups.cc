@@ -29,9 +29,46 @@ bool Lowering::astype_operand(const Op& o, std::vector<ValueId>* operands) const
   return true;
 }
 
+// np.roll(a, shift, axis), np.roll(a, shift, axis=...): constants, numbers or tuples of them; of a vector without an axis, too. Empty: it
+// is anything else.
+std::vector<Shift> Lowering::roll_of(const Op& o) const {
+  const int rank = values_[in(o)[1]].facts.rank >= 0 ? values_[in(o)[1]].facts.rank : o.facts >= 0 ? t().facts[o.facts].rank : 0;
+  PyObject* names = o.object >= 0 ? object(o.object) : nullptr;
+  if (o.kind != OpKind::call || o.n_inputs < 3 || o.n_inputs > 4 || !is_constant(in(o)[2])) return {};
+  if (names && (PyTuple_GET_SIZE(names) != 1 || o.n_inputs != 4)) return {};
+  if (names && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "axis") != 0) return {};
+  if (o.n_inputs == 4 && !is_constant(in(o)[3])) return {};
+  const auto numbers = [](PyObject* given, std::vector<int64_t>* out) {
+    const bool several = PyTuple_CheckExact(given);
+    const Py_ssize_t n = several ? PyTuple_GET_SIZE(given) : 1;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* one = several ? PyTuple_GET_ITEM(given, i) : given;
+      int overflow = 0;
+      if (!PyLong_CheckExact(one)) return false;
+      out->push_back(PyLong_AsLongLongAndOverflow(one, &overflow));
+      if (overflow != 0 || out->back() > INT32_MAX || out->back() < INT32_MIN) return false;
+    }
+    return n > 0;
+  };
+  std::vector<int64_t> by, axes;
+  if (!numbers(object(op(in(o)[2]).object), &by)) return {};
+  if (o.n_inputs == 3 ? rank != 1 : !numbers(object(op(in(o)[3]).object), &axes)) return {};
+  if (o.n_inputs == 3) axes = {0};
+  const size_t n = std::max(by.size(), axes.size());
+  if ((by.size() != 1 && by.size() != n) || (axes.size() != 1 && axes.size() != n)) return {};
+  std::vector<Shift> shifts;
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t axis = axes[axes.size() == 1 ? 0 : i];
+    if (axis < -rank || axis >= rank) return {};
+    shifts.push_back({static_cast<int>(axis < 0 ? axis + rank : axis), by[by.size() == 1 ? 0 : i]});
+  }
+  return shifts;
+}
+
 // What the function works on: a call's arguments, an operator's operands (square has a second one, its exponent).
 bool Lowering::array_operands(const Op& o, std::vector<ValueId>* operands) const {
   if (o.fn == ArrayFn::astype) return astype_operand(o, operands);
+  if (o.fn == ArrayFn::roll) return operands->assign(1, in(o)[1]), !roll_of(o).empty();
   int n = array_fn_inputs(o.fn);
   if (o.kind == OpKind::call) {
     if (o.object >= 0 || o.imm != n || o.n_inputs != n + 1) return false;
@@ -95,7 +132,9 @@ bool Lowering::may_wait(const Op& o, std::vector<ValueId>* operands) const {
 }
 
 void Lowering::wait(const Op& o, ValueId i, const std::vector<ValueId>& operands) {
-  if (!fits(operands)) flush(i);
+  // (What has been computed is in no memory yet from where it could be read in another order.)
+  const bool rolls = o.fn == ArrayFn::roll && values_[operands[0]].pending && op(operands[0]).fn != ArrayFn::roll;
+  if (rolls || !fits(operands)) flush(i);
   for (ValueId v : operands)
     if (!values_[v].pending) outside_.insert(v);
   put_off_step(o, i);
@@ -177,6 +216,7 @@ SegmentSpec Lowering::spec_of(const std::vector<ValueId>& ops, Group* group, std
       made.operands.push_back(it->second);
     }
     made.elidable = elidable(o, ops[k]);
+    if (o.fn == ArrayFn::roll) made.shifts = roll_of(o), made.viewed = o.n_inputs == 3;  // (without an axis it is shaped anew)
     known[ops[k]] = static_cast<int>(k);
     spec.ops.push_back(std::move(made));
   }
@@ -226,6 +266,7 @@ void Lowering::flush(ValueId because) {
   SegmentSpec spec = spec_of(group.ops, &group, &inputs);
   version_++;
   const ValueId first = group.ops.empty() ? sink_ : group.ops[0];
+  const std::shared_ptr<ReducedGroup> reduced = begin_reduced(because);
   Step s;
   s.fn = step_segment;
   s.link = op(first).snapshot;
@@ -242,6 +283,7 @@ void Lowering::flush(ValueId because) {
   const std::shared_ptr<LoopPlan> plan_of_all = plan_loops(group, spec, inputs);
   if (plan_of_all) fuse_sink(&group, spec, inputs, plan_of_all.get());
   group.loops = plan_of_all;
+  if (reduced) reduce_group(reduced.get(), &group, spec, inputs, because);
   if (auto runner = group.ops.empty() ? nullptr : SegmentRunner::make(spec)) {
     group.runner = static_cast<int32_t>(p_->runners.size());
     p_->runners.push_back(std::move(runner));

@@ -82,6 +82,7 @@ class Lowering {
   void take_part(ValueId i, Step* s);
   void emit_get_item(const Op& op, ValueId i);
   void emit_set_item(const Op& op, ValueId i);
+  bool is_mask(ValueId v) const;
   void emit_element(const Op& op, ValueId i);
   void emit_item(const Op& op, ValueId i);
   void emit_text(const Op& op, ValueId i);
@@ -167,6 +168,7 @@ class Lowering {
   void flush(ValueId because);
   bool array_operands(const Op& op, std::vector<ValueId>* operands) const;
   bool input_of(ValueId v, SegmentInput* input) const;
+  std::vector<Shift> roll_of(const Op& op) const;
   bool astype_operand(const Op& op, std::vector<ValueId>* operands) const;
   bool fits(const std::vector<ValueId>& operands) const;
   bool supported(const Op& op, const std::vector<ValueId>& operands) const;
@@ -177,6 +179,10 @@ class Lowering {
   void find_dead(Group* group, const std::vector<ValueId>& released) const;
   void find_outputs(Group* group, SegmentSpec* spec, ValueId because);
   bool is_unread(ValueId v, ValueId because) const;
+  // -- reduced.cc: reductions of what a group gives
+  bool reduces_pending(const Op& op, ValueId i) const;
+  std::shared_ptr<ReducedGroup> begin_reduced(ValueId because);
+  void reduce_group(ReducedGroup* made, Group* group, SegmentSpec spec, const std::vector<ValueId>& inputs, ValueId because);
   // -- sinks.cc: writes into arrays that end a group
   bool may_sink(const Op& op, ValueId i) const;
   void sink(const Op& op, ValueId i);
@@ -204,6 +210,7 @@ class Lowering {
   std::vector<Value> values_;
   typed::TypedTrace typed_;
   std::vector<ValueId> waiting_;                              // array ops that wait
+  int32_t reduced_ = -1;                                      // register: the reduction that comes next has been done with its group
   ValueId sink_ = kNull;                                      // the write that ends them, to be done before anything else
   std::unordered_set<ValueId> outside_;                       // what they use of others
   std::vector<ValueId> learned_;                              // values with facts that unknown code may change

@@ -427,6 +427,7 @@ void Lowering::emit_all() {
     if (is_stored_in_place(o, i)) continue;
     if (!virtuals_.empty() && !leaves_virtuals(o, i)) build_virtuals(i);
     (this->*emit_of(o.kind))(o, i);
+    if (reduced_ >= 0) p_->steps.back().other = std::exchange(reduced_, -1);
     done(o, form(i).effects);
   }
 }

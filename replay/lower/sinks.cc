@@ -10,8 +10,6 @@
 namespace dalsegno::replay {
 namespace {
 
-bool is_float(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat64; }
-
 // Is a number of this kind, in a loop of this dtype, what NumPy's promotion gives, if the result is as it was recorded?
 bool suits(const SegmentInput& number, DType loop) {
   switch (number.kind) {
@@ -138,6 +136,10 @@ bool Lowering::plan_loop(ValueId i, const Operand& operand, LoopOp* made) {
   std::vector<ValueId> operands;
   array_operands(o, &operands);
   DType dtype = made->result;
+  if (o.fn == ArrayFn::roll) {
+    made->shifts = roll_of(o), made->viewed = o.n_inputs == 3;
+    return operand(operands[0], dtype, made);
+  }
   for (ValueId v : operands)  // what tells is compared in its own dtype
     if (made->result == DType::kBool && values_[v].facts.rank > 0) dtype = values_[v].facts.dtype;
   made->exact = array_fn_is_expr(o.fn);

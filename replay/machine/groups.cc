@@ -129,6 +129,7 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   if (const Step * next; *m.breaker != 0 && !settle(s, m, &next)) [[unlikely]]
     return next;
   if (m.dirty && !facts_hold(group, r)) return leave(m, s->exit);
+  if (group.reduced >= 0 && is_reduced(*p.reduced_groups[static_cast<size_t>(group.reduced)], r)) return go_on(s + 1, r, m);
   std::optional<Way> asked;
   if (m.kept_frames.empty() && run_without_objects(p, group, r, settings().inner_loops, &asked)) return go_on(s + 1, r, m);
   make_all(p, *s, group, r);

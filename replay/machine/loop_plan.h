@@ -6,7 +6,7 @@
 
 #include "numpy/loops.h"
 #include "replay/machine/program.h"
-#include "replay/segment/spec.h"
+#include "replay/segment/runner.h"
 
 namespace dalsegno::replay {
 
@@ -22,8 +22,10 @@ struct LoopOp {
   numpy::InnerLoop loop;
   std::vector<int32_t> operands;  // i >= 0: the result of ops[i]; i < 0: inputs[~i]
   DType result = DType::kFloat64;
-  int32_t out = -1;   // object register of the result, where a slot holds it; -1: it stays in scratch
-  bool exact = true;  // the same bits whatever the strides, and wherever the loop is cut in pieces
+  int32_t out = -1;                // object register of the result, where a slot holds it; -1: it stays in scratch
+  std::vector<Shift> shifts = {};  // roll, which has no loop
+  bool viewed = false;             // the result is a view of a new array
+  bool exact = true;               // the same bits whatever the strides, and wherever the loop is cut in pieces
 };
 
 // The write that ends it. An operator in place is the last of the ops.
@@ -43,5 +45,25 @@ struct LoopPlan {
   bool writes = false;
   LoopSink sink;
 };
+
+// A reduction of what a group gives: done while that is made, piece by piece (reduced.cc).
+struct ReducedGroup {
+  SegmentRunner* runner = nullptr;  // null: it is not done so
+  std::vector<LoopInput> inputs;    // of its SegmentSpec
+  std::vector<int32_t> outputs;     // object registers; -1: the one that is reduced, and that nobody holds
+  int32_t number = 0;               // of the output that is reduced
+  DType dtype = DType::kFloat64;    // its own
+  typed::Callee callee = typed::Callee::kNone;
+  int32_t axis = -1, keep = -1;  // object registers; axis -1: one number is made of all elements
+  int32_t dst = -1;
+  int32_t done = -1;  // register: it has been done
+  int refusals = 0;   // calls in which it is not tried
+};
+
+// The operands of a kernel, from registers. spans[k]: room for the extents of a view.
+struct ViewRoom {
+  npy_intp shape[typed::kMaxViewRank], strides[typed::kMaxViewRank];
+};
+bool kernel_operands(const std::vector<LoopInput>& inputs, const Reg* r, SegmentOperand* operands, ViewRoom* room);
 
 }  // namespace dalsegno::replay

@@ -255,7 +255,7 @@ class GroupRun {
       const LoopOp& op = plan_.ops[k];
       Span& result = results_[k];
       if (op.out >= 0 && !new_result(op, k, &result)) return false;
-      if (!apply(op, result)) return false;
+      if (!(op.shifts.empty() ? apply(op, result) : roll(op, result))) return false;
       raised |= rt::all_raised();
     }
     return raised == 0 || planted(Fault::ignored_flags) || numpy::errstate_ignores(raised);
@@ -263,43 +263,17 @@ class GroupRun {
 
   // ---- by the kernel
 
-  bool find_kernel_inputs(const std::vector<LoopInput>& inputs, SegmentOperand* operands, Span* spans) const {
-    if (inputs.size() > kMostOperands) return false;
-    for (size_t k = 0; k < inputs.size(); ++k) {
-      const LoopInput& in = inputs[k];
-      SegmentOperand& operand = operands[k];
-      if (in.view) {
-        set_of_block(*in.view, r_, &spans[k]);
-        operand.as = SegmentOperand::kView;
-        operand.view = {spans[k].data, spans[k].rank, dtype_size(in.as.dtype), spans[k].shape, spans[k].strides, false};
-      } else if (in.as.kind == InputKind::kArray || in.loc.raw < 0 || in.loc.either()) {
-        operand.as = SegmentOperand::kObject;
-        operand.object = in.loc.obj >= 0 ? r_[in.loc.obj].o : nullptr;
-        if (!operand.object) return false;
-      } else if (!number_for_kernel(in.loc.rep, r_[in.loc.raw], &operand)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  static bool number_for_kernel(Rep rep, Reg value, SegmentOperand* out) {
-    const typed::Bits bits = typed::bits_of(rep);
-    if (bits == typed::Bits::kInt64)
-      return out->as = SegmentOperand::kInteger, out->integer = value.i, rep != Rep::kNpUint64 && !typed::is_modular(rep);
-    return out->as = SegmentOperand::kDouble, out->real = bits == typed::Bits::kFloat ? value.s : value.f, bits != typed::Bits::kNone;
-  }
-
   // Its results in scratch memory where no slot holds them.
   bool by_kernel() {
     const bool fused = group_.fused >= 0;
     SegmentRunner& runner = fused ? *p_.part_runners[group_.fused] : *p_.runners[group_.runner];
     const std::vector<SegmentOp>& ops = runner.spec().ops;
     SegmentOperand operands[kMostOperands];
-    Span spans[kMostOperands];
+    ViewRoom room[kMostOperands];
     SegmentResult made[kMostOperands];
     aside_ = nullptr;
-    if (!find_kernel_inputs(fused ? plan_.of_fused : plan_.of_kernel, operands, spans)) return false;
+    const std::vector<LoopInput>& inputs = fused ? plan_.of_fused : plan_.of_kernel;
+    if (inputs.size() > kMostOperands || !kernel_operands(inputs, r_, operands, room)) return false;
     char* memory = scratch(kMostScratchBytes);
     size_t n = 0;
     for (size_t k = 0; k < ops.size(); ++k)
@@ -353,6 +327,36 @@ class GroupRun {
     if (!made_[k]) return PyErr_Clear(), false;
     result->data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(made_[k]));
     return true;
+  }
+
+  // As empty_like() makes it, of what is in C order without a gap.
+  bool roll(const LoopOp& op, const Span& result) {
+    const Span& in = operand(op.operands[0]);
+    npy_intp by[kMaxRank] = {};
+    if (!is_contiguous(in, dtype_size(op.result))) return false;
+    for (const Shift& shift : op.shifts) {
+      const npy_intp n = in.shape[shift.axis];
+      by[shift.axis] = ((by[shift.axis] + shift.by) % n + n) % n;
+    }
+    roll_axis(in.data, result.data, in.shape, in.strides, by, in.rank, dtype_size(op.result));
+    const auto made = static_cast<size_t>(&op - plan_.ops.data());
+    if (!op.viewed || !made_[made]) return true;
+    PyObject* view = PyArray_View(reinterpret_cast<PyArrayObject*>(made_[made]), nullptr, nullptr);
+    if (!view) return PyErr_Clear(), false;
+    Py_SETREF(made_[made], view);
+    return true;
+  }
+
+  static void roll_axis(const char* from, char* to, const npy_intp* shape, const npy_intp* strides, const npy_intp* by, int rank,
+                        npy_intp item) {
+    const npy_intp n = shape[0], moved = planted(Fault::lost_turn) ? 0 : by[0], step = rank > 1 ? strides[0] : item;
+    if (rank == 1) {
+      std::memcpy(to + moved * step, from, static_cast<size_t>((n - moved) * step));
+      std::memcpy(to, from + (n - moved) * step, static_cast<size_t>(moved * step));
+      return;
+    }
+    for (npy_intp i = 0; i < n; ++i)
+      roll_axis(from + i * step, to + (i + moved < n ? i + moved : i + moved - n) * step, shape + 1, strides + 1, by + 1, rank - 1, item);
   }
 
   // One loop over the innermost axis, or over all where every operand is dense.
@@ -451,6 +455,34 @@ class GroupRun {
 };
 
 }  // namespace
+
+static bool number_for_kernel(Rep rep, Reg value, SegmentOperand* out) {
+  const typed::Bits bits = typed::bits_of(rep);
+  if (bits == typed::Bits::kInt64)
+    return out->as = SegmentOperand::kInteger, out->integer = value.i, (rep != Rep::kNpUint64 || value.i >= 0) && !typed::is_modular(rep);
+  return out->as = SegmentOperand::kDouble, out->real = bits == typed::Bits::kFloat ? value.s : value.f, bits != typed::Bits::kNone;
+}
+
+bool kernel_operands(const std::vector<LoopInput>& inputs, const Reg* r, SegmentOperand* operands, ViewRoom* room) {
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    const LoopInput& in = inputs[k];
+    SegmentOperand& operand = operands[k];
+    if (in.view) {
+      const int rank = in.view->view.rank;
+      const Reg* block = r + in.view->block;
+      for (int d = 0; d < rank; ++d) room[k].shape[d] = block[1 + d].i, room[k].strides[d] = block[1 + rank + d].i;
+      operand.as = SegmentOperand::kView;
+      operand.view = {reinterpret_cast<char*>(block[0].i), rank, dtype_size(in.as.dtype), room[k].shape, room[k].strides, false};
+    } else if (in.as.kind == InputKind::kArray || in.loc.raw < 0 || in.loc.either()) {
+      operand.as = SegmentOperand::kObject;
+      operand.object = in.loc.obj >= 0 ? r[in.loc.obj].o : nullptr;
+      if (!operand.object) return false;
+    } else if (!number_for_kernel(in.loc.rep, r[in.loc.raw], &operand)) {
+      return false;
+    }
+  }
+  return true;
+}
 
 bool run_without_objects(ProgramImpl& p, Group& group, Reg* r, int64_t most, std::optional<Way>* way) {
   if (!group.loops) return false;

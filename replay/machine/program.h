@@ -114,6 +114,7 @@ struct Group {
   int32_t runner = -1;                           // index into segments(); of a part: into part_runners
   int32_t fused = -1;                            // index into part_runners: the same, and the operator in place that ends it; or -1
   int32_t after = -1;                            // plan of the op that needed the values, or -1
+  int32_t reduced = -1;                          // index into reduced_groups: it may have been done while it was reduced
   int32_t sink = -1;                             // op that ends it by writing into an array: an operator in place, or set_item
   std::shared_ptr<const LoopPlan> loops;         // how NumPy's inner loops do all of it, where it is small; or null
   bool unread = false;  // what only variables hold is not made: the function returns next, and nobody can look at them
@@ -297,6 +298,7 @@ class ProgramImpl final : public Program {
   std::vector<std::unique_ptr<SegmentRunner>> runners;
   std::vector<std::unique_ptr<SegmentRunner>> part_runners;
   int64_t most_bytes = 0;  // of arrays at once, where groups were measured
+  std::vector<std::shared_ptr<struct ReducedGroup>> reduced_groups;
   std::vector<JumpPlan> jumps;
   std::vector<CallSite> calls;
   std::vector<FoldedGuards> folded;

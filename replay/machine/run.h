@@ -241,6 +241,8 @@ bool run_without_objects(ProgramImpl& p, Group& group, Reg* r, int64_t most, std
 // What dies in an order of its own only where nobody can tell.
 void drop_quietly(const std::vector<int32_t>& regs, Reg* r);
 // Do the facts of array inputs still hold?
+// -- reduced.cc: has the group been done?
+bool is_reduced(const struct ReducedGroup& group, const Reg* r);
 bool facts_hold(const Group& group, const Reg* r);
 
 // -- parts.cc

@@ -93,10 +93,11 @@ StepFn numpy_binary_step(BinaryOp op, Rep dtype);
 bool scalar_result(BinaryOp op, Rep rep, Reg a, Reg b, Reg* out);
 StepFn numpy_unary_step(UnaryOp op, Rep dtype);
 
-// A number as an element of the dtype, as NumPy converts it. False: NumPy has something to say about it, or it is one of 2**63 and more.
+// A number as an element of the dtype, as NumPy converts it. False: NumPy has something to say about it.
 inline bool convert_unboxed(Rep rep, Reg value, DType dtype, ScalarValue* out) {
   const typed::Bits bits = typed::bits_of(rep);
-  if (rep == Rep::kNpUint64 || typed::is_modular(rep)) return false;
+  if (rep == Rep::kNpUint64) return convert_natural(static_cast<uint64_t>(value.i), dtype, out);
+  if (typed::is_modular(rep)) return false;
   if (bits == typed::Bits::kInt64) return convert_integer(value.i, dtype, out);
   if (bits == typed::Bits::kFloat && dtype == DType::kFloat32) return out->float32 = value.s, true;
   return convert_double(bits == typed::Bits::kDouble ? value.f : value.s, dtype, out);
@@ -104,7 +105,7 @@ inline bool convert_unboxed(Rep rep, Reg value, DType dtype, ScalarValue* out) {
 
 // -- steps_call.cc. list: the operands' registers, and where `shares` as many of their objects; n: how many; a, b: the first two; imm: the
 // operands' representation; c: the register of the result's object, which is the chosen operand's
-// A call that reduces an array along an axis (steps_array.cc); null: it is none.
+// A call that reduces an array along an axis (steps_along_axis.cc); null: it is none.
 StepFn along_axis_step(typed::Callee callee);
 // A call with n operands, itself among them, that makes a small array (steps_made.cc); null: it is none.
 StepFn making_step(typed::Callee callee, int32_t n);

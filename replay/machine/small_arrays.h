@@ -30,9 +30,8 @@ inline PyObject* new_array(DType dtype, int rank, const npy_intp* shape) {
 
 inline char* data_of(PyObject* array) { return PyArray_BYTES(reinterpret_cast<PyArrayObject*>(array)); }
 
-// What the loops have left. Consumes `made`.
-inline PyObject* unless_raised(PyObject* made) {
-  const int raised = rt::all_raised();
+// What the loops have left, their flags being these. Consumes `made`.
+inline PyObject* unless_raised(PyObject* made, int raised = rt::all_raised()) {
   if (raised != 0 && !planted(Fault::ignored_flags) && !numpy::errstate_ignores(raised)) Py_CLEAR(made);
   return made;
 }

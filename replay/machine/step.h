@@ -138,6 +138,9 @@ const Step* step_class_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_set_own_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_set_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_get_item(const Step* s, Reg* r, Machine& m);
+// By what is known to be a mask (steps_mask.cc).
+const Step* step_get_masked(const Step* s, Reg* r, Machine& m);
+const Step* step_set_masked(const Step* s, Reg* r, Machine& m);
 const Step* step_get_item_index(const Step* s, Reg* r, Machine& m);
 const Step* step_set_item_index(const Step* s, Reg* r, Machine& m);
 // The same by an integer of NumPy's, where nothing runs code of the user's. c: a register for an int of the interpreter's.
@@ -169,6 +172,8 @@ const Step* step_release(const Step* s, Reg* r, Machine& m);
 const Step* step_release_one(const Step* s, Reg* r, Machine& m);
 const Step* step_release_shown(const Step* s, Reg* r, Machine& m);  // what dies may run code
 const Step* step_leave_frame(const Step* s, Reg* r, Machine& m);
+// Does the group that the next step would do, and its reduction, whose step is yet to come. imm: of the reduced groups; n: the group
+const Step* step_reduced_group(const Step* s, Reg* r, Machine& m);  // reduced.cc
 const Step* step_segment(const Step* s, Reg* r, Machine& m);
 const Step* step_call_tree(const Step* s, Reg* r, Machine& m);  // calls.cc; imm: the call site; n: frames of the caller
 const Step* step_return(const Step* s, Reg* r, Machine& m);

@@ -1,9 +1,6 @@
-// Products of matrices, and reductions along axes, of arrays so small that a call of NumPy costs more than what it does: NumPy's own
-// inner loop, at once, into a new array. Where anything is not as expected, or a flag is up, the step is done as any other: nothing has
-// happened yet.
-#include <algorithm>
+// Products of matrices so small that a call of NumPy costs more than what it does: NumPy's own inner loop, at once, into a new array. Where
+// anything is not as expected, or a flag is up, the step is done as any other: nothing has happened yet.
 #include <array>
-#include <cstring>
 
 #include "numpy/loops.h"
 #include "replay/machine/scalars.h"
@@ -12,11 +9,7 @@
 namespace dalsegno::replay {
 namespace {
 
-constexpr npy_intp kMostProducts = 4096;    // multiplications
-constexpr npy_intp kMostReduced = 1 << 16;  // elements
-constexpr int kMostAxes = 6;
-
-// ---- products
+constexpr npy_intp kMostProducts = 4096;  // multiplications
 
 numpy::InnerLoop matmul_loop(DType dtype) {
   static const auto kLoops = [] {
@@ -60,229 +53,12 @@ PyObject* product(PyObject* left, PyObject* right) {
   return unless_raised(made);
 }
 
-// ---- reductions
-
-// Neighbouring axes that are reduced, the first and the last.
-struct Span {
-  int first = 0, last = 0;
-  bool has(int axis) const { return axis >= first && axis <= last; }
-  int count() const { return last - first + 1; }
-};
-
-// Axes that are walked through as one: how many elements, and how far apart in bytes.
-struct Walk {
-  npy_intp many = 1, step = 0;
-  // One more axis around it, `stride` bytes apart. False: not evenly.
-  bool widen(npy_intp extent, npy_intp stride) {
-    if (many != 1 && stride != step * many) return false;
-    if (many == 1) step = stride;
-    many *= extent;
-    return true;
-  }
-};
-
-// An array as what lies before the axes that are reduced, along them, and behind them. What they do not walk through as one axis they
-// do in rounds.
-struct Cut {
-  Walk before, rounds, along, behind;
-  npy_intp reduced() const { return rounds.many * along.many; }
-};
-
-// Is every axis as far apart as the ones behind it are long, or farther, and does it go upwards? NumPy then goes through them in this
-// order, and so lie the elements of the result. Axes before those that are reduced, and behind them, must be one each. (Where there is no
-// gap, axes of one element may stand anywhere: they are as in any other array.)
-bool cut_at(PyArrayObject* a, Span reduced, Cut* cut) {
-  npy_intp least = PyArray_ITEMSIZE(a), dense = least, size = 1;
-  bool gaps = false;
-  for (int d = PyArray_NDIM(a) - 1; d >= 0; --d) {
-    const npy_intp extent = PyArray_DIM(a, d), stride = PyArray_STRIDE(a, d);
-    if (extent < 1 || extent > kMostReduced || stride < least) return false;
-    if (d > reduced.last) {
-      if (!cut->behind.widen(extent, stride)) return false;
-    } else if (d < reduced.first) {
-      if (!cut->before.widen(extent, stride)) return false;
-    } else if (cut->rounds.many != 1 || !cut->along.widen(extent, stride)) {
-      if (!cut->rounds.widen(extent, stride)) return false;
-    }
-    gaps |= stride != dense;
-    if (gaps && extent == 1) return false;
-    size *= extent, dense *= extent;
-    if (size > kMostReduced) return false;
-    least = stride * extent;
-  }
-  if (cut->behind.many == 1 && cut->rounds.many != 1) return false;  // NumPy copies it, and adds all of it as one
-  return !gaps || cut->behind.many == 1 || cut->behind.step == PyArray_ITEMSIZE(a);
-}
-
-// Sums of few: an inner loop costs more to be called than what it adds. Below this, NumPy adds one after the other (pairwise_sum in
-// numpy/_core/src/umath/loops_utils.h.src), and then what there was.
-constexpr npy_intp kFew = 8;
-
-template <class T>
-bool sum_of_few(const Cut& cut, const char* from, char* to) {
-  if (cut.rounds.many != 1) return false;
-  const auto at = [](const char* p) { return *reinterpret_cast<const T*>(p); };
-  T* sums = reinterpret_cast<T*>(to);
-  if (cut.behind.many == 1 && cut.along.many < kFew) {
-    for (npy_intp i = 0; i < cut.before.many; ++i, from += cut.before.step) {
-      T sum = -T{0};
-      for (npy_intp k = 0; k < cut.along.many; ++k) sum += at(from + k * cut.along.step);
-      sums[i] = T{0} + sum;
-    }
-    return true;
-  }
-  if (cut.behind.many == 1 || cut.behind.many >= kFew) return false;
-  for (npy_intp i = 0; i < cut.before.many; ++i, from += cut.before.step, sums += cut.behind.many) {
-    T sum[kFew] = {};
-    const char* row = from;
-    for (npy_intp k = 0; k < cut.along.many; ++k, row += cut.along.step)
-      for (npy_intp j = 0; j < cut.behind.many; ++j) sum[j] += at(row + j * cut.behind.step);
-    std::copy_n(sum, cut.behind.many, sums);
-  }
-  return true;
-}
-
-bool sum_of_few(DType dtype, const Cut& cut, const char* from, char* to) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return sum_of_few<double>(cut, from, to);
-    case DType::kFloat32:
-      return sum_of_few<float>(cut, from, to);
-    case DType::kInt64:
-      return sum_of_few<uint64_t>(cut, from, to);
-    default:
-      return false;
-  }
-}
-
-// As a ufunc's reduce does it (numpy/_core/src/umath/reduction.c): the axes in the order of memory; along the innermost, one loop whose
-// result is its first operand; along another, one of whole rows after the other. A sum begins with its identity, what has none with the
-// first elements.
-void reduce(const numpy::InnerLoop& loop, const Cut& cut, bool sums, char* from, char* to, npy_intp item) {
-  const npy_intp row = cut.behind.many * item;
-  const bool inner = cut.behind.many == 1;
-  const npy_intp strides[] = {inner ? 0 : item, inner ? cut.along.step : item, inner ? 0 : item};
-  for (npy_intp i = 0; i < cut.before.many; ++i, from += cut.before.step, to += row) {
-    if (sums)
-      std::memset(to, 0, static_cast<size_t>(row));
-    else
-      std::memcpy(to, from, static_cast<size_t>(row));
-    for (npy_intp round = 0; round < cut.rounds.many; ++round) {
-      const npy_intp first = sums || round > 0 ? 0 : 1;
-      npy_intp size = inner ? cut.along.many - first : cut.behind.many;
-      for (npy_intp k = first; k < (inner ? first + 1 : cut.along.many) && size > 0; ++k) {
-        char* operands[] = {to, from + round * cut.rounds.step + k * cut.along.step, to};
-        loop.function(operands, &size, strides, loop.data);
-      }
-    }
-  }
-}
-
-numpy::InnerLoop reducing_loop(ArrayFn fn, DType dtype) {
-  static const auto kLoops = [] {
-    std::array<std::array<numpy::InnerLoop, static_cast<size_t>(DType::kCount)>, 3> loops{};
-    const ArrayFn fns[] = {ArrayFn::add, ArrayFn::maximum, ArrayFn::minimum};
-    for (size_t f = 0; f < loops.size(); ++f)
-      for (size_t i = 0; i < loops[f].size(); ++i) loops[f][i] = numpy::inner_loop(fns[f], static_cast<DType>(i), static_cast<DType>(i));
-    return loops;
-  }();
-  return kLoops[fn == ArrayFn::add ? 0 : fn == ArrayFn::maximum ? 1 : 2][static_cast<size_t>(dtype)];
-}
-
-// Sums as means: the quotient of one and NumPy's 64-bit integer is a double, whatever the dtype (numpy/_core/_methods.py).
-template <class T>
-void divide(char* sums, npy_intp n, npy_intp by) {
-  T* at = reinterpret_cast<T*>(sums);
-  for (npy_intp i = 0; i < n; ++i) at[i] = static_cast<T>(static_cast<double>(at[i]) / static_cast<double>(by));
-}
-
-// -1: it is none.
-int axis_of(PyObject* object, int rank) {
-  if (!PyLong_CheckExact(object)) return -1;
-  int overflow = 0;
-  const long axis = PyLong_AsLongAndOverflow(object, &overflow);
-  if (overflow != 0 || axis < -rank || axis >= rank) return -1;
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
-}
-
-// An axis, or several that are neighbours, but not all of them: the result is an array.
-bool axes_of(PyObject* which, int rank, Span* span) {
-  if (!PyTuple_CheckExact(which)) {
-    span->first = span->last = axis_of(which, rank);
-    return span->first >= 0 && rank > 1;
-  }
-  const Py_ssize_t count = PyTuple_GET_SIZE(which);
-  unsigned axes = 0;
-  span->first = rank, span->last = -1;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    const int axis = axis_of(PyTuple_GET_ITEM(which, i), rank);
-    if (axis < 0 || axes >> axis & 1) return false;
-    axes |= 1u << axis;
-    span->first = std::min(span->first, axis), span->last = std::max(span->last, axis);
-  }
-  return count > 0 && span->count() == count && count < rank;
-}
-
-// `keep`: the axes stay, of one element. Null: anything but a bool.
-PyObject* along_axes(ArrayFn fn, bool mean, PyObject* object, PyObject* which, PyObject* keep) {
-  DType dtype;
-  PyArrayObject* a = small_operand(object, &dtype);
-  if (!a || !PyBool_Check(keep) || (fn == ArrayFn::add && dtype == DType::kInt32)) return nullptr;
-  if (mean && dtype != DType::kFloat64 && dtype != DType::kFloat32) return nullptr;
-  const int rank = PyArray_NDIM(a);
-  Span reduced;
-  if (rank > kMostAxes || !axes_of(which, rank, &reduced)) return nullptr;
-  const numpy::InnerLoop loop = reducing_loop(fn, dtype);
-  Cut cut;
-  if (!loop.function || !cut_at(a, reduced, &cut)) return nullptr;
-  npy_intp shape[kMostAxes];
-  int left = 0;
-  for (int d = 0; d < rank; ++d) {
-    if (!reduced.has(d))
-      shape[left++] = PyArray_DIM(a, d);
-    else if (keep == Py_True)
-      shape[left++] = 1;
-  }
-  PyObject* made = new_array(dtype, left, shape);
-  if (!made) return nullptr;
-  rt::clear_all_raised();
-  if (fn != ArrayFn::add || !sum_of_few(dtype, cut, PyArray_BYTES(a), data_of(made)))
-    reduce(loop, cut, fn == ArrayFn::add, PyArray_BYTES(a), data_of(made), dtype_size(dtype));
-  if (mean) (dtype == DType::kFloat64 ? divide<double> : divide<float>)(data_of(made), cut.before.many * cut.behind.many, cut.reduced());
-  return unless_raised(made);
-}
-
 }  // namespace
 
 const Step* step_matmul(const Step* s, Reg* r, Machine& m) { return made_or_called(product(r[s->a].o, r[s->b].o), s, r, m); }
 
 const Step* step_matmul_call(const Step* s, Reg* r, Machine& m) {
   return made_or_called(product(r[s->list[1]].o, r[s->list[2]].o), s, r, m);
-}
-
-template <ArrayFn fn, bool mean = false>
-const Step* step_along_axis(const Step* s, Reg* r, Machine& m) {
-  PyObject* keep = s->n > 3 ? r[s->list[3]].o : Py_False;
-  return made_or_called(along_axes(fn, mean, r[s->list[1]].o, r[s->list[2]].o, keep), s, r, m);
-}
-
-StepFn along_axis_step(typed::Callee callee) {
-  switch (callee) {
-    case typed::Callee::kSum:
-    case typed::Callee::kSumMethod:
-      return step_along_axis<ArrayFn::add>;
-    case typed::Callee::kMean:
-    case typed::Callee::kMeanMethod:
-      return step_along_axis<ArrayFn::add, true>;
-    case typed::Callee::kLargest:
-    case typed::Callee::kLargestMethod:
-      return step_along_axis<ArrayFn::maximum>;
-    case typed::Callee::kLeast:
-    case typed::Callee::kLeastMethod:
-      return step_along_axis<ArrayFn::minimum>;
-    default:
-      return nullptr;
-  }
 }
 
 }  // namespace dalsegno::replay

@@ -179,6 +179,7 @@ bool reduce(Callee callee, const Extents& a, Reg* out) {
 
 const Step* step_reduction(const Step* s, Reg* r, Machine& m) {
   static constexpr auto kReductions = numpy::by_dtype([]<DType dtype>() { return reduce<dtype>; });
+  if (s->other >= 0 && r[s->other].i != 0) return go_on(s + 1, r, m);  // it was done with what it is made of
   const auto dtype = static_cast<DType>(s->n);
   Extents array;
   Reg made{};

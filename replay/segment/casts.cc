@@ -65,7 +65,7 @@ class Lowering {
   int source(int input, bool scalar, DType dtype) {
     for (size_t i = 0; i < out_.sources.size(); ++i) {
       const KernelSource& s = out_.sources[i];
-      if (s.input == input && (!scalar || s.dtype == dtype)) return ~static_cast<int>(i);
+      if (s.input == input && s.shifts.empty() && (!scalar || s.dtype == dtype)) return ~static_cast<int>(i);
     }
     out_.sources.push_back({input, scalar, dtype});
     return ~static_cast<int>(out_.sources.size() - 1);
@@ -82,6 +82,36 @@ class Lowering {
     return casts_[{v, dtype}] = push({ArrayFn::astype, have, dtype, {value}, false});
   }
 
+  // What is rolled is an input that is read elsewhere: a source of its own.
+  bool add_roll(const SegmentOp& op) {
+    const int v = op.operands.size() == 1 ? op.operands[0] : 0;
+    if (op.operands.size() != 1 || !valid(v) || !is_array(v) || type_of(v).dtype != op.result) return false;
+    const int of = v >= 0 ? values_[v] : source(~v, false, op.result);
+    if (of >= 0) return false;
+    KernelSource made = out_.sources[static_cast<size_t>(~of)];
+    for (const Shift& shift : op.shifts) {
+      const auto same = std::find_if(made.shifts.begin(), made.shifts.end(), [&](const Shift& s) { return s.axis == shift.axis; });
+      if (same == made.shifts.end())
+        made.shifts.push_back(shift);
+      else
+        same->by += shift.by;
+    }
+    const auto known = std::find(out_.sources.begin(), out_.sources.end(), made);
+    int value = ~static_cast<int>(known - out_.sources.begin());
+    if (known == out_.sources.end()) out_.sources.push_back(made);
+    if (op.output) value = push({ArrayFn::astype, op.result, op.result, {value}, true}), add_output(op);
+    values_.push_back(value);
+    reach_.push_back(v >= 0 ? reach_[v] : uint64_t{1} << ~v);
+    out_.reaches.push_back(reach_.back());
+    out_.copied.push_back(made.input);
+    return out_.rolls = true;
+  }
+
+  void add_output(const SegmentOp& op) {
+    out_.outputs.push_back(op.result);
+    out_.viewed.push_back(op.viewed);
+  }
+
   int push(KernelOp op) {
     const bool loop = halide_gen::treatment(op.fn, op.loop, op.result) == Treatment::kLoop;
     out_.weight += loop ? kLoopWeight : 1;
@@ -90,6 +120,7 @@ class Lowering {
   }
 
   bool add(const SegmentOp& op) {
+    if (op.fn == ArrayFn::roll) return add_roll(op);
     std::vector<OperandType> types;
     uint64_t reach = 0;
     for (int v : op.operands) {
@@ -109,7 +140,7 @@ class Lowering {
     values_.push_back(push(std::move(kernel_op)));
     reach_.push_back(reach);
     out_.reaches.push_back(reach);
-    if (op.output) out_.outputs.push_back(op.result);
+    if (op.output) add_output(op);
     return true;
   }
 
@@ -132,13 +163,14 @@ class Lowering {
 }  // namespace
 
 bool has_rule(ArrayFn fn, const std::vector<SegmentInput>& operands, DType result) {
+  if (fn == ArrayFn::roll) return operands.size() == 1 && operands[0].kind == InputKind::kArray && operands[0].dtype == result;
   std::vector<OperandType> types;
   bool array = false;
   for (const SegmentInput& input : operands) {
     types.push_back(input_type(input));
     array |= input.kind == InputKind::kArray;
   }
-  return array && in_kernels(result) && rule_of(fn, types, result).known;
+  return array && is_known(result) && rule_of(fn, types, result).known;
 }
 
 LoweredSegment lower_segment(const SegmentSpec& spec) { return Lowering(spec).run(); }

@@ -16,6 +16,8 @@ struct KernelSource {
   int input = 0;  // of the SegmentSpec
   bool scalar = false;
   DType dtype = DType::kFloat64;
+  std::vector<Shift> shifts = {};  // of an array, one an axis of it
+  bool operator==(const KernelSource&) const = default;
 };
 
 struct LoweredSegment {
@@ -23,9 +25,11 @@ struct LoweredSegment {
   std::vector<KernelSource> sources;      // in order of the kernel's inputs
   std::vector<halide_gen::KernelOp> ops;  // the spec's ops and casts between them
   std::vector<DType> outputs;             // dtype of each output, in order
+  std::vector<bool> viewed;               // per output: it is a view of a new array
   std::vector<uint64_t> reaches;          // distinct sets of array inputs (by bit) that the spec's ops depend on
   std::vector<int> unbroadcast;           // array inputs that must not be broadcast: NumPy looks at their strides
-  std::vector<int> copied;                // array inputs whose layout astype copies: see copies_in_order()
+  std::vector<int> copied;                // array inputs whose layout astype or roll copies: see copies_in_order()
+  bool rolls = false;                     // some source has shifts
   bool needs_several = false;             // with a single element NumPy would do something else
   bool needs_one_run = false;             // NumPy's inner loops must run over the same stretches of elements
   int weight = 0;                         // cost of an element, in simple operations

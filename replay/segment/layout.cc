@@ -49,22 +49,13 @@ namespace {
 
 constexpr int64_t kMaxOffset = (int64_t{1} << 31) - 1;
 
-// NumPy's "safe" casting.
-constexpr bool casts_safely(DType from, DType to) {
-  constexpr bool kSafe[5][5] = {{true, true, true, true, true},       // from bool
-                                {false, true, true, false, true},     // int32
-                                {false, false, true, false, true},    // int64
-                                {false, false, false, true, true},    // float32
-                                {false, false, false, false, true}};  // float64
-  return kSafe[static_cast<int>(from)][static_cast<int>(to)];
-}
-
 // Strides of the inputs over the results' axes, 0 where broadcast.
 using Strides = std::vector<Axes>;
 
 class LayoutMaker {
  public:
-  LayoutMaker(const SegmentSpec& spec, const ArrayView* arrays, Layout* out) : spec_(spec), arrays_(arrays), out_(*out) {}
+  LayoutMaker(const SegmentSpec& spec, const ArrayView* arrays, Layout* out, bool rolls)
+      : spec_(spec), arrays_(arrays), out_(*out), rolls_(rolls) {}
 
   LayoutResult run(const std::vector<uint64_t>& reaches) {
     if (!broadcast()) return disagree_ ? LayoutResult::kMixed : LayoutResult::kRefused;
@@ -73,7 +64,7 @@ class LayoutMaker {
     out_.c_order = all_c_like() || planted(Fault::always_c_order);
     if (out_.c_order) {
       for (int d = 0; d < out_.rank; ++d) out_.order[d] = out_.rank - 1 - d;
-    } else if (!result_order()) {
+    } else if (rolls_ || !result_order()) {
       return LayoutResult::kRefused;
     }
     coalesce();
@@ -196,8 +187,7 @@ class LayoutMaker {
   int elided(const SegmentOp& op) const {
     for (int k = 0; k < 2 && op.operands.size() == 2; ++k) {
       if (op.elidable >> k & 1 && is_large_temporary(op.operands[k]) && is_full(op.operands[1 - k]) &&
-          casts_safely(dtype(op.operands[1 - k]), dtype(op.operands[k])) &&
-          (op.fn != ArrayFn::divide || halide_gen::is_float(dtype(op.operands[k]))))
+          casts_safely(dtype(op.operands[1 - k]), dtype(op.operands[k])) && (op.fn != ArrayFn::divide || is_float(dtype(op.operands[k]))))
         return k;
     }
     return -1;
@@ -252,7 +242,7 @@ class LayoutMaker {
       const int axis = out_.order[k];
       const int64_t extent = out_.shape[axis];
       if (extent == 1) continue;
-      if (out_.loop_rank > 0 && follows(axis)) {
+      if (out_.loop_rank > 0 && !rolls_ && follows(axis)) {
         out_.extents[out_.loop_rank - 1] *= extent;
       } else {
         const int d = out_.loop_rank++;
@@ -297,6 +287,7 @@ class LayoutMaker {
   Layout& out_;
   Axes strides_[64];
   unsigned spans_[64];
+  const bool rolls_;
   bool disagree_ = false;  // the inputs do not broadcast together; those of each op may
 };
 
@@ -329,8 +320,9 @@ struct Shape {
 
 }  // namespace
 
-LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout) {
-  return LayoutMaker(spec, arrays, layout).run(reaches);
+LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout,
+                         bool rolls) {
+  return LayoutMaker(spec, arrays, layout, rolls).run(reaches);
 }
 
 std::vector<int> shape_numbers(const SegmentSpec& spec, const ArrayView* arrays) {

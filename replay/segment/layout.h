@@ -45,7 +45,9 @@ enum class LayoutResult : uint8_t {
 };
 
 // `arrays[i]` is the view of spec.inputs[i] where that is an array; `reaches` see LoweredSegment.
-LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout);
+// `rolls`: C order only, and each axis stays one of its own (those of one element are none).
+LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout,
+                         bool rolls = false);
 
 // Per op of the spec the number of its shape: a smaller shape has a smaller number, so that ops depend only on ops of the same or
 // of a smaller number. Empty: some op's operands do not broadcast.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "numpy/dtypes.h"
@@ -15,6 +16,7 @@
 #include "replay/kernels/table.h"
 #include "replay/segment/casts.h"
 #include "replay/segment/layout.h"
+#include "replay/segment/rolls.h"
 #include "replay/segment/scalars.h"
 #include "replay/segment/split.h"
 #include "trace/fault.h"
@@ -66,17 +68,38 @@ class Runner final : public SegmentRunner {
   RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory) override {
     if (refusals_left_ > 0) return --refusals_left_, RunResult::kMismatch;
     ArrayView views[64];
-    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
-      if (!is_array(i)) continue;
-      if (inputs[i].as == SegmentOperand::kView) {
-        views[i] = inputs[i].view;
-      } else if (!look_at(i, inputs[i].object, &views[i])) {
-        return RunResult::kMismatch;
-      }
-    }
+    if (!look_at_all(inputs, views)) return RunResult::kMismatch;
     Launching how;
     if (const RunResult found = choose(views, &how, kReleaseWork); found != RunResult::kDone) return found;
     return launch(how, inputs, views, outputs, memory);
+  }
+
+  RunResult run_in_pieces(const SegmentOperand* inputs, SegmentResult* outputs, int number, Taker* taker) override {
+    if (refusals_left_ > 0) return --refusals_left_, RunResult::kMismatch;
+    ArrayView views[64];
+    if (!look_at_all(inputs, views)) return RunResult::kMismatch;
+    Launching how;
+    if (const RunResult found = choose(views, &how); found != RunResult::kDone) return found;
+    if (!how.layout.c_order || lowered_.rolls) return RunResult::kMismatch;
+    const Layout& layout = how.layout;
+    const bool row = how.pack || layout.loop_rank == 1;
+    PieceRun pieces{taker, number, row ? 1 : layout.size / layout.extents[layout.loop_rank - 1], {}};
+    std::vector<int64_t> first = taker->cut(layout.rank, layout.shape, pieces.unit, &pieces.ordered);
+    if (first.size() < 2) return RunResult::kMismatch;
+    int64_t most = 0;
+    for (size_t i = 0; i + 1 < first.size(); ++i) most = std::max(most, first[i + 1] - first[i]);
+    for (int64_t& at : first) at /= pieces.unit;
+    pieces.first = first.data();
+    const uint64_t aside = outputs[number].in_memory ? uint64_t{1} << number : 0;
+    const rt::Pieces cut{static_cast<int32_t>(first.size()) - 1,
+                         static_cast<int32_t>(lowered_.outputs.size()),
+                         first.data(),
+                         aside,
+                         most * dtype_size(lowered_.outputs[number]),
+                         PieceRun::take,
+                         &pieces};
+    how.pieces = &cut;
+    return launch(how, inputs, views, outputs, {});
   }
 
   void prepare() override {
@@ -105,18 +128,44 @@ class Runner final : public SegmentRunner {
     const Kernel* kernel = nullptr;
     bool pack = false;
     bool mixed = false;  // none: the ops are of different shapes
+    const rt::Pieces* pieces = nullptr;
   };
+
+  struct PieceRun {
+    Taker* taker;
+    int number;    // of the result
+    int64_t unit;  // elements for each step along the axis that is cut
+    const int64_t* first;
+    bool ordered = false;
+    static void take(void* context, int32_t piece, char* const* outputs) {
+      const auto& run = *static_cast<PieceRun*>(context);
+      run.taker->take(piece, outputs[run.number], (run.first[piece + 1] - run.first[piece]) * run.unit);
+    }
+  };
+
+  bool look_at_all(const SegmentOperand* inputs, ArrayView* views) const {
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (!is_array(i)) continue;
+      if (inputs[i].as == SegmentOperand::kView) {
+        views[i] = inputs[i].view;
+      } else if (!look_at(i, inputs[i].object, &views[i])) {
+        return false;
+      }
+    }
+    return true;
+  }
 
   RunResult choose(const ArrayView* views, Launching* how, int64_t below = std::numeric_limits<int64_t>::max()) {
     Layout& layout = how->layout;
-    const bool flat = make_flat(views, &layout);
+    const bool flat = !lowered_.rolls && make_flat(views, &layout);
     if (!flat) {
-      const LayoutResult result = make_layout(spec_, lowered_.reaches, views, &layout);
+      const LayoutResult result = make_layout(spec_, lowered_.reaches, views, &layout, lowered_.rolls);
       how->mixed = result == LayoutResult::kMixed;
       if (result != LayoutResult::kOk) return RunResult::kMismatch;
     }
     if (!allowed(layout, views) || (tiled_ && layout.size == 1 && !plain_elements(views))) return RunResult::kMismatch;
-    how->pack = tiled_ && layout.loop_rank > 1 && layout.extents[0] < kShortRow && layout.size <= std::numeric_limits<int32_t>::max();
+    how->pack = tiled_ && !lowered_.rolls && layout.loop_rank > 1 && layout.extents[0] < kShortRow &&
+                layout.size <= std::numeric_limits<int32_t>::max();
     how->kernel = (flat || how->pack) && flat_kernel_ ? flat_kernel_ : variant(layout, flat || how->pack);
     if (!how->kernel || !how->kernel->ready()) return not_ready(how->kernel);
     return layout.size * lowered_.weight < below ? RunResult::kDone : RunResult::kMismatch;
@@ -174,7 +223,7 @@ class Runner final : public SegmentRunner {
   }
 
   bool allowed(const Layout& layout, const ArrayView* views) const {
-    if ((lowered_.needs_several && layout.size < 2) || (lowered_.needs_one_run && layout.loop_rank > 1)) return false;
+    if ((lowered_.needs_several && layout.size < 2) || (lowered_.needs_one_run && (layout.loop_rank > 1 || lowered_.rolls))) return false;
     if (layout.loop_rank > (tiled_ ? kMaxLayoutRank : kMaxWholeRank)) return false;
     return !broadcast_among(lowered_.unbroadcast, layout) && copies_in_order(layout, views);
   }
@@ -281,11 +330,20 @@ class Runner final : public SegmentRunner {
         std::memcpy(in[k].strides, how.layout.inputs[s.input].at, sizeof(int64_t) * how.layout.loop_rank);
       }
     }
-    if (!allocate(how.layout, out, outputs, memory)) return RunResult::kMismatch;
-    const int status = run_kernel(*how.kernel, how.layout, how.pack, in, out);
-    if (status == 0 || accept(status)) return flag_streak_ = 0, count_launch(), RunResult::kDone;
+    if (!allocate(how, out, outputs, memory)) return RunResult::kMismatch;
+    int status = 0;
+    if (!lowered_.rolls) {
+      status = run_kernel(how, in, out);
+    } else if (const std::optional<RolledBoxes> boxes = rolled_boxes(how.layout, spec_, lowered_.sources)) {
+      boxes->run(in, static_cast<int>(lowered_.sources.size()), out, static_cast<int>(lowered_.outputs.size()), [&](const Layout& box) {
+        status |= run_kernel({box, how.kernel}, in, out);
+      });
+    } else {
+      status = rt::kFailed;
+    }
+    if ((status == 0 || accept(status)) && make_views(outputs)) return flag_streak_ = 0, count_launch(), RunResult::kDone;
     for (size_t i = 0; i < lowered_.outputs.size(); ++i) Py_CLEAR(outputs[i].object);
-    return status & rt::kFailed ? RunResult::kMismatch : flagged();
+    return status & rt::kFailed || status == 0 ? RunResult::kMismatch : flagged();
   }
 
   bool scalar(const KernelSource& source, const SegmentOperand& operand, ScalarValue* out) const {
@@ -294,8 +352,15 @@ class Runner final : public SegmentRunner {
     return convert_scalar(spec_.inputs[source.input], operand.object, source.dtype, out);
   }
 
-  bool allocate(const Layout& layout, rt::LaunchOperand* out, SegmentResult* outputs, SegmentMemory memory) const {
+  bool allocate(const Launching& how, rt::LaunchOperand* out, SegmentResult* outputs, SegmentMemory memory) const {
+    const Layout& layout = how.layout;
     for (size_t i = 0; i < lowered_.outputs.size(); ++i) {
+      out[i].size = dtype_size(lowered_.outputs[i]);
+      if (how.pieces && how.pieces->aside >> i & 1) {
+        std::memcpy(out[i].strides, layout.dense.at, sizeof(int64_t) * layout.loop_rank);
+        if (how.pack) out[i].strides[0] = 1;
+        continue;
+      }
       if (outputs[i].in_memory ? !place(layout, lowered_.outputs[i], &outputs[i], &memory)
                                : !(outputs[i].object = new_array(layout, lowered_.outputs[i]))) {
         PyErr_Clear();
@@ -304,6 +369,16 @@ class Runner final : public SegmentRunner {
       }
       out[i].data = outputs[i].in_memory ? outputs[i].data : PyArray_BYTES(reinterpret_cast<PyArrayObject*>(outputs[i].object));
       std::memcpy(out[i].strides, layout.dense.at, sizeof(int64_t) * layout.loop_rank);
+    }
+    return true;
+  }
+
+  bool make_views(SegmentResult* outputs) const {
+    for (size_t i = 0; i < lowered_.outputs.size(); ++i) {
+      if (!lowered_.viewed[i] || !outputs[i].object) continue;
+      PyObject* view = PyArray_View(reinterpret_cast<PyArrayObject*>(outputs[i].object), nullptr, nullptr);
+      if (!view) return PyErr_Clear(), false;
+      Py_SETREF(outputs[i].object, view);
     }
     return true;
   }
@@ -336,15 +411,23 @@ class Runner final : public SegmentRunner {
     return PyArray_NewFromDescr(&PyArray_Type, descr, layout.rank, layout.shape, layout.c_order ? nullptr : strides, nullptr, 0, nullptr);
   }
 
-  int run_kernel(const Kernel& kernel, const Layout& layout, bool pack, rt::LaunchOperand* in, rt::LaunchOperand* out) const {
+  static int threads_for(const Launching& how, int64_t work) {
+    if (how.pieces && static_cast<const PieceRun*>(how.pieces->context)->ordered) return 1;
+    return work >= kParallelWork ? launch_threads() : 1;
+  }
+
+  int run_kernel(const Launching& how, rt::LaunchOperand* in, rt::LaunchOperand* out) const {
+    const Kernel& kernel = *how.kernel;
+    const Layout& layout = how.layout;
     rt::Launch launch;
     launch.rank = layout.loop_rank;
     std::memcpy(launch.extents, layout.extents, sizeof(int64_t) * layout.loop_rank);
     launch.inputs = in, launch.outputs = out;
     launch.packing.packed = 0;
-    if (pack) pack_inputs(layout, &launch);
+    launch.pieces = how.pieces;
+    if (how.pack) pack_inputs(layout, &launch);
     const int64_t work = layout.size * lowered_.weight;
-    launch.threads = work >= kParallelWork ? launch_threads() : 1;
+    launch.threads = threads_for(how, work);
     if (work < kReleaseWork) return launcher()(&kernel.launch, &launch);
     PyThreadState* state = PyEval_SaveThread();
     const int status = launcher()(&kernel.launch, &launch);

@@ -46,6 +46,19 @@ struct SegmentMemory {
   size_t left = 0;
 };
 
+// Who takes one of the results piece by piece, as it is made.
+class Taker {
+ public:
+  // The result will be in C order. It is made in pieces of a multiple of `unit` elements: where they begin, and where the last one ends.
+  // Empty: it is not to be made so. `ordered`: one piece after the other, on one thread.
+  virtual std::vector<int64_t> cut(int rank, const intptr_t* shape, int64_t unit, bool* ordered) = 0;
+  // Any thread, without the GIL. `data`: where the piece begins.
+  virtual void take(int piece, const char* data, int64_t elements) = 0;
+
+ protected:
+  ~Taker() = default;
+};
+
 class SegmentRunner {
  public:
   // Null if no kernel can compute this exactly (a dtype combination or function without a rule): the ops stay steps for ever.
@@ -55,6 +68,8 @@ class SegmentRunner {
   virtual RunResult run(PyObject* const* inputs, PyObject** outputs) = 0;
   // The same without objects, and without ever letting go of the GIL: what would take long is kMismatch. outputs[i]: in order.
   virtual RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory) = 0;
+  // As run(), which may let go of the GIL; the result of this number is handed to `taker`. outputs[i].in_memory: it is not kept.
+  virtual RunResult run_in_pieces(const SegmentOperand* inputs, SegmentResult* outputs, int number, Taker* taker) = 0;
   // Asks for the kernel of the usual layout (dense operands of one shape) before any call needs it.
   virtual void prepare() = 0;
   // For explain: kernels of this segment so far, as (layout text, state: "compiled" | "loaded" | "compiling" | "failed: ...").

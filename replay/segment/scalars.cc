@@ -1,6 +1,8 @@
 #include "replay/segment/scalars.h"
 
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "numpy/dtypes.h"
@@ -30,17 +32,19 @@ bool convert_double(double value, DType dtype, ScalarValue* out) {
   }
 }
 
+bool convert_natural(uint64_t value, DType dtype, ScalarValue* out) {
+  if (value <= uint64_t{INT64_MAX}) return convert_integer(static_cast<int64_t>(value), dtype, out);
+  if (dtype == DType::kUint64) return out->uint64 = value, true;
+  return !is_int(dtype) && convert_double(static_cast<double>(value), dtype, out);
+}
+
 bool convert_integer(int64_t value, DType dtype, ScalarValue* out) {
-  switch (dtype) {
-    case DType::kBool:
-      return out->boolean = value != 0, true;
-    case DType::kInt32:
-      return out->int32 = static_cast<int32_t>(value), value == out->int32;
-    case DType::kInt64:
-      return out->int64 = value, true;
-    default:
-      return convert_double(static_cast<double>(value), dtype, out);
-  }
+  if (!is_int(dtype)) return convert_double(static_cast<double>(value), dtype, out);
+  const int bits = 8 * dtype_size(dtype) - (is_unsigned(dtype) ? 0 : 1);
+  const int64_t most = bits >= 63 ? INT64_MAX : (int64_t{1} << bits) - 1;
+  if (value > most || value < (is_unsigned(dtype) ? 0 : -most - 1)) return false;
+  out->int64 = value;  // (the lowest bytes come first)
+  return true;
 }
 
 namespace {
@@ -49,7 +53,18 @@ bool weak_int(PyObject* object, DType dtype, ScalarValue* out) {
   if (!PyLong_CheckExact(object)) return false;
   int overflow = 0;
   const int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  return overflow == 0 && convert_integer(value, dtype, out);
+  if (overflow == 0) return convert_integer(value, dtype, out);
+  if (overflow < 0 || dtype != DType::kUint64) return false;
+  out->uint64 = PyLong_AsUnsignedLongLong(object);
+  return !PyErr_Occurred() || (PyErr_Clear(), false);
+}
+
+template <DType have>
+bool integer_scalar(const ScalarValue& value, DType dtype, ScalarValue* out) {
+  typename numpy::Element<have>::Type element;
+  std::memcpy(&element, value.bytes, sizeof element);
+  if constexpr (is_unsigned(have)) return convert_natural(element, dtype, out);
+  return convert_integer(static_cast<int64_t>(element), dtype, out);
 }
 
 bool numpy_scalar(DType have, PyObject* object, DType dtype, ScalarValue* out) {
@@ -59,16 +74,14 @@ bool numpy_scalar(DType have, PyObject* object, DType dtype, ScalarValue* out) {
   switch (have) {
     case DType::kBool:
       return convert_integer(value.boolean != 0, dtype, out);
-    case DType::kInt32:
-      return convert_integer(value.int32, dtype, out);
-    case DType::kInt64:
-      return convert_integer(value.int64, dtype, out);
     case DType::kFloat32:
       return dtype == DType::kFloat32 ? (out->float32 = value.float32, true) : convert_double(value.float32, dtype, out);
     case DType::kFloat64:
       return convert_double(value.float64, dtype, out);
-    default:
-      return false;
+    default: {
+      static constexpr auto kConvert = numpy::by_dtype([]<DType dtype_of>() { return integer_scalar<dtype_of>; });
+      return kConvert[static_cast<size_t>(have)](value, dtype, out);
+    }
   }
 }
 

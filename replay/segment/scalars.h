@@ -8,8 +8,8 @@ namespace dalsegno::replay {
 
 union ScalarValue {
   uint8_t boolean;
-  int32_t int32;
   int64_t int64;
+  uint64_t uint64;
   float float32;
   double float64;
   char bytes[8];
@@ -20,6 +20,7 @@ union ScalarValue {
 bool convert_scalar(const SegmentInput& input, PyObject* object, DType dtype, ScalarValue* out);
 // The same for numbers that have no object.
 bool convert_double(double value, DType dtype, ScalarValue* out);
+bool convert_natural(uint64_t value, DType dtype, ScalarValue* out);
 bool convert_integer(int64_t value, DType dtype, ScalarValue* out);
 
 }  // namespace dalsegno::replay

@@ -20,13 +20,21 @@ struct SegmentInput {
   int rank = 0;                   // kArray
   bool operator==(const SegmentInput&) const = default;
 };
+// roll: elements of this axis of the operand have moved so far towards its end, those at the end to its beginning.
+struct Shift {
+  int axis = 0;
+  int64_t by = 0;
+  bool operator==(const Shift&) const = default;
+};
 struct SegmentOp {
   ArrayFn fn = ArrayFn::none;
   std::vector<int> operands;       // i >= 0: result of ops[i]; i < 0: inputs[~i]
   DType result = DType::kFloat64;  // dtype eager gave; NEP 50 decides the dtype the loop computes in
   int rank = 1;
-  bool output = false;  // must exist in memory after the segment
-  int elidable = 0;     // operands that NumPy may compute the op into if they are large temporaries: bit 0 the first, bit 1 the second
+  bool output = false;             // must exist in memory after the segment
+  std::vector<Shift> shifts = {};  // roll: of an input, or of what is rolled
+  bool viewed = false;             // the result is a view of a new array
+  int elidable = 0;  // operands that NumPy may compute the op into if they are large temporaries: bit 0 the first, bit 1 the second
   bool operator==(const SegmentOp&) const = default;
 };
 struct SegmentSpec {

@@ -11,6 +11,7 @@ namespace dalsegno::replay {
 
 void bind_machine(py::module_ m);
 void bind_segments(py::module_ m);
+void bind_numpy_functions(py::module_ m);
 void bind_persist(py::module_ m);
 
 }  // namespace dalsegno::replay
@@ -20,6 +21,7 @@ PYBIND11_MODULE(_testing, m) {
   m.doc() = "What tests reach of Dal Segno's inside.";
   replay::bind_machine(m.def_submodule("machine", "Traces built by hand."));
   replay::bind_segments(m.def_submodule("segments", "Array segments."));
+  replay::bind_numpy_functions(m.def_submodule("numpy_functions", "How NumPy's functions are done."));
   replay::bind_persist(m.def_submodule("persist", "The names of objects in the store."));
   if (!hook::bind_testing(m.def_submodule("hook", "hook.h").ptr())) throw py::error_already_set();
 }

@@ -15,7 +15,7 @@ namespace dalsegno::replay {
 namespace {
 
 DType dtype_named(const std::string& name) {
-  for (int i = 0; in_kernels(static_cast<DType>(i)); ++i) {
+  for (int i = 0; is_known(static_cast<DType>(i)); ++i) {
     if (name == dtype_name(static_cast<DType>(i))) return static_cast<DType>(i);
   }
   throw py::value_error("kernels do not know dtype " + name);

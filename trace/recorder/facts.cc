@@ -220,7 +220,7 @@ void fill_numpy_functions(PyObject* numpy) {
     if (!ufunc && !(function && (readers.contains(text) || writers.contains(text)))) continue;
     const bool is_quiet = quiet_ones.contains(text) && PyCFunction_Check(value);
     CalleeFacts facts{writers.contains(text) ? numpy_write : is_quiet ? numpy_quiet : numpy_pure};
-    facts.fn = ufunc ? fn_of_ufunc(value) : text == "where" ? ArrayFn::where : ArrayFn::none;
+    facts.fn = ufunc ? fn_of_ufunc(value) : text == "where" ? ArrayFn::where : text == "roll" ? ArrayFn::roll : ArrayFn::none;
     facts.reverses = text == "flip" || text == "flipud";
     g_callees.try_emplace(Py_NewRef(value), facts);
   }

@@ -362,6 +362,9 @@ void Recorder::known_result(const OpaqueCall& call, ValueId v) {
   const bool astype = is_constant_astype(call);
   if (is_item(call.live) && !call.kwnames && call.args.size() == 2 && info(call.args[0]).facts.rank == 1) {
     op(v).facts = element_facts(call.args[0], call.args[1], call.live_args[1]);
+  } else if (call.facts.fn == ArrayFn::roll) {
+    pending_fn_ = ArrayFn::roll;
+    if (call.args.size() > 1 && array_operands({call.args[0]}, {call.live_args[0]})) finisher_ = &Recorder::finish_array;
   } else if (call.facts.kind == CalleeKind::numpy_pure && (!call.kwnames || astype)) {
     pending_fn_ = astype ? ArrayFn::astype : call.facts.fn;
     const bool fits = pending_fn_ != ArrayFn::none && call.args.size() == static_cast<size_t>(array_fn_inputs(pending_fn_));

@@ -1,0 +1,94 @@
+// Reductions of what a group of array ops gives, done as that is made (replay/machine/reduced.cc).
+#include <algorithm>
+
+#include "replay/lower/lower.h"
+#include "replay/machine/reductions.h"
+#include "replay/machine/scalars.h"
+#include "replay/settings.h"
+
+namespace dalsegno::replay {
+namespace {
+
+using typed::Callee;
+
+// The loop, or none.
+ArrayFn reduces_by(Callee callee) {
+  switch (callee) {
+    case Callee::kSum:
+    case Callee::kSumMethod:
+    case Callee::kMean:
+    case Callee::kMeanMethod:
+      return ArrayFn::add;
+    case Callee::kLargest:
+    case Callee::kLargestMethod:
+      return ArrayFn::maximum;
+    case Callee::kLeast:
+    case Callee::kLeastMethod:
+      return ArrayFn::minimum;
+    default:
+      return ArrayFn::none;
+  }
+}
+
+}  // namespace
+
+// Is it a sum, a mean or an extreme of a value that waits, along axes or of all elements?
+bool Lowering::reduces_pending(const Op& o, ValueId i) const {
+  if (o.kind != OpKind::call || o.n_inputs < 2 || !is_constant(in(o)[0]) || sink_ != kNull || !settings().kernels) return false;
+  const ValueId v = in(o)[1];
+  const DType dtype = values_[v].facts.dtype;
+  if (!values_[v].pending || (dtype != DType::kFloat64 && dtype != DType::kFloat32 && dtype != DType::kInt64)) return false;
+  const Callee callee = typed_.known.objects[op(in(o)[0]).object].callee;
+  const ArrayFn fn = reduces_by(callee);
+  if (fn == ArrayFn::none || !has_reducing_loop(fn, dtype)) return false;
+  const bool divides = callee == Callee::kMean || callee == Callee::kMeanMethod;
+  if (divides && !is_float(dtype)) return false;
+  if (form(i).mode == Mode::kReduction) return dies_at(v, i);
+  return form(i).mode == Mode::kPython && array_step(o, i) == along_axis_step(callee);
+}
+
+// The step that tries it, before the one that does the group; null: nothing reduces it.
+std::shared_ptr<ReducedGroup> Lowering::begin_reduced(ValueId because) {
+  if (!reduces_pending(op(because), because)) return nullptr;
+  auto made = std::make_shared<ReducedGroup>();
+  made->done = new_reg();
+  Step s;
+  s.fn = step_reduced_group;
+  s.imm = static_cast<int32_t>(p_->reduced_groups.size());
+  s.n = static_cast<int32_t>(p_->groups.size());
+  p_->reduced_groups.push_back(made);
+  push(s);
+  return made;
+}
+
+// `spec`, `inputs`: of the group.
+void Lowering::reduce_group(ReducedGroup* made, Group* group, SegmentSpec spec, const std::vector<ValueId>& inputs, ValueId because) {
+  const Op& o = op(because);
+  const ValueId v = in(o)[1];
+  for (size_t k = 0; k < group->ops.size(); ++k) {
+    const bool reduced = group->ops[k] == v;
+    if (!reduced && !spec.ops[k].output) continue;
+    if (reduced) made->number = static_cast<int32_t>(made->outputs.size());
+    spec.ops[k].output = true;
+    made->outputs.push_back(reduced && dies_at(v, because) ? -1 : loc(group->ops[k]).obj);
+  }
+  made->dtype = values_[v].facts.dtype;
+  made->callee = typed_.known.objects[op(in(o)[0]).object].callee;
+  if (form(because).mode == Mode::kReduction) {
+    made->dst = loc(because).raw;
+  } else {
+    made->axis = loc(in(o)[2]).obj, made->dst = loc(because).obj;
+    if (o.n_inputs > 3) made->keep = loc(in(o)[3]).obj;
+    if (made->axis < 0 || (o.n_inputs > 3 && made->keep < 0) || !is_constant(in(o)[2]) || (o.n_inputs > 3 && !is_constant(in(o)[3])))
+      return;
+  }
+  if (!kernel_inputs(inputs, &made->inputs)) return;
+  auto runner = SegmentRunner::make(spec);
+  if (!runner) return;
+  made->runner = runner.get();
+  p_->part_runners.push_back(std::move(runner));
+  group->reduced = static_cast<int32_t>(p_->reduced_groups.size()) - 1;
+  reduced_ = made->done;
+}
+
+}  // namespace dalsegno::replay

@@ -1,0 +1,19 @@
+// Reductions as NumPy does them, for steps and for groups that are reduced as they are made. No GIL needed, unless said so.
+#pragma once
+#include <cstdint>
+
+#include "numpy/api.h"
+#include "trace/array_fn.h"
+
+namespace dalsegno::replay {
+
+// -- steps_along_axis.cc. fn: add, maximum, minimum
+bool has_reducing_loop(ArrayFn fn, DType dtype);  // needs the GIL, once
+// Each of the rows, n elements without a gap, to one.
+void reduce_rows(ArrayFn fn, DType dtype, const char* from, int64_t rows, int64_t n, char* to);
+// Sums as means (float64, float32).
+void divide_sums(DType dtype, char* sums, int64_t n, int64_t by);
+// The neighbouring axes that an argument names: not all of them. False: something else.
+bool reduced_axes(PyObject* which, int rank, int* first, int* last);
+
+}  // namespace dalsegno::replay

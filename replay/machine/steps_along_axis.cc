@@ -1,0 +1,218 @@
+// Reductions along axes: NumPy's own inner loop, at once, into a new array; of large arrays, on several threads. Where anything is not as
+// expected, or a flag is up, the step is done as any other: nothing has happened yet.
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "hook/hook.h"
+#include "numpy/loops.h"
+#include "replay/kernels/table.h"
+#include "replay/machine/cut.h"
+#include "replay/machine/reductions.h"
+#include "replay/machine/scalars.h"
+#include "replay/machine/small_arrays.h"
+
+namespace dalsegno::replay {
+namespace {
+
+constexpr npy_intp kShared = 1 << 16;  // elements: from here on several threads share them, without the GIL
+constexpr int kMostAxes = 6;
+
+numpy::InnerLoop reducing_loop(ArrayFn fn, DType dtype) {
+  static const auto kLoops = [] {
+    std::array<std::array<numpy::InnerLoop, static_cast<size_t>(DType::kCount)>, 3> loops{};
+    const ArrayFn fns[] = {ArrayFn::add, ArrayFn::maximum, ArrayFn::minimum};
+    for (size_t f = 0; f < loops.size(); ++f)
+      for (size_t i = 0; i < loops[f].size(); ++i) loops[f][i] = numpy::inner_loop(fns[f], static_cast<DType>(i), static_cast<DType>(i));
+    return loops;
+  }();
+  return kLoops[fn == ArrayFn::add ? 0 : fn == ArrayFn::maximum ? 1 : 2][static_cast<size_t>(dtype)];
+}
+
+// -1: it is none.
+int axis_of(PyObject* object, int rank) {
+  if (!PyLong_CheckExact(object)) return -1;
+  int overflow = 0;
+  const long axis = PyLong_AsLongAndOverflow(object, &overflow);
+  if (overflow != 0 || axis < -rank || axis >= rank) return -1;
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+// An axis, or several that are neighbours, but not all of them: the result is an array.
+bool axes_of(PyObject* which, int rank, Span* span) {
+  if (!PyTuple_CheckExact(which)) {
+    span->first = span->last = axis_of(which, rank);
+    return span->first >= 0 && rank > 1;
+  }
+  const Py_ssize_t count = PyTuple_GET_SIZE(which);
+  unsigned axes = 0;
+  span->first = rank, span->last = -1;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const int axis = axis_of(PyTuple_GET_ITEM(which, i), rank);
+    if (axis < 0 || axes >> axis & 1) return false;
+    axes |= 1u << axis;
+    span->first = std::min(span->first, axis), span->last = std::max(span->last, axis);
+  }
+  return count > 0 && span->count() == count && count < rank;
+}
+
+enum class Made : uint8_t { kPlain, kMean, kVariance, kDeviation };
+
+// What is reduced to what.
+struct Reduction {
+  ArrayFn fn;
+  DType dtype;
+  numpy::InnerLoop loop;
+  Cut cut;
+  const char* from;
+  char* to;
+  Made made = Made::kPlain;
+
+  // Less the quotient of a mean. False: there is no memory.
+  bool run() const {
+    if (made > Made::kMean) {
+      const bool root = made == Made::kDeviation;
+      return dtype == DType::kFloat64 ? Spread<double>(loop, cut, root).run(from, to) : Spread<float>(loop, cut, root).run(from, to);
+    }
+    if (fn != ArrayFn::add || !sum_of_few(dtype, cut, from, to)) reduce(loop, cut, fn == ArrayFn::add, from, to, dtype_size(dtype));
+    return true;
+  }
+
+  // Rows, or columns (whole lines of the cache), that are a part of all.
+  Reduction part(npy_intp number, npy_intp parts) const {
+    Reduction made = *this;
+    const npy_intp item = dtype_size(dtype);
+    if (cut.before.many >= parts) {
+      const npy_intp first = cut.before.many * number / parts;
+      made.cut.before.many = cut.before.many * (number + 1) / parts - first;
+      made.from += first * cut.before.step, made.to += first * cut.behind.many * item;
+    } else {
+      const npy_intp line = 64 / item, lines = cut.behind.many / line, first = lines * number / parts * line;
+      made.cut.behind.many = (number + 1 == parts ? cut.behind.many : lines * (number + 1) / parts * line) - first;
+      made.from += first * cut.behind.step, made.to += first * item;
+    }
+    return made;
+  }
+  bool is_shared(npy_intp parts) const {
+    const npy_intp size = cut.before.many * cut.behind.many * cut.reduced();
+    return size >= kShared && (cut.before.many >= parts || (cut.before.many == 1 && cut.behind.many * dtype_size(dtype) >= 64 * parts));
+  }
+};
+
+}  // namespace
+
+void reduce_rows(ArrayFn fn, DType dtype, const char* from, int64_t rows, int64_t n, char* to) {
+  Cut cut;
+  const npy_intp item = dtype_size(dtype);
+  cut.before = {rows, n * item}, cut.along = {n, item};
+  Reduction{.fn = fn, .dtype = dtype, .loop = reducing_loop(fn, dtype), .cut = cut, .from = from, .to = to}.run();
+}
+
+bool has_reducing_loop(ArrayFn fn, DType dtype) { return reducing_loop(fn, dtype).function != nullptr; }
+
+void divide_sums(DType dtype, char* sums, int64_t n, int64_t by) {
+  (dtype == DType::kFloat64 ? divide<double> : divide<float>)(sums, n, by);
+}
+
+bool reduced_axes(PyObject* which, int rank, int* first, int* last) {
+  Span span;
+  if (!axes_of(which, rank, &span)) return false;
+  *first = span.first, *last = span.last;
+  return true;
+}
+
+namespace {
+
+struct Shared {
+  const Reduction* whole;
+  npy_intp parts;
+  std::atomic<bool> failed = false;
+  static void take(void* context, int32_t number, char* const*) {
+    auto& shared = *static_cast<Shared*>(context);
+    if (!shared.whole->part(number, shared.parts).run()) shared.failed = true;
+  }
+};
+
+// The flags that came up; -1: it has not been done.
+int run_shared(const Reduction& all) {
+  constexpr npy_intp kParts = 8;
+  rt::clear_all_raised();
+  if (!launcher() || !all.is_shared(kParts)) return all.run() ? rt::all_raised() : -1;
+  Shared shared{&all, kParts};
+  const rt::Pieces pieces{kParts, 0, nullptr, 0, 0, Shared::take, &shared};
+  rt::Launch launch{};
+  launch.threads = launch_threads(), launch.pieces = &pieces;
+  PyThreadState* state = PyEval_SaveThread();
+  const int raised = launcher()(nullptr, &launch);
+  const hook::ThreadGuard guard;
+  PyEval_RestoreThread(state);
+  return shared.failed ? -1 : raised;
+}
+
+// `keep`: the axes stay, of one element. Null: anything but a bool.
+PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, PyObject* keep) {
+  DType dtype;
+  PyArrayObject* a = small_operand(object, &dtype);
+  if (!a || !PyBool_Check(keep) || (fn == ArrayFn::add && dtype == DType::kInt32)) return nullptr;
+  if (kind != Made::kPlain && !is_float(dtype)) return nullptr;
+  const int rank = PyArray_NDIM(a);
+  Span reduced;
+  if (rank > kMostAxes || !axes_of(which, rank, &reduced)) return nullptr;
+  const numpy::InnerLoop loop = reducing_loop(fn, dtype);
+  Cut cut;
+  if (!loop.function || !cut_at(a, reduced, &cut)) return nullptr;
+  npy_intp shape[kMostAxes];
+  int left = 0;
+  for (int d = 0; d < rank; ++d) {
+    if (!reduced.has(d))
+      shape[left++] = PyArray_DIM(a, d);
+    else if (keep == Py_True)
+      shape[left++] = 1;
+  }
+  PyObject* made = new_array(dtype, left, shape);
+  if (!made) return nullptr;
+  Reduction whole{fn, dtype, loop, cut, PyArray_BYTES(a), data_of(made), kind};
+  int raised = run_shared(whole);
+  if (raised < 0) return Py_DECREF(made), nullptr;
+  rt::clear_all_raised();
+  if (kind == Made::kMean)
+    (dtype == DType::kFloat64 ? divide<double> : divide<float>)(data_of(made), cut.before.many * cut.behind.many, cut.reduced());
+  raised |= rt::all_raised();
+  return unless_raised(made, raised);
+}
+
+}  // namespace
+
+template <ArrayFn fn, Made made = Made::kPlain>
+const Step* step_along_axis(const Step* s, Reg* r, Machine& m) {
+  if (s->other >= 0 && r[s->other].i != 0) return go_on(s + 1, r, m);  // it was done with the group
+  PyObject* keep = s->n > 3 ? r[s->list[3]].o : Py_False;
+  return made_or_called(along_axes(fn, made, r[s->list[1]].o, r[s->list[2]].o, keep), s, r, m);
+}
+
+StepFn along_axis_step(typed::Callee callee) {
+  switch (callee) {
+    case typed::Callee::kSum:
+    case typed::Callee::kSumMethod:
+      return step_along_axis<ArrayFn::add>;
+    case typed::Callee::kMean:
+    case typed::Callee::kMeanMethod:
+      return step_along_axis<ArrayFn::add, Made::kMean>;
+    case typed::Callee::kVar:
+    case typed::Callee::kVarMethod:
+      return step_along_axis<ArrayFn::add, Made::kVariance>;
+    case typed::Callee::kStd:
+    case typed::Callee::kStdMethod:
+      return step_along_axis<ArrayFn::add, Made::kDeviation>;
+    case typed::Callee::kLargest:
+    case typed::Callee::kLargestMethod:
+      return step_along_axis<ArrayFn::maximum>;
+    case typed::Callee::kLeast:
+    case typed::Callee::kLeastMethod:
+      return step_along_axis<ArrayFn::minimum>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace dalsegno::replay
