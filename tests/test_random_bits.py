@@ -176,9 +176,20 @@ def test_which_method_it_is_can_change() -> None:
     class Numbers(list):  # type: ignore[type-arg]
         pass
 
-    rows = [[1, 3, 3].count, (3, 2).count, Numbers([3]).count, {3: 5}.get, [0, 3].index, abs]
+    rows = [{3: 5}.get, {3: 8}.get, (3, 2).count, Numbers([3]).count, {3: 5}.setdefault, [0, 3].index, abs]
     f = ds.jit(store=False)(call)
-    with stepped(), counting(f) as grown:
+    with stepped(step_aside=False), counting(f) as grown:
         for method in rows * 3:
             assert f(method, 40) == call(method, 40)
     assert grown["replays"] > 0
+
+
+def test_another_method_of_the_same_type() -> None:
+    def call(method: Any) -> Any:
+        return method(3)
+
+    f = ds.jit(store=False)(call)
+    with stepped(step_aside=False):
+        for name in ["get"] * 5 + ["pop", "get", "pop"]:
+            table = {3: 5, 4: 6}
+            assert (f(getattr(table, name)), 3 in table) == (5, name == "get")
