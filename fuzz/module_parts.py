@@ -11,7 +11,9 @@ import collections
 import contextlib
 import functools
 import gc
+import itertools
 import math
+import operator
 import signal
 import sys
 import threading

@@ -86,6 +86,17 @@ SIMPLE: Weighted[str] = Weighted(
             "LOG.extend([(list(k), tuple(k) is k, sorted(str(<num>)), len(dict()) + len(set('aba'))) for k in q])",
         ),
         (1, "LOG.append(GENERATOR.random() + GENERATOR.getrandbits(3))"),
+        (
+            1,
+            "LOG.append((GENERATOR.randint(0, 9), GENERATOR.choice(<list>))); "
+            "LOG.append((GENERATOR.getrandbits(<index>), operator.index(<int>)))",
+        ),
+        (1, "q = <list>; w = q.append; w(<num>); w(Looking()); LOG.append((w.__self__ is q, len(q), q[-2])); q.pop()"),
+        (1, "LOG.append([isinstance(k, (int, str, Looking)) for k in (<num>, <str>, Looking(), Looking)])"),
+        (1, "LOG.append((<str>.upper, <str>.title, [<num>].copy)[<index> % 3]())"),
+        (1, "q = collections.Counter(<str>); q[<key>] += 1; q['a'] = <num>; LOG.append((q['a'], <key> in q, len(q)))"),
+        (1, "q = collections.defaultdict(Looking); q[<key>]; q[<key>] = <num>; LOG.append(len(q)); del q[<key>]"),
+        (1, "q = {<int>, <key>}; w = q & {<int>, 1}; w |= {<key>}; LOG.append((len(q ^ w), len(q - w), bool(w)))"),
         (1, "ORDERED[<key>] = <num>; ORDERED.move_to_end(<key>, <bool>); LOG.append(ORDERED.popitem(<bool>))"),
         (
             1,
@@ -233,6 +244,10 @@ LONG_STEPS: Weighted[str] = Weighted(
         (1, "$s = -(~$s * <wide>) <masked>; LOG.append(($s >> 33, $s | 5, $s % 97))"),
         (1, "q = $s * <wide>; $s = (q + <list>[$i % 3 % len(<list>)]) <masked>; LOG.append(q % 2**64 is q)"),
         (1, "$s = $s % 3 + GENERATOR.random(); LOG.append(GENERATOR.uniform(0, 1) < 0.5)"),
+        (1, "$s = GENERATOR.randrange(1, 9) + ($i * <int>).bit_length()"),
+        (1, "$s = sum(k for k, _ in zip(itertools.accumulate(range($i % 4)), itertools.cycle(<list>)))"),
+        (1, "$s = $i + [k for _, k in itertools.product(<list>, (1, $i))][-1]"),
+        (1, "$s = next(itertools.islice(itertools.chain(<list>, range($i)), $i % 3, None), $i)"),
         (1, "$s = <fnvar>($i)"),
         (1, "$s = $i / <num>"),
         (1, "$s = <list>[$i % 3]"),

@@ -371,7 +371,7 @@ struct HoldingIterator {
 };
 extern bool g_holding_iterators;
 // True if asking this iterator for its next item runs no code of the user's: iterators of the interpreter's own containers and ranges, and
-// enumerate, zip and reversed over such. A few ns.
+// enumerate, zip, reversed and itertools over such. A few ns.
 bool quiet_iterator(PyObject* iterator);
 // The sequence that an iterator of the type `iterator` (the interpreter's own, over anything with __getitem__) goes through, borrowed, and
 // where its position stands; null for others, and once it is exhausted.

@@ -1,6 +1,8 @@
 // Which iterators run nothing but C code of the interpreter's own, and the layouts of those that hold others.
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "hook/frame_access.h"
@@ -20,6 +22,7 @@ struct Holder {
 struct Own {
   PyTypeObject* type;
   size_t place, result = 0;
+  bool (*quiet)(PyObject* iterator, PyObject* held) = nullptr;  // null: always
 };
 std::vector<Own> g_own;
 bool g_enumerate = false, g_reversed = false, g_zip = false, g_sequence = false;  // the layout is this interpreter's
@@ -48,12 +51,12 @@ const Own* own(PyTypeObject* type) {
 }
 bool is_own(PyTypeObject* type) { return own(type) != nullptr; }
 
+PyObject*& word_at(PyObject* o, size_t place) { return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + place); }
+
 int take_first(PyObject* held, void* first) {
   *static_cast<PyObject**>(first) = held;
   return 1;
 }
-
-PyObject*& word_at(PyObject* o, size_t place) { return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + place); }
 
 size_t place_of(PyObject* held, PyObject* iterator) {
   for (size_t at = sizeof(PyObject); held && at + sizeof held <= static_cast<size_t>(Py_TYPE(iterator)->tp_basicsize); at += sizeof held)
@@ -161,6 +164,75 @@ void find_result(const char* text) {
   Py_XDECREF(made);
 }
 
+namespace {
+
+// Does it let go of nothing that held_by() does not tell, so that others may go through it?
+bool is_plain(PyObject* iterator) {
+  const Own* known = own(Py_TYPE(iterator));
+  return known != nullptr && known->quiet == nullptr && known->result == 0;
+}
+
+// ---- itertools
+// ---------------------------------------------------------------------------------------------------------------------------
+
+bool asks_quietly(PyObject*, PyObject* inner) { return inner == nullptr || is_plain(inner); }
+
+// What it adds up are ints.
+int is_number_or_counts(PyObject* part, void*) {
+  const bool number = PyLong_CheckExact(part) || PyFloat_CheckExact(part) || part == Py_None;
+  return !number && !Py_IS_TYPE(part, &PyRangeIter_Type);
+}
+bool adds_numbers(PyObject* iterator, PyObject*) { return Py_TYPE(iterator)->tp_traverse(iterator, is_number_or_counts, nullptr) == 0; }
+
+bool is_plain_iterable(PyObject* o) { return is_plain_sequence(o) || PyRange_Check(o) || PyDict_CheckExact(o) || PyAnySet_CheckExact(o); }
+
+// Of chain(): an iterator over the tuple of what it goes through.
+PyObject* chained(PyObject* source) {
+  return g_sequence_iterators && source != nullptr && Py_IS_TYPE(source, &PyTupleIter_Type)
+             ? reinterpret_cast<SequenceIterator*>(source)->sequence
+             : nullptr;
+}
+bool goes_through_plain(PyObject*, PyObject* source) {
+  if (source == nullptr) return true;
+  PyObject* all = chained(source);
+  if (all == nullptr) return false;
+  PyObject** items = reinterpret_cast<PyTupleObject*>(all)->ob_item;
+  return std::all_of(items, items + PyTuple_GET_SIZE(all), is_plain_iterable);
+}
+
+struct Tool {
+  const char* made;  // with something to hold
+  bool (*quiet)(PyObject*, PyObject*);
+};
+constexpr Tool kTools[] = {{"product((), ())", nullptr},
+                           {"combinations((), 2)", nullptr},
+                           {"permutations(())", nullptr},
+                           {"repeat(1)", nullptr},
+                           {"islice((), 2)", asks_quietly},
+                           {"cycle(())", asks_quietly},
+                           {"pairwise((7, 8))", asks_quietly},
+                           {"count()", adds_numbers},
+                           {"accumulate(())", adds_numbers},
+                           {"chain(())", goes_through_plain},
+                           {"combinations_with_replacement((), 2)", nullptr}};
+
+void init_tools() {
+  for (const Tool& tool : kTools) {
+    PyObject* made = evaluate((std::string("__import__('itertools').") + tool.made).c_str());
+    PyErr_Clear();
+    PyTypeObject* type = made != nullptr ? Py_TYPE(made) : nullptr;
+    const bool fixed = type != nullptr && std::strncmp(type->tp_name, "itertools.", 10) == 0 &&
+                       (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) || PyType_HasFeature(type, Py_TPFLAGS_IMMUTABLETYPE));
+    const size_t place = fixed && tool.quiet != nullptr && tool.quiet != adds_numbers ? place_of_held(made) : 0;
+    const bool laid_out = tool.quiet == nullptr || tool.quiet == adds_numbers || place != 0;
+    if (fixed && laid_out && !is_own(type)) g_own.push_back({reinterpret_cast<PyTypeObject*>(Py_NewRef(type)), place, 0, tool.quiet});
+    Py_XDECREF(made);
+  }
+  find_result("__import__('itertools').pairwise((7, 8, 9))");
+}
+
+}  // namespace
+
 bool init_iterators() {
   PyObject* iterables = evaluate(kIterables);
   if (iterables == nullptr) return false;
@@ -188,6 +260,7 @@ bool init_iterators() {
                reinterpret_cast<Holder*>(iterator)->number == 0 && inner_of(iterator) == made;
   Py_XDECREF(iterator);
   Py_XDECREF(made);
+  init_tools();
   return true;
 }
 
@@ -200,7 +273,9 @@ PyObject* sequence_of(PyObject* iterator, Py_ssize_t** position) {
 PyObject* held_by(PyObject* iterator) {
   if (Py_IS_TYPE(iterator, &PySeqIter_Type)) return g_sequence ? inner_of(iterator) : nullptr;
   const Own* known = own(Py_TYPE(iterator));
-  return known && known->place ? word_at(iterator, known->place) : nullptr;
+  PyObject* held = known && known->place ? word_at(iterator, known->place) : nullptr;
+  if (held == nullptr || known->quiet == nullptr) return held;
+  return known->quiet == goes_through_plain ? chained(held) : held_by(held);
 }
 
 PyObject* result_of(PyObject* iterator) {
@@ -212,16 +287,23 @@ PyObject* result_of(PyObject* iterator) {
 
 void add_quiet_sequence(PyTypeObject* type) { g_quiet_sequences.push_back(type); }
 
+// (Those of itertools that hold another one, but for what they hold.)
+static bool is_quiet_inside(PyObject* iterator) {
+  const Own* known = own(Py_TYPE(iterator));
+  return known != nullptr ? known->quiet == nullptr : quiet_iterator(iterator);
+}
+
 bool quiet_iterator(PyObject* iterator) {
   PyTypeObject* type = Py_TYPE(iterator);
-  if (is_own(type)) return true;
+  if (const Own* known = own(type))
+    return known->quiet == nullptr || known->quiet(iterator, known->place ? word_at(iterator, known->place) : nullptr);
   if (type == &PySeqIter_Type) return g_sequence && (inner_of(iterator) == nullptr || is_quiet_sequence(inner_of(iterator)));
-  if (type == &PyEnum_Type) return g_enumerate && quiet_iterator(inner_of(iterator));
+  if (type == &PyEnum_Type) return g_enumerate && is_quiet_inside(inner_of(iterator));
   if (type == &PyReversed_Type) return g_reversed && (inner_of(iterator) == nullptr || is_plain_sequence(inner_of(iterator)));
   if (type != &PyZip_Type || !g_zip || inner_of(iterator) == nullptr) return false;
   PyObject* inner = inner_of(iterator);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inner); i++) {
-    if (!quiet_iterator(PyTuple_GET_ITEM(inner, i))) return false;
+    if (!is_quiet_inside(PyTuple_GET_ITEM(inner, i))) return false;
   }
   return true;
 }

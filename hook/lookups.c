@@ -20,13 +20,15 @@ static int may_run_code_within(PyObject* key, int depth) {
 }
 static int may_run_code(PyObject* key) { return may_run_code_within(key, 4); }
 
+static int is_plain_key(PyObject* key) {
+  const int number = PyLong_CheckExact(key) || PyFloat_CheckExact(key) || PyBool_Check(key) || PyComplex_CheckExact(key);
+  return number || PyUnicode_CheckExact(key) || PyBytes_CheckExact(key) || key == Py_None;
+}
+
 /* A tuple of what hashes and compares in C alone. */
 static int is_plain_tuple(PyObject* tuple) {
-  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tuple); k++) {
-    PyObject* item = PyTuple_GET_ITEM(tuple, k);
-    const int number = PyLong_CheckExact(item) || PyFloat_CheckExact(item) || PyBool_Check(item) || PyComplex_CheckExact(item);
-    if (!number && !PyUnicode_CheckExact(item) && !PyBytes_CheckExact(item) && item != Py_None) return 0;
-  }
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tuple); k++)
+    if (!is_plain_key(PyTuple_GET_ITEM(tuple, k))) return 0;
   return 1;
 }
 
@@ -300,6 +302,28 @@ int dalsegno_find(PyObject* container, PyObject* key, PyObject** value, dalsegno
   found->version = version_of(container);
   if (index >= 0) *value = value_of_entry((PyDictObject*)container, index);
   return *value != NULL;
+}
+
+int dalsegno_find_in(PyObject* dict, PyObject* key, PyObject** value) {
+  *value = NULL;
+  if (PyTuple_CheckExact(key) ? !is_plain_tuple(key) : !is_plain_key(key)) return -1;
+  const Py_hash_t hash = hash_of(key);
+  if (hash == -1) PyErr_Clear();
+  const Py_ssize_t index = hash == -1 ? -2 : find_in_dict((PyDictObject*)dict, key, hash);
+  if (index == -2) return -1;
+  if (index >= 0) *value = value_of_entry((PyDictObject*)dict, index);
+  return *value != NULL;
+}
+
+int dalsegno_holds_plain_keys(PyObject* set, Py_ssize_t most) {
+  const PySetObject* s = (const PySetObject*)set;
+  if (!PyAnySet_CheckExact(set) || s->used > most || s->mask > 8 * most) return 0;
+  for (Py_ssize_t k = 0; k <= s->mask; k++) {
+    PyObject* key = s->table[k].key;
+    if (key == NULL || s->table[k].hash == -1) continue; /* (-1: a key that was taken out) */
+    if (PyTuple_CheckExact(key) ? !is_plain_tuple(key) : !is_plain_key(key)) return 0;
+  }
+  return 1;
 }
 
 /* (The key that stands in the table is found by what it is, without a comparison.) */

@@ -29,6 +29,10 @@ typedef struct {
    is not there. -1: the look-up is not quiet, or has failed. `found`: of a look-up of the same key in the same container before, or of
    none. Sets no exception. Needs the GIL. */
 int dalsegno_find(PyObject* container, PyObject* key, PyObject** value, dalsegno_found* found);
+/* The same of any dict, as dict.get() looks it up, whatever its class does. */
+int dalsegno_find_in(PyObject* dict, PyObject* key, PyObject** value);
+/* Does the exact set or frozenset hold no more than so many things, numbers, str, bytes and None or tuples of such? */
+int dalsegno_holds_plain_keys(PyObject* set, Py_ssize_t most);
 /* PyDict_SetItem(), behind a look-up of the key. */
 int dalsegno_put(PyObject* dict, PyObject* key, PyObject* value, dalsegno_found* found);
 

@@ -26,7 +26,7 @@ void Lowering::emit_call(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kReduction) return emit_reduction(o, i);
   if (form(i).mode == Mode::kText) return emit_number_of(o, i, step_ord, native::Do::kOrd);
   if (form(i).mode == Mode::kLength) return emit_number_of(o, i, step_length, native::Do::kLength);
-  if (form(i).mode == Mode::kDraw) return emit_number_of(o, i, step_draw, native::Do::kDraw);
+  if (form(i).mode == Mode::kDraw) return emit_draw(o, i);
   if (form(i).mode != Mode::kTyped) return emit_python(o, i);
   emit_typed_call(o, i, 1);
 }
@@ -39,6 +39,22 @@ void Lowering::emit_number_of(const Op& o, ValueId i, StepFn fn, native::Do does
   s.does = does;
   s.a = object;
   s.n = o.n_inputs - 1;
+  s.dst = loc(i).raw;
+  push(s);
+  defined(i);
+}
+
+// a: the generator, or (n 0) the method bound to it; b: the number of bits, where that is asked for.
+void Lowering::emit_draw(const Op& o, ValueId i) {
+  const bool bits = form(i).callee == typed::Callee::kRandomBits;
+  if (!bits) return emit_number_of(o, i, step_draw, native::Do::kDraw);
+  const int32_t of = o.n_inputs - 2, object = boxed(in(o)[of], o, i), number = raw(in(o)[of + 1], Rep::kInt, o, i);
+  Step s = base(o, i);
+  s.fn = step_draw_bits;
+  s.does = native::Do::kDrawBits;
+  s.a = object;
+  s.b = number;
+  s.n = of;
   s.dst = loc(i).raw;
   push(s);
   defined(i);

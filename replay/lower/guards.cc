@@ -9,7 +9,8 @@
 namespace dalsegno::replay {
 
 void Lowering::emit_guard(const Op& o, ValueId i) {
-  if (o.kind == OpKind::guard_function && planted(Fault::dropped_function_guard)) return;
+  const bool callee = o.kind == OpKind::guard_function || o.kind == OpKind::guard_builtin;
+  if (callee && planted(Fault::dropped_function_guard)) return;
   if (o.kind == OpKind::guard_quiet_lookup && form(i + 1).mode == Mode::kLookup) return;  // it looks itself
   int32_t reg = o.n_inputs ? boxed(in(o)[0], o, i) : -1, other = o.n_inputs > 1 ? boxed(in(o)[1], o, i) : -1;
   Step s = base(o, i);

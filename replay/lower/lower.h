@@ -91,6 +91,7 @@ class Lowering {
   void emit_range(const Op& op, ValueId i);
   void emit_get_iter(const Op& op, ValueId i);
   void emit_call(const Op& op, ValueId i);
+  void emit_draw(const Op& o, ValueId i);
   void emit_number_of(const Op& o, ValueId i, StepFn fn, native::Do does);
   void emit_typed_call(const Op& op, ValueId i, int32_t first);
   void emit_get_attr(const Op& op, ValueId i);
@@ -103,6 +104,7 @@ class Lowering {
   void emit_guard_array(const Op& op, ValueId i);
   void emit_guard_truth(const Op& op, ValueId i);
   void emit_guard_world(const Op& op, ValueId i);
+  void emit_bind_method(const Op& op, ValueId i);
   void emit_jitted_func(const Op& op, ValueId i);
   void emit_call_tree(const Op& op, ValueId i);
   void emit_release(const Op& op, ValueId i);

@@ -84,12 +84,13 @@ typed::Callee callee_called(const Known& known) {
 
 // NumPy's functions as its C code has them, whatever the module's names are bound to now.
 typed::Callee callee_of(PyObject* object) {
-  if (hook::draws_random_number(object)) return typed::Callee::kRandom;
+  if (const hook::Drawn drawn = hook::drawn_by(object); drawn != hook::Drawn::kNothing)
+    return drawn == hook::Drawn::kBits ? typed::Callee::kRandomBits : typed::Callee::kRandom;
   for (PyTypeObject* type : {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyComplex_Type, &PyRange_Type})
     if (reinterpret_cast<PyObject*>(type) == object) return callee_called({"type", type->tp_name});
   if (Py_IS_TYPE(object, &PyMethodDescr_Type)) {
     if (PyDescr_TYPE(object) == &PyArray_Type) return callee_called({"ndarray", ascii(PyDescr_NAME(object))});
-    for (const PyTypeObject* type : {&PyList_Type, &PyDict_Type, &PySet_Type, &PyComplex_Type})
+    for (const PyTypeObject* type : {&PyList_Type, &PyDict_Type, &PySet_Type, &PyComplex_Type, &PyLong_Type})
       if (PyDescr_TYPE(object) == type) return callee_called({type->tp_name, ascii(PyDescr_NAME(object))});
     return typed::Callee::kNone;
   }

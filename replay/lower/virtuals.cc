@@ -12,6 +12,11 @@ void Lowering::emit_index(const Op& o, ValueId i) {
   put_off(o, i, o.kind == OpKind::build_tuple ? Virtual::kTuple : Virtual::kSlice, 0);
 }
 
+void Lowering::emit_bind_method(const Op& o, ValueId i) {
+  if (form(i).mode != Mode::kVirtual) return emit_python(o, i);
+  put_off(o, i, Virtual::kBound, 0);
+}
+
 // range() itself raises where the step is 0.
 void Lowering::emit_range(const Op& o, ValueId i) {
   if (o.n_inputs == 4) {

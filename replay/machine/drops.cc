@@ -59,14 +59,14 @@ constexpr Py_ssize_t kMostItems = 128;  // to look through more takes longer tha
 bool holds_quietly(PyObject** items, Py_ssize_t n, Visits* visits) {
   if (n > kMostItems) return false;
   for (PyObject** item = items; item < items + n; ++item)
-    if (!is_leaf_object(*item) && visit(*item, visits) != 0) return false;
+    if (*item && !is_leaf_object(*item) && visit(*item, visits) != 0) return false;  // (zip_longest() has taken out what has ended)
   return true;
 }
 
 // A list, a tuple or a slice of numbers and texts: most of what dies.
 bool holds_leaves(PyObject* o) {
   const auto all = [](PyObject** items, Py_ssize_t n) {
-    return n <= kMostItems && std::all_of(items, items + n, [](PyObject* item) { return is_leaf_object(item); });
+    return n <= kMostItems && std::all_of(items, items + n, [](PyObject* item) { return item && is_leaf_object(item); });
   };
   if (PyList_CheckExact(o)) return all(reinterpret_cast<PyListObject*>(o)->ob_item, Py_SIZE(o));
   if (PyTuple_CheckExact(o)) return all(reinterpret_cast<PyTupleObject*>(o)->ob_item, Py_SIZE(o));

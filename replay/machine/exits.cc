@@ -132,6 +132,18 @@ static PyObject* new_tuple(const Virtual& what, Reg* r) {
   return tuple;
 }
 
+PyObject* bound_method(PyObject* descriptor, PyObject* self) {
+  return Py_TYPE(descriptor)->tp_descr_get(descriptor, self, reinterpret_cast<PyObject*>(Py_TYPE(self)));
+}
+
+static bool build_bound(const Virtual& what, Reg* r) {
+  PyObject *method = object_of_part(what.parts[0], r), *self = object_of_part(what.parts[1], r);
+  r[what.reg].o = method && self ? bound_method(method, self) : nullptr;
+  Py_XDECREF(method);
+  Py_XDECREF(self);
+  return r[what.reg].o != nullptr;
+}
+
 bool build(const Virtual& what, Reg* r) {
   if (r[what.reg].o) return true;
   switch (what.kind) {
@@ -141,6 +153,8 @@ bool build(const Virtual& what, Reg* r) {
       return build_range(what, r);
     case Virtual::kSlice:
       return (r[what.reg].o = new_slice(what, r)) != nullptr;
+    case Virtual::kBound:
+      return build_bound(what, r);
     case Virtual::kView:
       return (r[what.reg].o = new_view(what, r)) != nullptr;
     case Virtual::kTuple:

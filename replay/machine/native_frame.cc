@@ -272,6 +272,10 @@ int32_t ends(native::Frame* frame, int32_t reg) {
 
 int32_t draw(void* object, int32_t bound, double* out) { return hook::draw_random_number(static_cast<PyObject*>(object), bound != 0, out); }
 
+int32_t draw_bits(void* object, int32_t bound, int64_t bits, int64_t* out) {
+  return hook::draw_random_bits(static_cast<PyObject*>(object), bound != 0, bits, out);
+}
+
 int32_t is_quiet(void* iterator) { return hook::quiet_iterator(static_cast<PyObject*>(iterator)); }
 
 Reg number_of(Rep rep, int64_t bits) {
@@ -370,6 +374,7 @@ void fill(native::Frame* frame, Running* running) {
   frame->holds = holds;
   frame->ends = ends;
   frame->draw = draw;
+  frame->draw_bits = draw_bits;
   frame->is_quiet = is_quiet;
   frame->put = put;
   frame->quick = do_quickly;

@@ -53,11 +53,11 @@ struct IndexPart {
 // What exists as its parts until somebody needs the object: an index tuple, a slice, a row or view of an array, or a range. It is built
 // into register `reg`, which is null until then.
 struct Virtual {
-  enum Kind : uint8_t { kTuple, kRow, kRange, kSlice, kView };
+  enum Kind : uint8_t { kTuple, kRow, kRange, kSlice, kView, kBound };
   int32_t reg = -1;
   Kind kind = kTuple;
   // A tuple's items; or an array, and one after the other the positions that lead to the row; or range()'s or slice()'s arguments; or the
-  // array that the view is of.
+  // array that the view is of; or a method and what it is bound to.
   std::vector<Loc> parts;
   std::vector<const Virtual*> inner;  // a tuple's: the part is virtual itself; null: it is not
   // Views. Where the elements lie stands in unboxed registers from `block` on: the first one's address, the extents, the strides.

@@ -193,7 +193,8 @@ void build_all(const ExitPlan& plan, Reg* r);  // of the plan's; throws std::bad
 // -- steps_view.cc
 // A view's elements, found by its index and put into its registers. False: NumPy has to say what is wrong, or the array is another one.
 bool find_view(const Virtual& view, Reg* r);
-PyObject* new_view(const Virtual& view, const Reg* r);  // the object, or null with an exception set
+PyObject* bound_method(PyObject* descriptor, PyObject* self);  // a new one
+PyObject* new_view(const Virtual& view, const Reg* r);         // the object, or null with an exception set
 inline void count_guard_failure() { ++g_machine_counters.guard_failures; }
 inline void count_steps(uint64_t n) { g_machine_counters.steps += n; }
 

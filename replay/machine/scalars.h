@@ -116,6 +116,7 @@ StepFn call_step(typed::Callee callee, const typed::Operator& how, bool shares, 
 const void* c_function(typed::Callee callee);
 const Step* step_length(const Step* s, Reg* r, Machine& m);
 const Step* step_draw(const Step* s, Reg* r, Machine& m);
+const Step* step_draw_bits(const Step* s, Reg* r, Machine& m);
 
 // -- steps_item.cc. a: the list, tuple or iterator; b: the index; c: the register of the unboxed part, or of what is stored
 struct ItemSteps {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "hook/hook.h"
+#include "hook/lookups.h"
 #include "replay/machine/run.h"
 #include "trace/fault.h"
 #include "trace/recorder/facts.h"
@@ -91,6 +92,42 @@ bool is_found(PyObject* sequence, PyObject* x) {
 
 bool is_deque(PyObject* o) { return recorder::is_deque_type(Py_TYPE(o)); }
 
+// ---- dicts, and what is derived from them ----------------------------------------------------------------------------------------------
+
+enum class Does { kGet, kSet, kDelete, kContains, kLength };
+
+// Does the object's class that as dicts do, or OrderedDicts?
+bool does_as_dicts(PyObject* o, Does what) {
+  static PyObject* const kNames[] = {PyUnicode_InternFromString("__getitem__"), PyUnicode_InternFromString("__setitem__"),
+                                     PyUnicode_InternFromString("__delitem__"), PyUnicode_InternFromString("__contains__"),
+                                     PyUnicode_InternFromString("__len__")};
+  if (PyDict_CheckExact(o)) return true;
+  PyObject* name = kNames[static_cast<size_t>(what)];
+  PyObject* found = _PyType_Lookup(Py_TYPE(o), name);
+  return found && (found == _PyType_Lookup(&PyDict_Type, name) || found == _PyType_Lookup(&PyODict_Type, name));
+}
+
+// A key that is there; one that is missing makes a value where that runs no code.
+bool gets_from_dict(PyObject* dict, PyObject* key) {
+  PyObject* held;
+  if (!does_as_dicts(dict, Does::kGet)) return false;
+  const int found = dalsegno_find_in(dict, key, &held);
+  return found == 1 || (found == 0 && dalsegno_is_table(dict) && (PyDict_CheckExact(dict) || dalsegno_missing_is_quiet(dict)));
+}
+
+bool replaces_quietly(PyObject* dict, PyObject* key) {
+  PyObject* held;
+  const int found = dalsegno_find_in(dict, key, &held);
+  return found == 0 || (found == 1 && drops_quietly(held));
+}
+
+constexpr Py_ssize_t kMostKeys = 32;
+bool are_sets(PyObject* a, PyObject* b, BinaryOp op) {
+  constexpr BinaryOp kOfSets[] = {BinaryOp::and_, BinaryOp::or_, BinaryOp::xor_, BinaryOp::subtract};
+  return std::find(std::begin(kOfSets), std::end(kOfSets), op) != std::end(kOfSets) && dalsegno_holds_plain_keys(a, kMostKeys) &&
+         dalsegno_holds_plain_keys(b, kMostKeys);
+}
+
 // ---- kinds of ops ------------------------------------------------------------------------------------------------------------------
 
 PyObject* first(const Step& s, const Reg* r) { return r[s.a].o; }
@@ -99,6 +136,7 @@ PyObject* second(const Step& s, const Reg* r) { return r[s.b].o; }
 bool joins(const Step& s, const Reg* r) {
   PyObject *a = first(s, r), *b = second(s, r);
   const auto op = static_cast<BinaryOp>(s.imm);
+  if (PyAnySet_Check(a)) return are_sets(a, b, op);
   if (op == BinaryOp::add) return is_array_of_items(a) && Py_IS_TYPE(b, Py_TYPE(a));
   return op == BinaryOp::multiply && ((is_array_of_items(a) && PyLong_CheckExact(b)) || (is_array_of_items(b) && PyLong_CheckExact(a)));
 }
@@ -107,7 +145,7 @@ bool joins(const Step& s, const Reg* r) {
 bool joins_in_place(const Step& s, const Reg* r) {
   PyObject *a = first(s, r), *b = second(s, r);
   if (PyList_CheckExact(a)) return static_cast<BinaryOp>(s.imm) == BinaryOp::add && gives_items(b);
-  return PyTuple_CheckExact(a) && joins(s, r);
+  return (PyTuple_CheckExact(a) || PyAnySet_Check(a)) && joins(s, r);
 }
 
 bool compares(const Step& s, const Reg* r) {
@@ -115,21 +153,31 @@ bool compares(const Step& s, const Reg* r) {
   return Py_IS_TYPE(b, Py_TYPE(a)) && all_items<is_leaf_object>(a) && all_items<is_leaf_object>(b);
 }
 
-bool contains(const Step& s, const Reg* r) { return is_found(second(s, r), first(s, r)); }
-bool asks_truth(const Step& s, const Reg* r) { return is_array_of_items(first(s, r)) || is_deque(first(s, r)); }
+bool contains(const Step& s, const Reg* r) {
+  PyObject *in = second(s, r), *held;
+  if (PyDict_Check(in)) return does_as_dicts(in, Does::kContains) && dalsegno_find_in(in, first(s, r), &held) >= 0;
+  return is_found(in, first(s, r));
+}
+bool has_known_length(PyObject* o) {
+  return is_array_of_items(o) || is_deque(o) || PyAnySet_CheckExact(o) || (PyDict_Check(o) && does_as_dicts(o, Does::kLength));
+}
+bool asks_truth(const Step& s, const Reg* r) { return has_known_length(first(s, r)) && !PyDict_Check(first(s, r)); }
 
 bool gets_item(const Step& s, const Reg* r) {
   PyObject *o = first(s, r), *key = second(s, r);
   if (is_array_of_items(o) || PyUnicode_CheckExact(o)) return is_position(key);
+  if (PyDict_Check(o)) return gets_from_dict(o, key);
   return is_deque(o) && PyLong_CheckExact(key);
 }
 
 bool deletes_item(const Step& s, const Reg* r) {
   PyObject *o = first(s, r), *key = second(s, r);
+  if (PyDict_Check(o)) return does_as_dicts(o, Does::kDelete) && replaces_quietly(o, key);
   return PyList_CheckExact(o) && is_position(key) && drops_leaves(o, key);
 }
 
 bool sets_item(const Step& s, const Reg* r) {
+  if (PyObject* o = first(s, r); PyDict_Check(o)) return does_as_dicts(o, Does::kSet) && replaces_quietly(o, second(s, r));
   if (!deletes_item(s, r)) return false;
   return PyLong_CheckExact(second(s, r)) || gives_items(r[s.c].o);
 }
@@ -159,7 +207,44 @@ bool takes_items(const Step& s, const Reg* r) { return takes(s, 1) && gives_item
 bool adds(const Step& s, const Reg* r) { return takes(s, 1) && all_items<is_number_object>(argument(s, r, 0)); }
 bool finds_extreme(const Step& s, const Reg* r) { return takes(s, 1) && all_items<is_ordered>(argument(s, r, 0)); }
 bool asks_all(const Step& s, const Reg* r) { return takes(s, 1) && all_items<is_leaf_object>(argument(s, r, 0)); }
-bool measures(const Step& s, const Reg* r) { return takes(s, 1) && (is_array_of_items(argument(s, r, 0)) || is_deque(argument(s, r, 0))); }
+bool measures(const Step& s, const Reg* r) { return takes(s, 1) && has_known_length(argument(s, r, 0)); }
+
+// A class that leaves to type what its instances are, or a tuple of such.
+bool is_plain_class(PyObject* o) {
+  if (!PyTuple_CheckExact(o)) return Py_IS_TYPE(o, &PyType_Type);
+  PyObject** classes = items_of(o);
+  return std::all_of(classes, classes + Py_SIZE(o), [](PyObject* one) { return Py_IS_TYPE(one, &PyType_Type); });
+}
+
+// Of an instance that says of itself what every object does.
+bool tests_class(const Step& s, const Reg* r) {
+  static PyObject* const kClass = PyUnicode_InternFromString("__class__");
+  if (!takes(s, 2) || !is_plain_class(argument(s, r, 1))) return false;
+  PyTypeObject* type = Py_TYPE(argument(s, r, 0));
+  return type->tp_getattro == PyObject_GenericGetAttr && _PyType_Lookup(type, kClass) == _PyType_Lookup(&PyBaseObject_Type, kClass);
+}
+
+// Not at its end, where it lets go of what it goes through.
+bool gives_next(const Step& s, const Reg* r) {
+  PyObject* it = s.n > 1 && !s.object ? argument(s, r, 0) : nullptr;
+  return it && hook::quiet_iterator(it) && advances_quietly(it) && ends_quietly(it);
+}
+
+// As every dict does it.
+bool looks_up(const Step& s, const Reg* r) {
+  PyObject* held;
+  return !s.object && s.n > 2 && PyDict_Check(argument(s, r, 0)) && dalsegno_find_in(argument(s, r, 0), argument(s, r, 1), &held) >= 0;
+}
+// (Of a class derived from it they call its methods.)
+bool is_ordered_dict(const Step& s, const Reg* r) { return s.n > 1 && PyODict_CheckExact(argument(s, r, 0)); }
+bool moves(const Step& s, const Reg* r) {
+  PyObject* held;
+  return is_ordered_dict(s, r) && s.n > 2 && dalsegno_find_in(argument(s, r, 0), argument(s, r, 1), &held) == 1 &&
+         (s.n == 3 || (s.n == 4 && is_leaf_object(argument(s, r, 2))));
+}
+bool takes_last(const Step& s, const Reg* r) {
+  return is_ordered_dict(s, r) && (s.n == 2 || (s.n == 3 && is_leaf_object(argument(s, r, 1))));
+}
 
 // One at its other end may be dropped.
 template <Py_ssize_t end>
@@ -176,6 +261,23 @@ bool appends_to_deque(const Step& s, const Reg* r) {
 }
 bool rotates(const Step& s, const Reg* r) {
   return s.n <= 3 && !s.object && is_deque(argument(s, r, 0)) && (s.n == 2 || PyLong_CheckExact(argument(s, r, 1)));
+}
+
+// ---- attributes ------------------------------------------------------------------------------------------------------------------------
+
+// What decides about the attribute is a slot, or gives an item of a named tuple.
+bool gets_attribute(const Step& s, const Reg* r) {
+  static PyTypeObject* item_getter = nullptr;
+  PyTypeObject* type = Py_TYPE(first(s, r));
+  if (type->tp_getattro != PyObject_GenericGetAttr) return false;
+  PyObject* found = _PyType_Lookup(type, s.name);
+  PyTypeObject* decides = found ? Py_TYPE(found) : nullptr;
+  if (!decides) return false;
+  if (decides == &PyMemberDescr_Type || decides == item_getter) return true;
+  const bool getter =
+      std::string_view(decides->tp_name).ends_with("_tuplegetter") && recorder::is_found_as(decides, "_collections", "_tuplegetter");
+  if (getter && !item_getter) item_getter = reinterpret_cast<PyTypeObject*>(Py_NewRef(decides));
+  return getter;
 }
 
 struct Row {
@@ -198,6 +300,13 @@ constexpr Row kCalls[] = {
     {"", "any", asks_all},
     {"", "all", asks_all},
     {"", "len", measures},
+    {"", "isinstance", tests_class},
+    {"", "next", gives_next},
+    {"dict", "get", looks_up},
+    {"dict", "setdefault", looks_up},
+    {"collections.OrderedDict", "get", looks_up},
+    {"collections.OrderedDict", "move_to_end", moves},
+    {"collections.OrderedDict", "popitem", takes_last},
     {"collections.deque", "append", appends_to_deque<0>},
     {"collections.deque", "appendleft", appends_to_deque<-1>},
     {"collections.deque", "rotate", rotates},
@@ -234,6 +343,8 @@ Plain silent_of(OpKind kind, PyObject* callee) {
     case OpKind::truth:
     case OpKind::not_:
       return asks_truth;
+    case OpKind::get_attr:
+      return gets_attribute;
     case OpKind::get_item:
       return gets_item;
     case OpKind::set_item:

@@ -1,6 +1,7 @@
 // Typed steps for calls of builtins and of math on unboxed operands. Each gives CPython's result, bit for bit, or leaves before the
 // instruction. list: the operands' registers; n: how many.
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <numbers>
@@ -168,6 +169,13 @@ const Step* gcd_(const Step* s, Reg* r, Machine& m) {
   return go_on(s + 1, r, m);
 }
 
+// (Of the least int the interpreter says 64, too.)
+const Step* bit_length(const Step* s, Reg* r, Machine& m) {
+  const int64_t a = r[s->list[0]].i;
+  r[s->dst].i = std::bit_width(a < 0 ? uint64_t{0} - static_cast<uint64_t>(a) : static_cast<uint64_t>(a));
+  return go_on(s + 1, r, m);
+}
+
 // One name a function: the library's are overloaded.
 #define C_FUNCTION(name) \
   double name##_(double x) { return std::name(x); }
@@ -284,6 +292,7 @@ constexpr Row kRows[] = {
     {Callee::kCopysign, {of_two<copysign_>}},
     {Callee::kLog1p, {math<log1p_>}},
     {Callee::kGcd, {gcd_}},
+    {Callee::kBitLength, {bit_length}},
     {Callee::kAcos, {math<acos_>}},
     {Callee::kAcosh, {math<acosh_>}},
     {Callee::kAsin, {math<asin_>}},
@@ -316,7 +325,7 @@ constexpr Callee kElsewhere[] = {
     Callee::kArgmax,  Callee::kArgmaxMethod,  Callee::kArgmin,    Callee::kArgminMethod, Callee::kNorm,   Callee::kArray,
     Callee::kEye,     Callee::kZerosLike,     Callee::kEmptyLike, Callee::kConcatenate,  Callee::kRoll,   Callee::kOuter,
     Callee::kInv,     Callee::kUfunc,         Callee::kStd,       Callee::kStdMethod,    Callee::kVar,    Callee::kVarMethod,
-    Callee::kGet,     Callee::kAdd,           Callee::kHeappush,  Callee::kHeappop,      Callee::kRandom};
+    Callee::kGet,     Callee::kAdd,           Callee::kHeappush,  Callee::kHeappop,      Callee::kRandom, Callee::kRandomBits};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};
@@ -368,6 +377,13 @@ const Step* step_length(const Step* s, Reg* r, Machine& m) {
 // a: the callee, bound to its generator, or (n) the generator.
 const Step* step_draw(const Step* s, Reg* r, Machine& m) {
   if (!hook::draw_random_number(r[s->a].o, s->n == 0, &r[s->dst].f)) [[unlikely]]
+    return refuse(m, s->exit);
+  return go_on(s + 1, r, m);
+}
+
+// b: how many bits.
+const Step* step_draw_bits(const Step* s, Reg* r, Machine& m) {
+  if (!hook::draw_random_bits(r[s->a].o, s->n == 0, r[s->b].i, &r[s->dst].i)) [[unlikely]]
     return refuse(m, s->exit);
   return go_on(s + 1, r, m);
 }

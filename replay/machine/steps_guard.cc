@@ -37,6 +37,14 @@ bool defaults(const Step& s, Reg* r) {
   return (found ? PyTuple_GET_SIZE(found) : 0) == s.imm;
 }
 
+// object: the descriptor.
+bool builtin(const Step& s, Reg* r) {
+  PyObject* self = PyCFunction_CheckExact(r[s.a].o) ? PyCFunction_GET_SELF(r[s.a].o) : nullptr;
+  const auto* made_of = reinterpret_cast<PyMethodDescrObject*>(s.object);
+  return self && reinterpret_cast<PyCFunctionObject*>(r[s.a].o)->m_ml == made_of->d_method &&
+         PyObject_TypeCheck(self, made_of->d_common.d_type);
+}
+
 template <Exec holds>
 const Step* guard(const Step* s, Reg* r, Machine& m) {
   return verdict(holds(*s, r), s, r, m);
@@ -69,6 +77,7 @@ constexpr KindRow<Quick> kGuards[] = {
     ROW(guard_is_not, is_not),
     ROW(guard_function, function),
     ROW(guard_defaults, defaults),
+    ROW(guard_builtin, builtin),
     ROW(guard_quiet_iterator, quiet_iterator),
     ROW(guard_quiet_lookup, quiet_lookup),
 #undef ROW

@@ -17,6 +17,8 @@ constexpr const char* kDeclarations =
     "declare {i64, i1} @llvm.sadd.with.overflow.i64(i64, i64)\n"
     "declare {i64, i1} @llvm.ssub.with.overflow.i64(i64, i64)\n"
     "declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)\n"
+    "declare i64 @llvm.abs.i64(i64, i1)\n"
+    "declare i64 @llvm.ctlz.i64(i64, i1)\n"
     "declare double @llvm.fabs.f64(double)\n"
     "declare <2 x double> @llvm.fabs.v2f64(<2 x double>)\n"
     "declare double @llvm.sqrt.f64(double)\n"
@@ -341,6 +343,8 @@ void Writer::write(const Instr& in) {
       return length(in);
     case Do::kDraw:
       return draw(in);
+    case Do::kDrawBits:
+      return draw_bits(in);
     case Do::kGuardType:
     case Do::kGuardArray: {
       const Fact fact = *fact_of(in);

@@ -134,6 +134,15 @@ void Writer::draw(const Instr& in) {
   set(in.dst, op("load double, ptr %out"));
 }
 
+void Writer::draw_bits(const Instr& in) {
+  const std::string bound = in.n == 0 ? "1" : "0";
+  const std::string done = op("call i32 " + helper(offsetof(Frame, draw_bits)) + "(ptr " + object_in(in.a) + ", i32 " + bound + ", i64 " +
+                              get(in.b) + ", ptr %out)");
+  refused_.insert(number_);
+  guard(op("icmp ne i32 " + done + ", 0"));
+  set(in.dst, op("load i64, ptr %out"));
+}
+
 // dst = a[b], of a list or a tuple.
 void Writer::item(const Instr& in) {
   const std::string list = label("l"), other = label("t"), tuple = label("u"), have = label("h"), inside = label("i");

@@ -303,6 +303,10 @@ void Writer::call(const Instr& in) {
       return unless(op("fcmp ord double " + a + ", 0.0"), in);
     case Callee::kInt:
       return bits == Bits::kDouble ? whole(in, intrinsic("trunc")) : same(in, a);
+    case Callee::kBitLength: {
+      const std::string size = op("call i64 @llvm.abs.i64(i64 " + a + ", i1 false)");
+      return set(in.dst, op("sub i64 64, " + op("call i64 @llvm.ctlz.i64(i64 " + size + ", i1 false)")));
+    }
     case Callee::kTrunc:
       return whole(in, intrinsic("trunc"));
     case Callee::kFloor:

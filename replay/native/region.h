@@ -36,6 +36,7 @@ enum class Do : uint8_t {
   kBox,            // dst: the object of a, unless it is there
   kCall,           // callee, of `list`
   kDraw,           // dst: the next number of the random generator in a, or (n 0) that the callee in a is bound to
+  kDrawBits,       // dst: so many bits as b says of the generator in a, or as above
   kGuardType,      // the type of the object in a is `object`
   kGuardArray,     // the array in a has n dimensions and the dtype `rep`
   kGuardWorld,     // no code has run that nobody has looked after; n: and folded names are to be looked at
@@ -198,9 +199,10 @@ struct Frame {
   int32_t (*scalar)(Frame*, int32_t number, int64_t a, int64_t b, int64_t* out) = nullptr;
   int32_t (*holds)(Frame*, int32_t block) = nullptr;  // kGuardWorld, of a block with folded names
   int32_t (*ends)(Frame*, int32_t reg) = nullptr;     // tells an iterator over a list or tuple that it has ended, if that runs no code: 1
-  int32_t (*draw)(void* object, int32_t bound, double* out) = nullptr;  // kDraw; 0: there is no such generator
-  int32_t (*is_quiet)(void* iterator) = nullptr;                        // does it run no code?
-  int32_t (*put)(Frame*, int32_t number) = nullptr;                     // does a kPutItem, if that runs no code: 1; else 0
+  int32_t (*draw)(void* object, int32_t bound, double* out) = nullptr;                      // kDraw; 0: there is no such generator
+  int32_t (*draw_bits)(void* object, int32_t bound, int64_t bits, int64_t* out) = nullptr;  // kDrawBits; 0: there are none
+  int32_t (*is_quiet)(void* iterator) = nullptr;                                            // does it run no code?
+  int32_t (*put)(Frame*, int32_t number) = nullptr;  // does a kPutItem, if that runs no code: 1; else 0
   // Does a kQuick, if that runs no code: 1; 2: it has, and finalisers may have run since; else 0.
   int32_t (*quick)(Frame*, int32_t number) = nullptr;
   int32_t (*enters)(Frame*, int32_t block) = nullptr;  // may the side trace be entered?

@@ -73,6 +73,9 @@ std::vector<Use> uses_of(const Instr& in) {
     case Do::kDraw:
       writes(in.dst, Bits::kDouble);
       break;
+    case Do::kDrawBits:
+      reads(in.b, Bits::kInt64), writes(in.dst, Bits::kInt64);
+      break;
     case Do::kLength:
       writes(in.dst, Bits::kInt64);
       break;

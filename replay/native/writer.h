@@ -242,6 +242,7 @@ class Writer {
   void element(const Instr& in);
   void next_element(const Instr& in);
   void draw(const Instr& in);
+  void draw_bits(const Instr& in);
   void let_go_of_items(const std::string& it, const std::string& sequence, const std::string& last);
   void ended(const Instr& in, const std::string& end);
   std::string loaded(Rep rep, const std::string& at);

@@ -128,12 +128,15 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kInv:
     case Callee::kUfunc:
     case Callee::kRandom:
+    case Callee::kRandomBits:
     case Callee::kOrd:
       return {};
     case Callee::kAbs:
       return absolute(a);
     case Callee::kInt:
       return to_int(a);
+    case Callee::kBitLength:
+      return a == Rep::kInt ? Operator{Rep::kInt, Rep::kInt} : Operator{};
     case Callee::kFloat:
       return {Rep::kFloat, Rep::kFloat};
     case Callee::kBool:

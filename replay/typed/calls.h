@@ -97,6 +97,8 @@ namespace dalsegno::typed {
   X(kOuter, "numpy", "outer")             \
   X(kInv, "numpy", "inv")                 \
   X(kRandom, "Random", "random")          \
+  X(kRandomBits, "Random", "getrandbits") \
+  X(kBitLength, "int", "bit_length")      \
   X(kUfunc, "ufunc", "")
 
 enum class Callee : uint8_t {

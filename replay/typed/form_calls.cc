@@ -38,7 +38,7 @@ void Inference::form_call(const Op& o, ValueId i) {
   arrays_[i] = array_of(o);
   if (o.object >= 0 || o.fn != ArrayFn::none || !is_constant(in(o)[0])) return;
   const Callee callee = constant(in(o)[0]).callee;
-  if (callee == Callee::kRandom) return form_draw(o, i);
+  if (callee == Callee::kRandom || callee == Callee::kRandomBits) return form_draw(o, i, callee);
   if (o.n_inputs < 2) return;
   if (callee == Callee::kNone) return;
   if (callee == Callee::kLen) {
@@ -75,10 +75,13 @@ void Inference::form_call(const Op& o, ValueId i) {
   born(i, found.result);
 }
 
-void Inference::form_draw(const Op& o, ValueId i) {
-  if (o.n_inputs > 2 || (o.effects & kRunsCode)) return;
-  form(i).mode = Mode::kDraw;
-  born(i, Rep::kFloat);
+// Of a generator, or by a method bound to one; the number of bits comes last.
+void Inference::form_draw(const Op& o, ValueId i, Callee callee) {
+  const bool bits = callee == Callee::kRandomBits;
+  if (o.n_inputs > (bits ? 3 : 2) || (o.effects & kRunsCode)) return;
+  if (bits && (o.n_inputs < 2 || typed_.known.box_ints || typed_.rep_in_ops(in(o)[o.n_inputs - 1]) != Rep::kInt)) return;
+  form(i) = {.mode = Mode::kDraw, .callee = callee};
+  born(i, bits ? Rep::kInt : Rep::kFloat);
 }
 
 void Inference::form_ord(const Op& o, ValueId i) {

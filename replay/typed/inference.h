@@ -94,7 +94,7 @@ class Inference {
   void form_reduction(const Op& o, ValueId i, Callee callee);
   static bool multiplies(DType dtype);
   void form_call(const Op& o, ValueId i);
-  void form_draw(const Op& o, ValueId i);
+  void form_draw(const Op& o, ValueId i, Callee callee);
   void form_ord(const Op& o, ValueId i);
   void form_range(const Op& o, ValueId i);
   bool iterated_alone(ValueId v) const;

@@ -61,7 +61,8 @@ class Verifier {
       case Mode::kLength:
         return o.kind == OpKind::call && o.n_inputs == 2 && y_.values[i].born_raw ? "" : "the length of what?";
       case Mode::kDraw:
-        return o.kind == OpKind::call && o.n_inputs <= 2 && y_.values[i].born_raw ? "" : "a number drawn from what?";
+        if (f.callee == Callee::kRandomBits && !unboxed(y_.inputs_of(o)[o.n_inputs - 1], i)) return "how many bits?";
+        return o.kind == OpKind::call && o.n_inputs <= 3 && y_.values[i].born_raw ? "" : "a number drawn from what?";
       case Mode::kText:
         if (o.kind == OpKind::compare || o.kind == OpKind::call) return y_.values[i].born_raw ? "" : "typed, but its result is not unboxed";
         return o.kind == OpKind::get_item && unboxed(y_.inputs_of(o)[1], i) ? "" : "its index is not unboxed";
@@ -81,7 +82,8 @@ class Verifier {
         if (o.kind == OpKind::get_item) return row(o, f, i);
         if (o.kind == OpKind::call && f.callee == Callee::kRange) break;
         if (o.kind == OpKind::build_tuple || o.kind == OpKind::build_slice) return index(o, i);
-        return "virtual, but neither tuple, slice, row nor range";
+        if (o.kind == OpKind::bind_method) return "";
+        return "virtual, but neither tuple, slice, row, range nor bound method";
       case Mode::kView:
         return view_index_of(y_, o) && f.view.rank > 0 && f.view.rank <= kMaxViewRank ? "" : "a view of what?";
       case Mode::kProduct:

@@ -14,6 +14,7 @@ class Virtuals {
     find_views();
     find_indices();
     find_unseen();
+    find_bound();
   }
 
  private:
@@ -161,6 +162,12 @@ class Virtuals {
     }
   }
 
+  // Methods bound to objects, of which nothing but the calls is left.
+  void find_bound() {
+    for (ValueId i = 0; i < n_; ++i)
+      if (op(i).kind == OpKind::bind_method && mode(i) == Mode::kPython && dies_unseen(i)) mode(i) = Mode::kVirtual;
+  }
+
   bool dies_unseen(ValueId tuple) const {
     for (ValueId i = tuple + 1; i < n_; ++i) {
       const bool passes = op(i).kind == OpKind::enter || op(i).kind == OpKind::leave_frame;  // from frame to frame
@@ -184,6 +191,7 @@ bool leaves_unbuilt(const TypedTrace& typed, ValueId i) {
     case OpKind::constant:
     case OpKind::build_tuple:
     case OpKind::build_slice:
+    case OpKind::bind_method:
     case OpKind::guard_type:
     case OpKind::guard_array:
     case OpKind::guard_true:
@@ -192,6 +200,7 @@ bool leaves_unbuilt(const TypedTrace& typed, ValueId i) {
     case OpKind::guard_is_not:
     case OpKind::guard_function:
     case OpKind::guard_defaults:
+    case OpKind::guard_builtin:
     case OpKind::enter:
     case OpKind::leave_frame:
     case OpKind::release:

@@ -29,6 +29,7 @@ struct ValueInfo {
   // A tuple, list or dict built in this trace: `items`, and of a dict `keys`, are all that it holds. They stay held as long as it is.
   bool made = false;
   std::vector<PyObject*> keys;  // exact strings; borrowed from LiveTrace::objects
+  ValueId method = kNull;       // it is this method descriptor, a constant, bound to `items[0]`, as long as it is `made`
 };
 
 // A frame recorded through, as values.
@@ -154,6 +155,11 @@ class Builder {
   void made_of(ValueId container, std::vector<ValueId> items, std::vector<PyObject*> keys = {});
   void made_of_pairs(ValueId dict, const std::vector<ValueId>& pairs);  // if all keys are constant names
   bool made(ValueId v, PyTypeObject* type) const { return is(v, type) && info_[v].made; }
+  // A method written in C, bound to an object.
+  void made_of_method(ValueId bound, ValueId method, ValueId self) {
+    made_of(bound, {self});
+    info_[bound].method = method;
+  }
   // What an exact tuple or list holds, as `live` does now: known, or guarded. False: its items are not to be had without the user's code.
   bool parts(ValueId v, PyObject* live, std::vector<ValueId>* values);
   // Likewise of an exact dict whose keys are exact strings.

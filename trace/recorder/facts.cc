@@ -241,19 +241,6 @@ constexpr Method kMethods[] = {
     {"collections", "deque", "appendleft", CalleeKind::unbounded_write, nullptr},
 };
 
-// Of a method descriptor, or the descriptor that a bound method was made of; null: it is neither.
-PyObject* descriptor_of(PyObject* callee) {
-  if (Py_IS_TYPE(callee, &PyMethodDescr_Type)) return callee;
-  if (!PyCFunction_CheckExact(callee) || !PyCFunction_GET_SELF(callee) || PyModule_Check(PyCFunction_GET_SELF(callee))) return nullptr;
-  const PyMethodDef* definition = reinterpret_cast<PyCFunctionObject*>(callee)->m_ml;
-  PyObject* name = PyUnicode_InternFromString(definition->ml_name);
-  PyObject* found = name ? _PyType_Lookup(Py_TYPE(PyCFunction_GET_SELF(callee)), name) : nullptr;
-  Py_XDECREF(name);
-  const bool same =
-      found && Py_IS_TYPE(found, &PyMethodDescr_Type) && reinterpret_cast<PyMethodDescrObject*>(found)->d_method == definition;
-  return same ? found : nullptr;
-}
-
 CalleeFacts facts_of_method(PyObject* callee) {
   PyObject* descriptor = descriptor_of(callee);
   if (!descriptor) return {};
@@ -307,9 +294,26 @@ bool is_deque_type(PyTypeObject* type) {
 }
 bool is_simple_type(PyTypeObject* type) { return g_simple.contains(type); }
 
+PyObject* descriptor_of(PyObject* callee) {
+  if (Py_IS_TYPE(callee, &PyMethodDescr_Type)) return callee;
+  if (!PyCFunction_CheckExact(callee) || !PyCFunction_GET_SELF(callee) || PyModule_Check(PyCFunction_GET_SELF(callee))) return nullptr;
+  const PyMethodDef* definition = reinterpret_cast<PyCFunctionObject*>(callee)->m_ml;
+  PyObject* name = PyUnicode_InternFromString(definition->ml_name);
+  PyObject* found = name ? _PyType_Lookup(Py_TYPE(PyCFunction_GET_SELF(callee)), name) : nullptr;
+  Py_XDECREF(name);
+  const bool same =
+      found && Py_IS_TYPE(found, &PyMethodDescr_Type) && reinterpret_cast<PyMethodDescrObject*>(found)->d_method == definition;
+  return same ? found : nullptr;
+}
+
 CalleeFacts callee_facts(PyObject* callee) {
   auto found = g_callees.find(callee);
   return found != g_callees.end() ? found->second : callee ? facts_of_method(callee) : CalleeFacts{};
+}
+
+bool is_known_method(PyObject* descriptor) {
+  const CalleeKind kind = callee_facts(descriptor).kind;
+  return kind == CalleeKind::quiet || kind == CalleeKind::quiet_write || kind == CalleeKind::unbounded_write;
 }
 
 std::string_view builtin_name(PyObject* callee) {

@@ -38,6 +38,10 @@ struct CalleeFacts {
   bool any_self = false;           // a method that asks nothing of its object but that it is one of its own type, or of a class below it
 };
 CalleeFacts callee_facts(PyObject* callee);
+// Of a method descriptor, or what a method written in C was made of that is bound to an object (borrowed); null: it is neither.
+PyObject* descriptor_of(PyObject* callee);
+// Does calling it ask for no more than its arguments, of which it knows what they are? Then it may be called unbound.
+bool is_known_method(PyObject* descriptor);
 std::string_view builtin_name(PyObject* callee);  // of a builtin function; "" for anything else
 // Is it C code of the interpreter's that looks at no frames itself, so that whoever may look at them begins as Python code?
 bool looks_at_no_frames(PyObject* callee);

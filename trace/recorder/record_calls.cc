@@ -57,6 +57,7 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   call_.pops = nargs + 2;
   if (counts_references(live_callee) || counts_references(live(base))) return give_up(Reason::refcount);
   if (live_callee == reinterpret_cast<PyObject*>(&PyRange_Type) && is_constant(callee) && !kwnames) take_as_ints(&arguments);
+  if (live_callee) unbind(&callee, &live_callee, &arguments);
   if (live_callee && (operates(callee, live_callee, arguments) || call_through(callee, live_callee, arguments))) return;
   call_opaque(callee, live_callee, std::move(arguments));
 }
@@ -204,9 +205,12 @@ bool is_astype(PyObject* callee) {
   return is_method_of(callee, &PyArray_Type) && PyUnicode_CompareWithASCIIString(PyDescr_NAME(callee), "astype") == 0;
 }
 
-// isinstance(x, ordinary class)
+// isinstance(x, ordinary class), isinstance(x, (ordinary classes))
 bool is_class_test(PyObject* callee, const std::vector<PyObject*>& args) {
-  return builtin_name(callee) == "isinstance" && args.size() == 2 && args[1] && Py_IS_TYPE(args[1], &PyType_Type);
+  if (builtin_name(callee) != "isinstance" || args.size() != 2 || !args[1]) return false;
+  if (!PyTuple_CheckExact(args[1])) return Py_IS_TYPE(args[1], &PyType_Type);
+  PyObject** classes = reinterpret_cast<PyTupleObject*>(args[1])->ob_item;
+  return std::all_of(classes, classes + PyTuple_GET_SIZE(args[1]), [](PyObject* o) { return Py_IS_TYPE(o, &PyType_Type); });
 }
 
 bool is_item(PyObject* callee) {
@@ -248,10 +252,16 @@ bool copies_items(PyObject* callee, const std::vector<PyObject*>& args) {
 
 }  // namespace
 
+// Or a tuple of such, made here.
+bool Recorder::is_constant_class(ValueId v) const {
+  const std::vector<ValueId>& items = info(v).items;
+  return is_constant(v) || (made(v, &PyTuple_Type) && std::all_of(items.begin(), items.end(), [&](ValueId c) { return is_constant(c); }));
+}
+
 // Builtins that look at their arguments' values, or at whatever they contain: with plain arguments they run no code of the user's.
 bool Recorder::call_is_quiet(const OpaqueCall& call) {
   PyObject* callee = call.live;
-  if (is_class_test(callee, call.live_args) && is_constant(call.args[1])) return info(call.args[0]).type != nullptr;
+  if (is_class_test(callee, call.live_args) && is_constant_class(call.args[1])) return info(call.args[0]).type != nullptr;
   if (!call.plain) return false;
   // (of bytes it may warn, and with a codec run anything)
   if (callee == reinterpret_cast<PyObject*>(&PyUnicode_Type) && (call.args.size() != 1 || is(call.args[0], &PyBytes_Type))) return false;

@@ -200,6 +200,7 @@ bool Recorder::plain_attr(PyObject* name, bool method) {
     push_loaded(constant(descriptor, attr_path(type_path(type), name)), object, true);
     return true;
   }
+  if (bound_attr(name, _PyType_Lookup(type, name), type_path(type))) return true;
   if (!numpy::is_exact_array(live) || !is_pure_array_attribute(text_of(name).c_str())) return false;
   push_loaded(emit(OpKind::get_attr, {object}, {.name = name_index(name), .effects = kNoEffect}), kNull, false);
   return true;
@@ -247,6 +248,11 @@ bool Recorder::instance_attr(PyObject* name, bool method) {
     Py_DECREF(own);
     push_loaded(emit_attr(OpKind::own_attr, {object}, a, path), kNull, method);
     return true;
+  }
+  if (!method && a.found && Py_IS_TYPE(a.found, &PyMethodDescr_Type) && is_known_method(a.found)) {
+    if (!dalsegno_has_class_attribute(live, &a, &cache)) return false;
+    emit_attr(OpKind::class_attr, {object}, a, path);
+    return bound_attr(name, a.found, path);
   }
   const bool is_method = method && a.found && (PyFunction_Check(a.found) || Py_IS_TYPE(a.found, &PyMethodDescr_Type));
   if (!is_method && (!a.found || Py_TYPE(a.found)->tp_descr_get)) return false;

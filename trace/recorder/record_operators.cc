@@ -228,7 +228,19 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
 // Callees that stand for operators.
 bool Recorder::operates(ValueId callee, PyObject* live, const Arguments& arguments) {
   if (!is_constant(callee) || arguments.names) return false;
-  return divide(live, arguments) || extreme(live, arguments) || reverse(live, arguments);
+  return same(callee, live, arguments) || divide(live, arguments) || extreme(live, arguments) || reverse(live, arguments);
+}
+
+// index() of an int is that int.
+bool Recorder::same(ValueId, PyObject* live, const Arguments& arguments) {
+  const bool index = builtin_name(live) == "index" && callee_facts(live).kind == CalleeKind::quiet && arguments.values.size() == 1;
+  if (!index || !arguments.live[0] || !PyLong_CheckExact(arguments.live[0]) || !know(arguments.values[0], arguments.live[0])) return false;
+  const ValueId given = arguments.values[0];
+  hold(given, +1);
+  pop(call_.pops);
+  push(given);
+  hold(given, -1);
+  return true;
 }
 
 // min() and max() of numbers of several types: which one it is decides of what type the result is. So that is asked as the builtins do,

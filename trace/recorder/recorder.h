@@ -121,10 +121,13 @@ class Recorder final : public Follower, private Builder {
     size_t positional() const { return values.size() - (names ? PyTuple_GET_SIZE(names) : 0); }
   };
   void take_as_ints(Arguments* arguments);
+  bool same(ValueId callee, PyObject* live, const Arguments& arguments);
   bool divide(PyObject* live, const Arguments& arguments);
   bool extreme(PyObject* live, const Arguments& arguments);
   bool reverse(PyObject* live, const Arguments& arguments);
   bool operates(ValueId callee, PyObject* live, const Arguments& arguments);
+  bool unbind(ValueId* callee, PyObject** live, Arguments* arguments);
+  bool bound_attr(PyObject* name, PyObject* found, const std::string& path);
   bool call_through(ValueId callee, PyObject* live, Arguments arguments);
   bool call_itself(ValueId callee, const Arguments& arguments);
   bool call_method(ValueId callee, PyObject* live, Arguments arguments);
@@ -155,6 +158,7 @@ class Recorder final : public Follower, private Builder {
   };
   bool makes_generator(ValueId callee, const OpaqueCall& call) const;
   bool call_is_known(const OpaqueCall& call, uint32_t* effects);
+  bool is_constant_class(ValueId v) const;
   bool call_is_quiet(const OpaqueCall& call);
   bool numpy_knows(const OpaqueCall& call);
   bool numpy_is_quiet(const OpaqueCall& call) const;
