@@ -1,6 +1,7 @@
 // Resuming functions in the middle (PEP 523): the function is called with dummy arguments and an evaluator set for just that one
 // entry, which overwrites the new frame with the image's values and lets CPython's own evaluator go on from there.
 #include <iterator>
+#include <utility>
 
 #include "hook/frame_access.h"
 #include "hook/next_frame.h"
@@ -11,16 +12,12 @@ namespace dalsegno::hook {
 void fill_frame(Frame* frame, FrameImage* image) {
   const int count = code_of(frame)->co_nlocalsplus;
   for (int i = 0; i < count; ++i) {
-    PyObject* dummy = frame->localsplus[i];  // None, an empty tuple or dict: dropping it runs no code
-    frame->localsplus[i] = image->locals[i];
-    image->locals[i] = nullptr;
-    Py_XDECREF(dummy);
+    set_slot(frame, i, std::exchange(image->locals[i], nullptr));  // was None, an empty tuple or dict: dropping it runs no code
   }
   for (int i = 0; i < image->depth; ++i) {
-    frame->localsplus[count + i] = image->stack[i];
-    image->stack[i] = nullptr;
+    frame->localsplus[count + i] = owning(std::exchange(image->stack[i], nullptr));
   }
-  frame->stacktop = count + image->depth;
+  set_used_slots(frame, count + image->depth);
   if (image->f_locals != nullptr) {
     Py_XSETREF(frame->f_locals, image->f_locals);
     image->f_locals = nullptr;
@@ -59,7 +56,7 @@ PyObject* enter(Activation* activation, int index);
 void drop_image(FrameImage* image) {
   const int count = code_of(*image)->co_nlocalsplus;
   for (int i = 0; i < count; ++i) Py_CLEAR(image->locals[i]);
-  for (int i = 0; i < image->depth; ++i) Py_CLEAR(image->stack[i]);
+  for (int i = 0; i < image->depth; ++i) drop_reference(owning(std::exchange(image->stack[i], nullptr)));
   Py_CLEAR(image->f_locals);
   Py_CLEAR(image->frame_object);
 }

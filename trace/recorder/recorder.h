@@ -81,7 +81,7 @@ class Recorder final : public Follower, private Builder {
 
   // ---- the live frames
   PyObject* live_top(int below = 0) const;  // live value, `below` places under the top as it was before the instruction
-  PyObject* live_local(int index) const { return view()->localsplus[index]; }
+  PyObject* live_local(int index) const { return view()->localsplus[index].get(); }
   void note_numbers(const hook::FrameView& running);
   PyObject* result() const;  // live top of the stack after the instruction
   PyObject* const_at(int index) const { return PyTuple_GET_ITEM(frame().code->code->co_consts, index); }
