@@ -177,6 +177,7 @@ class Recorder final : public Follower, private Builder {
   void push_loaded(ValueId callable, ValueId self, bool method);
   void finish_array(const Instr& instr);
   void finish_branch(const Instr& instr);
+  void finish_common_constant(const Instr& instr);
   void finish_for_iter(const Instr& instr);
   void finish_method(const Instr& instr);
   void note(Reason reason, PyObject* callee);
