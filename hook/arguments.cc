@@ -93,7 +93,9 @@ void take_arguments([[maybe_unused]] PyObject* callable, PyObject* const* args, 
     Frame* frame = current_frame(PyThreadState_Get());
     const Slot* first = slots_of_arguments(frame, callable, args, count);
     const Py_ssize_t at = first != nullptr ? first - slots_of(frame) : 0;
-    for (Py_ssize_t i = 0; first != nullptr && i < count; ++i) set_slot(frame, static_cast<int>(at + i), Py_NewRef(Py_None));
+    // What the instruction knows as `self` it has in a register, too, and drops itself.
+    const Py_ssize_t begin = first != nullptr && first[-1].get() == callable ? 1 : 0;
+    for (Py_ssize_t i = begin; first != nullptr && i < count; ++i) set_slot(frame, static_cast<int>(at + i), Py_NewRef(Py_None));
     return;
   }
 #endif
