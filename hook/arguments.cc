@@ -95,7 +95,10 @@ void take_arguments([[maybe_unused]] PyObject* callable, PyObject* const* args, 
     const Py_ssize_t at = first != nullptr ? first - slots_of(frame) : 0;
     // What the instruction knows as `self` it has in a register, too, and drops itself.
     const Py_ssize_t begin = first != nullptr && first[-1].get() == callable ? 1 : 0;
-    for (Py_ssize_t i = begin; first != nullptr && i < count; ++i) set_slot(frame, static_cast<int>(at + i), Py_NewRef(Py_None));
+    for (Py_ssize_t i = begin; first != nullptr && i < count; ++i) {
+      const_cast<PyObject**>(args)[i] = Py_None;  // the callable's array has no references
+      set_slot(frame, static_cast<int>(at + i), Py_NewRef(Py_None));
+    }
     return;
   }
 #endif

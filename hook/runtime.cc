@@ -257,6 +257,9 @@ bool init_range() {
   return !PyErr_Occurred();
 }
 
-bool init() { return check_interpreter() && init_observe() && init_dict_version() && init_range() && init_iterators(); }
+bool init() {
+  stack_low();  // makes this thread's own data: where memory has run out, that would end the process
+  return check_interpreter() && init_observe() && init_dict_version() && init_range() && init_iterators();
+}
 
 }  // namespace dalsegno::hook
