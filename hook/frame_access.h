@@ -203,7 +203,20 @@ void set_raised(PyObject* raised);  // steals; unlike PyErr_SetObject it leaves 
 // ---- resume.cc ---------------------------------------------------------------------------------------------------------------
 
 // Moves the image's values into the frame, which is to go on at its offset; what the frame held is dropped.
-void fill_frame(Frame* frame, FrameImage* image);
+// waits: for the frame inside it.
+void fill_frame(Frame* frame, FrameImage* image, bool waits);
+
+// ---- borrowed.cc -------------------------------------------------------------------------------------------------------------
+
+// A frame rebuilt to go on at `offset` (waits: to wait there for the frame that its call has entered, its operands gone) borrows what eager's
+// has borrowed on its stack, and `frame` what it has borrowed from the caller's variables by its call at `offset`.
+#if DALSEGNO_PY314
+void borrow_on_stack(Frame* frame, int offset, bool waits);
+void borrow_arguments(const Frame* caller, int offset, Frame* frame);
+#else
+inline void borrow_on_stack(Frame*, int, bool) {}
+inline void borrow_arguments(const Frame*, int, Frame*) {}
+#endif
 
 // ---- returned.cc -------------------------------------------------------------------------------------------------------------
 

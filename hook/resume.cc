@@ -9,7 +9,7 @@
 
 namespace dalsegno::hook {
 
-void fill_frame(Frame* frame, FrameImage* image) {
+void fill_frame(Frame* frame, FrameImage* image, bool waits) {
   const int count = code_of(frame)->co_nlocalsplus;
   for (int i = 0; i < count; ++i) {
     set_slot(frame, i, std::exchange(image->locals[i], nullptr));  // was None, an empty tuple or dict: dropping it runs no code
@@ -28,6 +28,7 @@ void fill_frame(Frame* frame, FrameImage* image) {
     image->frame_object = nullptr;
     attach_frame_object(object, frame, image->from_object);
   }
+  borrow_on_stack(frame, image->offset, waits && image->drops == 0);
 }
 
 void set_raised(PyObject* raised) {
@@ -91,7 +92,8 @@ PyObject* run_outer(PyThreadState* thread, Frame* frame, Activation* activation,
 
 PyObject* run_entered(PyThreadState* thread, Frame* frame, Activation* activation, int index) {
   activation->entered = index + 1;
-  fill_frame(frame, &activation->frames[index]);
+  fill_frame(frame, &activation->frames[index], index + 1 < activation->n);
+  if (index > 0) borrow_arguments(current_frame(thread), activation->frames[index - 1].offset, frame);
   frame->previous = current_frame(thread);  // the evaluator does so, too, but who looks at the stack meanwhile (tracemalloc) follows it
   announce_entered(thread, frame);
   if (activation->on_entered != nullptr) activation->on_entered(activation->context, index, frame);

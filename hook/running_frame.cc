@@ -138,7 +138,7 @@ bool RunningFrame::go_on(FrameImage* frames, int n, PyObject* raised, OnEntered 
   Frame* frame = frame_of(view_);
   come_back(reinterpret_cast<PyObject*>(frames[0].frame_object));
   const FrameImage own = frames[0];
-  fill_frame(frame, &frames[0]);
+  fill_frame(frame, &frames[0], n > 1);
   move_to(frame, own.offset);
   announce_entered(thread, frame);
   if (on_entered != nullptr) on_entered(context, 0, frame);
