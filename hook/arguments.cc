@@ -42,7 +42,13 @@ namespace {
 
 // The instruction that the frame executes calls what lies under its operands. How many of them lie on the arguments; -1: it does not.
 int operands_on_arguments(const Frame* frame) {
-  const int opcode = frame->instr_ptr->op.code;
+  int opcode = frame->instr_ptr->op.code;
+  if (opcode >= MIN_INSTRUMENTED_OPCODE) {  // it is watched: what the compiler wrote
+    PyObject* bytes = PyCode_GetCode(code_of(frame));
+    if (bytes == nullptr) return PyErr_Clear(), -1;
+    opcode = static_cast<uint8_t>(PyBytes_AS_STRING(bytes)[2 * _PyInterpreterFrame_LASTI(frame)]);
+    Py_DECREF(bytes);
+  }
   if (opcode == CALL_KW || opcode == CALL_KW_BOUND_METHOD || opcode == CALL_KW_NON_PY || opcode == CALL_KW_PY) return 1;  // their names
   static_assert(CALL_TYPE_1 - CALL_ALLOC_AND_ENTER_INIT == 22, "all others are CALL's");
   return opcode == CALL || (opcode >= CALL_ALLOC_AND_ENTER_INIT && opcode <= CALL_TYPE_1) ? 0 : -1;

@@ -16,8 +16,8 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Packages whose wheels, of all Python versions, hold the same C++ library, which is all that is used of them: where there is none for this
-# Python, the newest one's serves.
+# Packages whose wheels, of all Python versions, hold the same C++ library, which is all that is used of them: where there
+# is none for this Python, the newest one's serves.
 SAME_LIBRARY = {"halide": "3.13"}
 
 
@@ -45,7 +45,7 @@ def requirements(extras: list[str]) -> list[str]:
 
 def borrows(requirement: str) -> str:
     """The other Python version whose wheel serves, or "" (see SAME_LIBRARY)."""
-    newest = SAME_LIBRARY.get(re.split(r"[<>=!~ \[]", requirement)[0], "")
+    newest = SAME_LIBRARY.get(re.split(r"[<>=!~; \[]", requirement)[0], "")
     newer = newest and sys.version_info[:2] > tuple(int(part) for part in newest.split("."))
     return newest if newer else ""
 
@@ -69,7 +69,7 @@ def main() -> None:
     for requirement in borrowed:
         other = ["--no-deps", "--only-binary=:all:", "--python-version", borrows(requirement)]
         packages = sysconfig.get_path("platlib", "venv", {"base": str(folder), "platbase": str(folder)})
-        subprocess.run([*pip, *install, *other, "--target", packages, requirement], check=True)
+        subprocess.run([*pip, *install, *other, "--target", packages, requirement.split(";")[0]], check=True)
     stamp.write_text(made_from)
 
 
