@@ -41,7 +41,7 @@ bool binds_plainly(const PyFunctionObject* function) { return !(code_of(function
 namespace {
 
 // The instruction that the frame executes calls what lies under its operands. How many of them lie on the arguments; -1: it does not.
-int operands_on_arguments(const Frame* frame) {
+int operands_on_arguments(Frame* frame) {
   int opcode = frame->instr_ptr->op.code;
   if (opcode >= MIN_INSTRUMENTED_OPCODE) {  // it is watched: what the compiler wrote
     PyObject* bytes = PyCode_GetCode(code_of(frame));
