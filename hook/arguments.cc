@@ -64,7 +64,8 @@ Slot* slots_of_arguments(Frame* frame, PyObject* callable, PyObject* const* args
   Slot* slots = slots_of(frame);
   const bool calls = slots[first - 1].get() == callable ||
                      (slots[first - 1].get() == nullptr && first - 2 >= bottom && slots[first - 2].get() == callable);
-  if (!calls || !std::equal(args, args + count, slots + first, [](const PyObject* a, const Slot& s) { return a == s.get(); })) return nullptr;
+  if (!calls || !std::equal(args, args + count, slots + first, [](const PyObject* a, const Slot& s) { return a == s.get(); }))
+    return nullptr;
   return slots + first;
 }
 

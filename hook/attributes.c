@@ -65,7 +65,7 @@ Py_ssize_t dalsegno_slot_offset(PyTypeObject* type, PyObject* found) {
 
 static int class_gives_now(const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
   if (_PyType_Lookup(a->type, a->name) != a->found) return 0;
-  /* The look-up gave the type a version, if it has any left to give. */
+    /* The look-up gave the type a version, if it has any left to give. */
 #if PY_VERSION_HEX >= 0x030e0000
   const int has_version = a->type->tp_version_tag != 0;
 #else

@@ -1,6 +1,6 @@
-// References that 3.14 borrows: LOAD_FAST_BORROW puts a variable's value on the stack without owning it, where the compiler has seen that the
-// variable keeps it until the value has been used. Whoever looks at reference counts sees the difference, so a frame that is rebuilt borrows
-// what eager's would have borrowed.
+// References that 3.14 borrows: LOAD_FAST_BORROW puts a variable's value on the stack without owning it, where the compiler has seen that
+// the variable keeps it until the value has been used. Whoever looks at reference counts sees the difference, so a frame that is rebuilt
+// borrows what eager's would have borrowed.
 #include "hook/frame_access.h"
 
 #if DALSEGNO_PY314
@@ -20,8 +20,8 @@ namespace {
 constexpr int16_t kOwned = -1;
 using Origins = std::vector<int16_t>;  // of the topmost values: the variable each is borrowed from, or kOwned. Those below are all owned
 
-// What is known of the stack as one instruction after the other is passed. Borrowed values are used up before any jump, so that there are no
-// ways that meet.
+// What is known of the stack as one instruction after the other is passed. Borrowed values are used up before any jump, so that there are
+// no ways that meet.
 class Simulated {
  public:
   void pass(int opcode, int argument) {
@@ -72,7 +72,9 @@ class Simulated {
   }
 
  private:
-  int16_t below(int k) const { return static_cast<size_t>(k) < known_.size() ? known_[known_.size() - 1 - static_cast<size_t>(k)] : kOwned; }
+  int16_t below(int k) const {
+    return static_cast<size_t>(k) < known_.size() ? known_[known_.size() - 1 - static_cast<size_t>(k)] : kOwned;
+  }
   void push(int16_t from) { known_.push_back(from); }
   void pop(int count) { known_.resize(known_.size() - std::min(known_.size(), static_cast<size_t>(count))); }
   Origins known_;

@@ -122,7 +122,11 @@ DictVersion::~DictVersion() {
 #endif
 
 DictVersion::DictVersion(DictVersion&& other) noexcept
-    : dict_(std::exchange(other.dict_, nullptr)), current_(other.current_), seen_(other.seen_), step_(other.step_), names_(std::move(other.names_)) {}
+    : dict_(std::exchange(other.dict_, nullptr)),
+      current_(other.current_),
+      seen_(other.seen_),
+      step_(other.step_),
+      names_(std::move(other.names_)) {}
 
 DictVersion& DictVersion::operator=(DictVersion&& other) noexcept {
   std::swap(dict_, other.dict_);

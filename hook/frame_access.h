@@ -208,8 +208,8 @@ void fill_frame(Frame* frame, FrameImage* image, bool waits);
 
 // ---- borrowed.cc -------------------------------------------------------------------------------------------------------------
 
-// A frame rebuilt to go on at `offset` (waits: to wait there for the frame that its call has entered, its operands gone) borrows what eager's
-// has borrowed on its stack, and `frame` what it has borrowed from the caller's variables by its call at `offset`.
+// A frame rebuilt to go on at `offset` (waits: to wait there for the frame that its call has entered, its operands gone) borrows what
+// eager's has borrowed on its stack, and `frame` what it has borrowed from the caller's variables by its call at `offset`.
 #if DALSEGNO_PY314
 void borrow_on_stack(Frame* frame, int offset, bool waits);
 void borrow_arguments(const Frame* caller, int offset, Frame* frame);

@@ -72,9 +72,9 @@ struct FrameView {
   void* previous;              // identity of the caller's frame, or null
   PyFunctionObject* function;  // function being run
   PyCodeObject* code;
-  Slot* localsplus;       // co_nlocalsplus slots (locals, cells, free variables), then the value stack
-  int offset;             // instruction about to run, in code units (dis offset / 2)
-  int stack_depth;        // values on the stack; -1 where the interpreter has not saved it (3.12+)
+  Slot* localsplus;  // co_nlocalsplus slots (locals, cells, free variables), then the value stack
+  int offset;        // instruction about to run, in code units (dis offset / 2)
+  int stack_depth;   // values on the stack; -1 where the interpreter has not saved it (3.12+)
 };
 
 // Receives instructions. `before` must not raise, run Python code that is watched, or throw.
@@ -435,8 +435,8 @@ inline bool stack_left() {
 bool on_new_stack(void (*run)(void*), void* context);
 // While one lives that `applies`, the thread may start one more evaluator without its being counted as use of the C stack. For Python
 // functions that are called by C here and by an instruction in eager: instructions start no evaluators. Nothing is given in the lower half
-// of the stack, so that what is counted stays safe; nothing on 3.11, which counts frames only, and on 3.14, which looks how far the stack has
-// been used up (set_stack_limits).
+// of the stack, so that what is counted stays safe; nothing on 3.11, which counts frames only, and on 3.14, which looks how far the stack
+// has been used up (set_stack_limits).
 class UncountedEvaluator {
  public:
 #if PY_VERSION_HEX < 0x030c0000 || PY_VERSION_HEX >= 0x030e0000
@@ -464,7 +464,8 @@ class UncountedEvaluator {
 // held dies when it is bound anew. A C callable only borrows them, unless it takes them.
 // Whether `args` are arguments of a call of `callable` by the current frame's instruction, which drops what it finds there afterwards.
 bool caller_gives_up(PyObject* callable, PyObject* const* args, Py_ssize_t count);
-// Takes them, where that holds and somebody else has references by now. callable: null: they are in an array of our own, which had one each.
+// Takes them, where that holds and somebody else has references by now. callable: null: they are in an array of our own, which had one
+// each.
 void take_arguments(PyObject* callable, PyObject* const* args, Py_ssize_t count);
 // Arguments of a vectorcall, those by keyword among them.
 inline Py_ssize_t count_of(size_t nargsf, PyObject* kwnames) {

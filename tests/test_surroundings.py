@@ -150,8 +150,4 @@ def test_unsupported_surroundings_run_eagerly_with_one_warning(run_python, lie, 
     done = run_python("-c", f"{lie}\n{program}{show}")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("[1, 2, 3] 0\n") and words in done.stdout
-    assert (
-        done.stderr.count(words) == 1
-        and words in done.stderr
-        and "jitted functions run eagerly" in done.stderr
-    )
+    assert done.stderr.count(words) == 1 and words in done.stderr and "jitted functions run eagerly" in done.stderr

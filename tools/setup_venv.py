@@ -16,8 +16,8 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Packages whose wheels, of all Python versions, hold the same C++ library, which is all that is used of them: where there
-# is none for this Python, the newest one's serves.
+# Packages whose wheels, of all Python versions, hold the same C++ library, which is all that is used of them: where
+# there is none for this Python, the newest one's serves.
 SAME_LIBRARY = {"halide": "3.13"}
 
 

@@ -83,7 +83,8 @@ class Result {
   }
 
  private:
-  // As list_extend() does at the end, until 3.13: gives back room that is not needed, in the one way that is open to us, by deleting an item.
+  // As list_extend() does at the end, until 3.13: gives back room that is not needed, in the one way that is open to us, by deleting an
+  // item.
   bool shrink() {
     if constexpr (PY_VERSION_HEX >= 0x030e0000) return true;
     const Py_ssize_t size = Py_SIZE(list_);

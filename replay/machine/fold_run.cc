@@ -118,7 +118,8 @@ class Run {
     Rows items[FoldCode::kMostIterators];
     clear(code, slots);
     // (A number of a range that is given more than once would be one object.)
-    if (!variables[0].get() || !items[0].over_iterator(variables[0].get()) || (code.iterators > 1 && items[0].gives_numbers())) return false;
+    if (!variables[0].get() || !items[0].over_iterator(variables[0].get()) || (code.iterators > 1 && items[0].gives_numbers()))
+      return false;
     for (int k = code.first_cell; k < code.variables; ++k)
       if (!content(variables[k].get(), &slots[k])) return false;
     return inputs(code, f->func_globals, f->func_builtins, slots) && run(code, slots, items, nullptr) && !items[0].leaves_any();

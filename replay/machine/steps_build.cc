@@ -200,7 +200,7 @@ void set_part(PyObject* f, int flag, PyObject* v) {
 #if PY_VERSION_HEX >= 0x030e0000
                     : flag == 16 ? &func->func_annotate
 #endif
-                                : &func->func_closure;
+                                 : &func->func_closure;
   Py_XSETREF(*part, Py_NewRef(v));
 }
 bool make_function(const Step& s, Reg* r) {

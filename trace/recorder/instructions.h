@@ -79,7 +79,8 @@ inline constexpr bool kLocalsWriteThrough = PY_VERSION_HEX >= 0x030d0000;  // f_
 // Special methods are recorded through where the interpreter has no ways of its own from an instruction to them.
 inline constexpr bool kMethodsOfClasses = PY_VERSION_HEX < 0x030c0000;
 inline constexpr bool kPopsIterator = PY_VERSION_HEX >= 0x030e0000;  // POP_ITER drops an exhausted iterator (before: FOR_ITER)
-inline constexpr bool kSlotForNamed = PY_VERSION_HEX >= 0x030e0000;  // CALL_FUNCTION_EX: a dict or NULL on top (before: as its argument says)
+inline constexpr bool kSlotForNamed =
+    PY_VERSION_HEX >= 0x030e0000;               // CALL_FUNCTION_EX: a dict or NULL on top (before: as its argument says)
 int for_iter_exhausted(const Instr& for_iter);  // where an exhausted FOR_ITER goes on, its iterator dropped
 int for_iter_ends(const Instr& for_iter);       // where the interpreter goes from there: kPopsIterator
 constexpr int kSubscripts = 26;                 // BINARY_OP on 3.14: NB_SUBSCR of opcode.h

@@ -213,7 +213,9 @@ PyObject* Recorder::live_top(int below) const {
   return view()->localsplus[frame().code->nlocalsplus() + static_cast<int>(depth_before()) - 1 - below].get();
 }
 
-PyObject* Recorder::result() const { return view()->localsplus[frame().code->nlocalsplus() + static_cast<int>(shadow().stack.size()) - 1].get(); }
+PyObject* Recorder::result() const {
+  return view()->localsplus[frame().code->nlocalsplus() + static_cast<int>(shadow().stack.size()) - 1].get();
+}
 
 void Recorder::note_locals(std::vector<PyObject*>* out) const {
   out->clear();
