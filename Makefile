@@ -1,9 +1,9 @@
 # `make demo` and `make test` need nothing prepared: they install what is missing, make the virtual environment, build, and run.
 PY := .venv/py311/bin/python
 
-.PHONY: help setup build demo test lint format sanitize bench wheel clean
+.PHONY: help setup build demo test test-3.14 lint format sanitize bench wheel clean
 help:
-	@echo "make demo | test | build | lint | format | sanitize | bench | wheel | clean   (see CONTRIBUTING.md)"
+	@echo "make demo | test | test-3.14 | build | lint | format | sanitize | bench | wheel | clean   (see CONTRIBUTING.md)"
 
 setup:
 	@tools/setup_system.sh
@@ -17,6 +17,9 @@ demo: build
 
 test: setup
 	@$(PY) tools/test_all.py
+
+test-3.14:
+	@tools/test_314.sh
 
 lint: setup
 	@$(PY) tools/build.py --tests

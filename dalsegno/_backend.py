@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .errors import DalsegnoWarning
 
-PYTHONS = ((3, 11), (3, 12), (3, 13))
+PYTHONS = ((3, 11), (3, 12), (3, 13), (3, 14))
 NUMPY_MAJOR = 2
 
 
@@ -17,7 +17,7 @@ def unsupported() -> str:
     running = sys.version_info[:2]
     if sys.implementation.name != "cpython" or running not in PYTHONS:
         have = f"{sys.implementation.name} {running[0]}.{running[1]}"
-        return f"dalsegno supports CPython 3.11 to 3.13, not {have}: jitted functions run eagerly; use one of these"
+        return f"dalsegno supports CPython 3.11 to 3.14, not {have}: jitted functions run eagerly; use one of these"
     if not getattr(sys, "_is_gil_enabled", lambda: True)() or "t" in getattr(sys, "abiflags", ""):
         return "dalsegno does not support free-threaded Python: jitted functions run eagerly; use the ordinary build"
     import numpy

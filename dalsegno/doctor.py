@@ -46,9 +46,11 @@ def run_cli(arguments: list[str]) -> int:
 
 
 def _python() -> Iterator[Finding]:
-    from ._backend import why_unsupported
+    from ._backend import PYTHONS, why_unsupported
 
-    yield Finding("Python", f"{platform.python_implementation()} {platform.python_version()}", why_unsupported)
+    supported = ", ".join(f"{major}.{minor}" for major, minor in PYTHONS)
+    have = f"{platform.python_implementation()} {platform.python_version()} (supported: {supported})"
+    yield Finding("Python", have, why_unsupported)
     yield Finding("machine", f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores")
 
 
@@ -70,7 +72,15 @@ def _packages() -> Iterator[Finding]:
             if extra:
                 yield Finding(name, f"not installed; {needed_for} needs it: pip install 'dalsegno[{extra}]'")
             else:
-                yield Finding(name, "not installed", f"{needed_for} needs it: pip install {name}")
+                yield Finding(name, "not installed", f"{needed_for} needs it: {_how_to_install(name)}")
+
+
+def _how_to_install(name: str) -> str:
+    """Halide's wheels hold the same library for all versions of Python, but there is none for 3.14."""
+    if name != "halide" or sys.version_info < (3, 14):
+        return f"pip install {name}"
+    place = Path(__file__).parent.parent
+    return f"pip install --no-deps --only-binary=:all: --python-version 3.13 --target {place} 'halide>=21,<22'"
 
 
 def _core() -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-/* See attributes.h. Objects/dictobject.c and Objects/object.c of the three versions say how instances keep their attributes: in an array of
+/* See attributes.h. Objects/dictobject.c and Objects/object.c of each version say how instances keep their attributes: in an array of
    values, whose names are the type's shared keys, until somebody asks for the dict; in the dict then, or from the start. */
 #ifndef Py_BUILD_CORE
 #define Py_BUILD_CORE 1
@@ -65,8 +65,12 @@ Py_ssize_t dalsegno_slot_offset(PyTypeObject* type, PyObject* found) {
 
 static int class_gives_now(const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
   if (_PyType_Lookup(a->type, a->name) != a->found) return 0;
-  /* The look-up gave the type a version, if it has any left to give. */
+    /* The look-up gave the type a version, if it has any left to give. */
+#if PY_VERSION_HEX >= 0x030e0000
+  const int has_version = a->type->tp_version_tag != 0;
+#else
   const int has_version = PyType_HasFeature(a->type, Py_TPFLAGS_VALID_VERSION_TAG) && a->type->tp_version_tag != 0;
+#endif
   cache->version = has_version ? (uint64_t)a->type->tp_version_tag + 1 : 0;
   look_for_index(a->type, a->name, cache);
   cache->slot = dalsegno_slot_offset(a->type, a->found);

@@ -37,7 +37,7 @@ Counters& counters() {
   static auto* all = new Counters;
   return *all;
 }
-int g_watcher = -1;  // -1: all eight watchers of the interpreter are taken; the version tag serves instead
+int g_watcher = -1;  // -1: all eight watchers of the interpreter are taken; the version tag serves instead, or, on 3.14, nothing does
 
 // Names are interned, so that one that is not may equal any of them.
 bool counts(const Counter& counter, PyObject* key) {
@@ -88,13 +88,19 @@ void DictVersion::watch(PyObject* name) {
 
 DictVersion::DictVersion(PyObject* dict) : dict_(Py_NewRef(dict)) {
   stop_sharing_values(dict);
+#if DALSEGNO_PY314
+  static const uint64_t always_changed = 0;
+  current_ = &always_changed;
+  step_ = g_watcher < 0 ? 1 : 0;
+#else
   current_ = &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+#endif
   if (g_watcher >= 0) {
     Counter& counter = counters()[dict];
     if (counter.users++ == 0 && PyDict_Watch(g_watcher, dict) < 0) PyErr_Clear();
     current_ = &counter.changes;
   }
-  seen_ = *current_;
+  refresh();
 }
 
 DictVersion::~DictVersion() {
@@ -116,12 +122,17 @@ DictVersion::~DictVersion() {
 #endif
 
 DictVersion::DictVersion(DictVersion&& other) noexcept
-    : dict_(std::exchange(other.dict_, nullptr)), current_(other.current_), seen_(other.seen_), names_(std::move(other.names_)) {}
+    : dict_(std::exchange(other.dict_, nullptr)),
+      current_(other.current_),
+      seen_(other.seen_),
+      step_(other.step_),
+      names_(std::move(other.names_)) {}
 
 DictVersion& DictVersion::operator=(DictVersion&& other) noexcept {
   std::swap(dict_, other.dict_);
   std::swap(current_, other.current_);
   std::swap(seen_, other.seen_);
+  std::swap(step_, other.step_);
   std::swap(names_, other.names_);
   return *this;
 }

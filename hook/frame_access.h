@@ -1,4 +1,4 @@
-// Private to hook/. Every field of CPython's frame structures that differs between 3.11, 3.12 and 3.13 is named here and nowhere else.
+// Private to hook/. Every field of CPython's frame structures that differs between 3.11 and 3.14 is named here and nowhere else.
 // Must be included before anything that includes Python.h. All functions need the GIL.
 #pragma once
 #ifndef Py_BUILD_CORE
@@ -11,15 +11,28 @@
 #include "hook/hook.h"
 #include "internal/pycore_code.h"
 #include "internal/pycore_frame.h"
+#if PY_VERSION_HEX >= 0x030e0000
+#include "internal/pycore_interpframe.h"
+#endif
 
 #define DALSEGNO_PY311 (PY_VERSION_HEX < 0x030c0000)
 #define DALSEGNO_PY313 (PY_VERSION_HEX >= 0x030d0000)
+#define DALSEGNO_PY314 (PY_VERSION_HEX >= 0x030e0000)
 
 namespace dalsegno::hook {
 
 using Frame = _PyInterpreterFrame;
 
-#if DALSEGNO_PY313
+#if DALSEGNO_PY314
+inline Frame*& current_frame(PyThreadState* thread) { return thread->current_frame; }
+inline PyCodeObject* code_of(const Frame* frame) {
+  return reinterpret_cast<PyCodeObject*>(PyStackRef_AsPyObjectBorrow(frame->f_executable));
+}
+// The reference is the frame's from now on; what it had before is the caller's business.
+inline void set_code(Frame* frame, PyCodeObject* code) {
+  frame->f_executable = PyStackRef_FromPyObjectSteal(reinterpret_cast<PyObject*>(code));
+}
+#elif DALSEGNO_PY313
 inline Frame*& current_frame(PyThreadState* thread) { return thread->current_frame; }
 inline PyCodeObject* code_of(const Frame* frame) { return reinterpret_cast<PyCodeObject*>(frame->f_executable); }
 inline void set_code(Frame* frame, PyCodeObject* code) { frame->f_executable = reinterpret_cast<PyObject*>(code); }
@@ -32,10 +45,91 @@ inline void set_code(Frame* frame, PyCodeObject* code) { frame->f_code = code; }
 #if DALSEGNO_PY311
 inline PyFunctionObject* function_of(const Frame* frame) { return frame->f_func; }
 inline void set_function(Frame* frame, PyFunctionObject* function) { frame->f_func = function; }
+#elif DALSEGNO_PY314
+inline PyFunctionObject* function_of(const Frame* frame) {
+  return reinterpret_cast<PyFunctionObject*>(PyStackRef_AsPyObjectBorrow(frame->f_funcobj));
+}
+inline void set_function(Frame* frame, PyFunctionObject* function) {  // borrowed
+  frame->f_funcobj = PyStackRef_FromPyObjectBorrow(reinterpret_cast<PyObject*>(function));
+}
 #else
 inline PyFunctionObject* function_of(const Frame* frame) { return reinterpret_cast<PyFunctionObject*>(frame->f_funcobj); }
 inline void set_function(Frame* frame, PyFunctionObject* function) { frame->f_funcobj = reinterpret_cast<PyObject*>(function); }
 #endif
+
+// Its function was borrowed: from now on the reference is the frame's.
+inline void own_function(Frame* frame) {
+  PyFunctionObject* function = reinterpret_cast<PyFunctionObject*>(Py_NewRef(reinterpret_cast<PyObject*>(function_of(frame))));
+#if DALSEGNO_PY314
+  frame->f_funcobj = PyStackRef_FromPyObjectSteal(reinterpret_cast<PyObject*>(function));
+#else
+  set_function(frame, function);
+#endif
+}
+
+// ---- slots: variables, then the stack ----------------------------------------------------------------------------------------
+
+inline Slot* slots_of(Frame* frame) { return reinterpret_cast<Slot*>(frame->localsplus); }
+inline const Slot* slots_of(const Frame* frame) { return reinterpret_cast<const Slot*>(frame->localsplus); }
+static_assert(sizeof(Slot) == sizeof(Frame::localsplus[0]));
+
+#if DALSEGNO_PY314
+static_assert(Py_TAG_REFCNT == 1 && PyStackRef_NULL_BITS == 1, "as Slot has it");
+using Reference = _PyStackRef;
+inline constexpr uintptr_t kNumberTag = Py_INT_TAG;
+// A number that stands in a slot goes through images of frames as it is: never to be counted.
+inline bool is_number(const PyObject* image_value) { return (reinterpret_cast<uintptr_t>(image_value) & kNumberTag) == kNumberTag; }
+// Steals; null is null.
+inline Reference owning(PyObject* object) {
+  if (object == nullptr) return PyStackRef_NULL;
+  if (is_number(object)) return {.bits = reinterpret_cast<uintptr_t>(object)};
+  return PyStackRef_FromPyObjectSteal(object);
+}
+inline bool is_null(Reference reference) { return PyStackRef_IsNull(reference); }
+inline void drop_reference(Reference reference) { PyStackRef_XCLOSE(reference); }
+// A new reference, or null.
+inline PyObject* new_reference(Reference reference) {
+  if (PyStackRef_IsTaggedInt(reference)) return reinterpret_cast<PyObject*>(reference.bits);
+  return PyStackRef_IsNull(reference) ? nullptr : Py_NewRef(PyStackRef_AsPyObjectBorrow(reference));
+}
+// How many slots are in use: all variables and the values on the stack.
+inline int used_slots(const Frame* frame) { return static_cast<int>(frame->stackpointer - frame->localsplus); }
+inline void set_used_slots(Frame* frame, int count) { frame->stackpointer = frame->localsplus + count; }
+// What handlers that ask for it find under the exception: where it was raised.
+inline Reference place_reference(int offset) { return PyStackRef_TagInt(offset); }
+#else
+using Reference = PyObject*;
+inline bool is_number(const PyObject*) { return false; }
+inline Reference owning(PyObject* object) { return object; }
+inline bool is_null(Reference reference) { return reference == nullptr; }
+inline void drop_reference(Reference reference) { Py_XDECREF(reference); }
+inline PyObject* new_reference(Reference reference) { return Py_XNewRef(reference); }
+inline int used_slots(const Frame* frame) { return frame->stacktop; }
+inline void set_used_slots(Frame* frame, int count) { frame->stacktop = count; }
+inline Reference place_reference(int offset) { return PyLong_FromLong(offset); }  // null without memory
+#endif
+
+// Steals; what the slot held is dropped when it is consistent again.
+inline void set_slot(Frame* frame, int i, PyObject* object) {
+  const Reference before = frame->localsplus[i];
+  frame->localsplus[i] = owning(object);
+  drop_reference(before);
+}
+inline void push_reference(Frame* frame, Reference reference) {
+  const int top = used_slots(frame);
+  frame->localsplus[top] = reference;
+  set_used_slots(frame, top + 1);
+}
+inline void push(Frame* frame, PyObject* object) { push_reference(frame, owning(object)); }  // steals
+// Drops what lies on the stack above so many slots.
+inline void cut_slots(Frame* frame, int count) {
+  while (used_slots(frame) > count) {
+    set_used_slots(frame, used_slots(frame) - 1);
+    const Reference top = frame->localsplus[used_slots(frame)];
+    frame->localsplus[used_slots(frame)] = owning(nullptr);
+    drop_reference(top);
+  }
+}
 
 // The frame is about to run the instruction at `offset`.
 inline void set_next(Frame* frame, int offset) {
@@ -109,7 +203,20 @@ void set_raised(PyObject* raised);  // steals; unlike PyErr_SetObject it leaves 
 // ---- resume.cc ---------------------------------------------------------------------------------------------------------------
 
 // Moves the image's values into the frame, which is to go on at its offset; what the frame held is dropped.
-void fill_frame(Frame* frame, FrameImage* image);
+// waits: for the frame inside it.
+void fill_frame(Frame* frame, FrameImage* image, bool waits);
+
+// ---- borrowed.cc -------------------------------------------------------------------------------------------------------------
+
+// A frame rebuilt to go on at `offset` (waits: to wait there for the frame that its call has entered, its operands gone) borrows what
+// eager's has borrowed on its stack, and `frame` what it has borrowed from the caller's variables by its call at `offset`.
+#if DALSEGNO_PY314
+void borrow_on_stack(Frame* frame, int offset, bool waits);
+void borrow_arguments(const Frame* caller, int offset, Frame* frame);
+#else
+inline void borrow_on_stack(Frame*, int, bool) {}
+inline void borrow_arguments(const Frame*, int, Frame*) {}
+#endif
 
 // ---- returned.cc -------------------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,8 @@
 // Frame objects (what sys._getframe() gives) of frames that come and go: handed from a linked frame to whoever holds them, and
 // from there to the frame of the resumed activation. The bookkeeping is CPython's own of Python/frame.c (take_ownership).
+#include <cstring>
+#include <utility>
+
 #include "hook/frame_access.h"
 
 namespace dalsegno::hook {
@@ -13,7 +16,7 @@ void point_to_nothing(PyFrameObject* object) {
   own->owner = static_cast<char>(FRAME_CLEARED);
   own->frame_obj = object;
   own->previous = nullptr;
-  own->stacktop = 0;
+  set_used_slots(own, 0);
   object->f_frame = own;
 }
 
@@ -35,7 +38,7 @@ bool frame_kept(void* frame_id) {
   return object != nullptr && Py_REFCNT(object) > 1;
 }
 
-PyObject* const* frame_locals(void* frame_id) { return static_cast<Frame*>(frame_id)->localsplus; }
+const Slot* frame_locals(void* frame_id) { return slots_of(static_cast<const Frame*>(frame_id)); }
 
 void drop_frame_object(Frame* frame) {
   PyFrameObject* object = frame->frame_obj;
@@ -54,10 +57,10 @@ PyFrameObject* give_frame_object(PyThreadState* thread, Frame* frame) {
   frame->frame_obj = nullptr;
   Frame* own = own_data(object);
   const PyCodeObject* code = code_of(frame);
-  *own = *frame;
-  for (int i = 0; i < code->co_nlocalsplus; ++i) own->localsplus[i] = frame->localsplus[i];
-  Py_INCREF(function_of(own));
-  own->stacktop = code->co_nlocalsplus;
+  std::memcpy(static_cast<void*>(own), frame, offsetof(Frame, localsplus));
+  for (int i = 0; i < code->co_nlocalsplus; ++i) own->localsplus[i] = owning(slots_of(frame)[i].take());
+  own_function(own);
+  set_used_slots(own, code->co_nlocalsplus);
   own->owner = FRAME_OWNED_BY_FRAME_OBJECT;
   own->previous = nullptr;
   object->f_frame = own;
@@ -74,11 +77,8 @@ void attach_frame_object(PyFrameObject* object, Frame* frame, const bool* from_o
   PyObject* dead_code = nullptr;
   if (owns) {
     // Swap, so that what is dropped below is dropped when everything is consistent again.
-    for (int i = 0; i < own->stacktop; ++i) {
-      if (from_object != nullptr && !from_object[i]) continue;
-      PyObject* value = own->localsplus[i];
-      own->localsplus[i] = frame->localsplus[i];
-      frame->localsplus[i] = value;
+    for (int i = 0; i < used_slots(own); ++i) {
+      if (from_object == nullptr || from_object[i]) std::swap(own->localsplus[i], frame->localsplus[i]);
     }
     if (own->f_locals != nullptr) {
       PyObject* f_locals = own->f_locals;
@@ -88,7 +88,7 @@ void attach_frame_object(PyFrameObject* object, Frame* frame, const bool* from_o
     dead_function = reinterpret_cast<PyObject*>(function_of(own));
     dead_code = reinterpret_cast<PyObject*>(code_of(own));
   }
-  const int count = owns ? own->stacktop : 0;
+  const int count = owns ? used_slots(own) : 0;
   PyObject* f_locals = owns ? own->f_locals : nullptr;
   PyObject* back = reinterpret_cast<PyObject*>(object->f_back);
   object->f_back = nullptr;
@@ -96,9 +96,7 @@ void attach_frame_object(PyFrameObject* object, Frame* frame, const bool* from_o
   object->f_frame = frame;
   frame->frame_obj = object;
   for (int i = 0; i < count; ++i) {
-    PyObject* value = own->localsplus[i];
-    own->localsplus[i] = nullptr;
-    Py_XDECREF(value);
+    set_slot(own, i, nullptr);
   }
   Py_XDECREF(f_locals);
   Py_XDECREF(back);

@@ -35,15 +35,46 @@ class ThreadGuard {
 
 // ---- observe ---------------------------------------------------------------------------------------------------------------
 
+// What an interpreter frame keeps of a variable or on its stack: a reference, its own, or null. On 3.14 tagged: the frame may have borrowed
+// it from a variable, its own or its caller's, that lives longer; what handlers find on the stack may be a number.
+class Slot {
+ public:
+#if PY_VERSION_HEX >= 0x030e0000
+  PyObject* get() const { return reinterpret_cast<PyObject*>(bits_ & ~kBorrowed); }  // borrowed
+  // Gives up its reference; owned by the caller, or null.
+  PyObject* take() {
+    PyObject* object = get();
+    if (object != nullptr && (bits_ & kBorrowed) != 0) Py_INCREF(object);
+    bits_ = kBorrowed;
+    return object;
+  }
+
+ private:
+  static constexpr uintptr_t kBorrowed = 1;  // also that of immortal objects, and null (PyStackRef_NULL_BITS)
+  uintptr_t bits_;
+#else
+  PyObject* get() const { return object_; }  // borrowed
+  // Gives up its reference; owned by the caller, or null.
+  PyObject* take() {
+    PyObject* object = object_;
+    object_ = nullptr;
+    return object;
+  }
+
+ private:
+  PyObject* object_;
+#endif
+};
+
 // A live interpreter frame just before one of its instructions runs. Valid only during the callback. All pointers borrowed.
 struct FrameView {
   void* id;                    // identity of the interpreter frame (its address)
   void* previous;              // identity of the caller's frame, or null
   PyFunctionObject* function;  // function being run
   PyCodeObject* code;
-  PyObject** localsplus;  // co_nlocalsplus slots (locals, cells, free variables), then the value stack
-  int offset;             // instruction about to run, in code units (dis offset / 2)
-  int stack_depth;        // values on the stack; -1 where the interpreter has not saved it (3.12+)
+  Slot* localsplus;  // co_nlocalsplus slots (locals, cells, free variables), then the value stack
+  int offset;        // instruction about to run, in code units (dis offset / 2)
+  int stack_depth;   // values on the stack; -1 where the interpreter has not saved it (3.12+)
 };
 
 // Receives instructions. `before` must not raise, run Python code that is watched, or throw.
@@ -72,8 +103,8 @@ bool watch_code(PyCodeObject* code);
 WatchStatus watch_stop();
 // True if somebody holds the frame object of a frame that runs (sys._getframe(), a traceback).
 bool frame_kept(void* frame_id);
-// Its local variables, cells and free variables; borrowed, valid while it runs.
-PyObject* const* frame_locals(void* frame_id);
+// Its local variables, cells and free variables; valid while it runs.
+const Slot* frame_locals(void* frame_id);
 // True if the calling thread is the one being watched.
 bool watching();
 // True if this thread is traced, profiled or monitored by others: replay steps aside then (rule 11). A few ns.
@@ -282,7 +313,7 @@ class DictVersion {
   DictVersion(DictVersion&&) noexcept;
   DictVersion& operator=(DictVersion&&) noexcept;
   bool unchanged() const { return *current_ == seen_; }
-  void refresh() { seen_ = *current_; }
+  void refresh() { seen_ = *current_ + step_; }
   // `name`, interned, is to be watched. Borrowed: it lives as long as this object.
   void watch(PyObject* name);
   PyObject* dict() const { return dict_; }
@@ -291,6 +322,7 @@ class DictVersion {
   PyObject* dict_;
   const uint64_t* current_;
   uint64_t seen_;
+  uint64_t step_ = 0;  // 1: nothing tells (3.14, with all watchers taken)
   std::vector<PyObject*> names_;
 };
 
@@ -403,10 +435,11 @@ inline bool stack_left() {
 bool on_new_stack(void (*run)(void*), void* context);
 // While one lives that `applies`, the thread may start one more evaluator without its being counted as use of the C stack. For Python
 // functions that are called by C here and by an instruction in eager: instructions start no evaluators. Nothing is given in the lower half
-// of the stack, so that what is counted stays safe; and nothing on 3.11, which counts frames only.
+// of the stack, so that what is counted stays safe; nothing on 3.11, which counts frames only, and on 3.14, which looks how far the stack
+// has been used up (set_stack_limits).
 class UncountedEvaluator {
  public:
-#if PY_VERSION_HEX < 0x030c0000
+#if PY_VERSION_HEX < 0x030c0000 || PY_VERSION_HEX >= 0x030e0000
   explicit UncountedEvaluator(bool /*applies*/ = true) {}
   ~UncountedEvaluator() { stop_if_ended(); }
 #else
@@ -422,7 +455,7 @@ class UncountedEvaluator {
 #endif
   UncountedEvaluator(const UncountedEvaluator&) = delete;
 
-#if PY_VERSION_HEX >= 0x030c0000
+#if PY_VERSION_HEX >= 0x030c0000 && PY_VERSION_HEX < 0x030e0000
  private:
   int given_ = 0;
 #endif
@@ -431,14 +464,15 @@ class UncountedEvaluator {
 // held dies when it is bound anew. A C callable only borrows them, unless it takes them.
 // Whether `args` are arguments of a call of `callable` by the current frame's instruction, which drops what it finds there afterwards.
 bool caller_gives_up(PyObject* callable, PyObject* const* args, Py_ssize_t count);
-// Takes them, where that holds and somebody else has references by now.
-void take_arguments(PyObject* const* args, Py_ssize_t count);
+// Takes them, where that holds and somebody else has references by now. callable: null: they are in an array of our own, which had one
+// each.
+void take_arguments(PyObject* callable, PyObject* const* args, Py_ssize_t count);
 // Arguments of a vectorcall, those by keyword among them.
 inline Py_ssize_t count_of(size_t nargsf, PyObject* kwnames) {
   return PyVectorcall_NARGS(nargsf) + (kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0);
 }
-// Calls the function, which takes the arguments once it has a frame. One with *args or **kwargs borrows them.
-PyObject* call_taking(PyFunctionObject* function, PyObject* const* args, size_t nargsf, PyObject* kwnames);
+// Calls the function in place of `callable`, whose arguments it takes once it has a frame. One with *args or **kwargs borrows them.
+PyObject* call_taking(PyObject* callable, PyFunctionObject* function, PyObject* const* args, size_t nargsf, PyObject* kwnames);
 // In a child process: forgets a recording that another thread of the parent was making. True if there was one.
 bool forget_watch_after_fork();
 // Called once when the extension module is loaded. False with an exception set if this interpreter is not supported.

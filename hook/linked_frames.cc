@@ -18,7 +18,7 @@ struct Block {
 Block* g_pool = nullptr;
 int g_pooled = 0;
 
-size_t frame_size(int slots) { return offsetof(Frame, localsplus) + sizeof(PyObject*) * static_cast<size_t>(slots > 0 ? slots : 1); }
+size_t frame_size(int slots) { return offsetof(Frame, localsplus) + sizeof(Slot) * static_cast<size_t>(slots > 0 ? slots : 1); }
 
 Frame* new_frame(int slots) {
   if (slots > kPooledSlots) return static_cast<Frame*>(PyMem_Malloc(frame_size(slots)));
@@ -59,7 +59,10 @@ void fill_header(Frame* frame, FrameImage* image) {
 #else
   frame->return_offset = 0;
 #endif
-  frame->stacktop = code->co_nlocalsplus;
+#if DALSEGNO_PY314
+  frame->visited = 0;
+#endif
+  set_used_slots(frame, code->co_nlocalsplus);
   if (image->executing >= 0) {
     set_executing_at(frame, image->executing);
   } else {
@@ -68,7 +71,7 @@ void fill_header(Frame* frame, FrameImage* image) {
 }
 
 void fill_variables(Frame* frame, const FrameImage& image) {
-  for (int i = 0; i < frame->stacktop; ++i) frame->localsplus[i] = Py_XNewRef(image.locals[i]);
+  for (int i = 0; i < used_slots(frame); ++i) frame->localsplus[i] = owning(Py_XNewRef(image.locals[i]));
 }
 
 void fill_linked(Frame* frame, FrameImage* image) {
@@ -82,8 +85,8 @@ void fill_linked(Frame* frame, FrameImage* image) {
 }
 
 bool variables_changed(const Frame* frame, const FrameImage& image) {
-  for (int i = 0; i < frame->stacktop; ++i) {
-    if (frame->localsplus[i] != image.locals[i]) return true;
+  for (int i = 0; i < used_slots(frame); ++i) {
+    if (slots_of(frame)[i].get() != image.locals[i]) return true;
   }
   return false;
 }
@@ -100,7 +103,7 @@ bool written_to(const Frame* frame, const FrameImage& image) {
 
 // Takes a frame, already out of the chain, apart. True if its frame object lives on in the image.
 bool retire(PyThreadState* thread, Frame* frame, FrameImage* image) {
-  const int count = frame->stacktop;
+  const int count = used_slots(frame);
   if (link_touched(frame, *image)) {
     image->written = variables_changed(frame, *image);
     image->f_locals = Py_XNewRef(frame->f_locals);
@@ -110,7 +113,7 @@ bool retire(PyThreadState* thread, Frame* frame, FrameImage* image) {
   }
   image->f_locals = frame->f_locals;
   drop_frame_object(frame);
-  for (int i = 0; i < count; ++i) Py_XDECREF(frame->localsplus[i]);  // never the last reference: the image has one
+  for (int i = 0; i < count; ++i) drop_reference(frame->localsplus[i]);  // never the last reference: the image has one
   Py_DECREF(code_of(frame));
   free_frame(frame, count);
   return false;
@@ -149,7 +152,7 @@ void* link_frame(FrameImage* image) {
 void* link_bare_frame(FrameImage* image) {
   Frame* frame = frame_for(*image);
   fill_header(frame, image);
-  std::fill_n(frame->localsplus, frame->stacktop, nullptr);
+  std::fill_n(frame->localsplus, used_slots(frame), owning(nullptr));
   enter_chain(frame);
   return frame;
 }
@@ -160,7 +163,7 @@ bool unlink_bare_frame(void* linked) {
   auto* frame = static_cast<Frame*>(linked);
   if (frame->frame_obj != nullptr || frame->f_locals != nullptr) return false;
   current_frame(PyThreadState_Get()) = frame->previous;
-  const int count = frame->stacktop;
+  const int count = used_slots(frame);
   Py_DECREF(code_of(frame));
   free_frame(frame, count);
   return true;

@@ -11,7 +11,7 @@ bool is_watched(const PyCodeObject* code) { return std::find(g_watch.codes.begin
 
 void announce(PyThreadState* thread, Frame* frame, int offset, int stack_depth) {
   if (g_watch.watcher == nullptr || g_watch.thread != thread) return;
-  const FrameView view{frame, visible_frame(frame->previous), function_of(frame), code_of(frame), frame->localsplus, offset, stack_depth};
+  const FrameView view{frame, visible_frame(frame->previous), function_of(frame), code_of(frame), slots_of(frame), offset, stack_depth};
   g_watch.watcher->before(view);
 }
 

@@ -1,6 +1,7 @@
 // Resuming functions in the middle (PEP 523): the function is called with dummy arguments and an evaluator set for just that one
 // entry, which overwrites the new frame with the image's values and lets CPython's own evaluator go on from there.
 #include <iterator>
+#include <utility>
 
 #include "hook/frame_access.h"
 #include "hook/next_frame.h"
@@ -8,19 +9,15 @@
 
 namespace dalsegno::hook {
 
-void fill_frame(Frame* frame, FrameImage* image) {
+void fill_frame(Frame* frame, FrameImage* image, bool waits) {
   const int count = code_of(frame)->co_nlocalsplus;
   for (int i = 0; i < count; ++i) {
-    PyObject* dummy = frame->localsplus[i];  // None, an empty tuple or dict: dropping it runs no code
-    frame->localsplus[i] = image->locals[i];
-    image->locals[i] = nullptr;
-    Py_XDECREF(dummy);
+    set_slot(frame, i, std::exchange(image->locals[i], nullptr));  // was None, an empty tuple or dict: dropping it runs no code
   }
   for (int i = 0; i < image->depth; ++i) {
-    frame->localsplus[count + i] = image->stack[i];
-    image->stack[i] = nullptr;
+    frame->localsplus[count + i] = owning(std::exchange(image->stack[i], nullptr));
   }
-  frame->stacktop = count + image->depth;
+  set_used_slots(frame, count + image->depth);
   if (image->f_locals != nullptr) {
     Py_XSETREF(frame->f_locals, image->f_locals);
     image->f_locals = nullptr;
@@ -31,6 +28,7 @@ void fill_frame(Frame* frame, FrameImage* image) {
     image->frame_object = nullptr;
     attach_frame_object(object, frame, image->from_object);
   }
+  borrow_on_stack(frame, image->offset, waits && image->drops == 0);
 }
 
 void set_raised(PyObject* raised) {
@@ -59,7 +57,7 @@ PyObject* enter(Activation* activation, int index);
 void drop_image(FrameImage* image) {
   const int count = code_of(*image)->co_nlocalsplus;
   for (int i = 0; i < count; ++i) Py_CLEAR(image->locals[i]);
-  for (int i = 0; i < image->depth; ++i) Py_CLEAR(image->stack[i]);
+  for (int i = 0; i < image->depth; ++i) drop_reference(owning(std::exchange(image->stack[i], nullptr)));
   Py_CLEAR(image->f_locals);
   Py_CLEAR(image->frame_object);
 }
@@ -94,7 +92,8 @@ PyObject* run_outer(PyThreadState* thread, Frame* frame, Activation* activation,
 
 PyObject* run_entered(PyThreadState* thread, Frame* frame, Activation* activation, int index) {
   activation->entered = index + 1;
-  fill_frame(frame, &activation->frames[index]);
+  fill_frame(frame, &activation->frames[index], index + 1 < activation->n);
+  if (index > 0) borrow_arguments(current_frame(thread), activation->frames[index - 1].offset, frame);
   frame->previous = current_frame(thread);  // the evaluator does so, too, but who looks at the stack meanwhile (tracemalloc) follows it
   announce_entered(thread, frame);
   if (activation->on_entered != nullptr) activation->on_entered(activation->context, index, frame);

@@ -11,13 +11,9 @@ int argument_of(const Frame* frame, int offset) {
   return _Py_OPARG(_PyCode_CODE(code_of(frame))[executing_offset(code_of(frame), offset)]);
 }
 
-void drop(Frame* frame, int count) {
-  for (int i = 0; i < count; ++i) {
-    PyObject* operand = frame->localsplus[--frame->stacktop];
-    frame->localsplus[frame->stacktop] = nullptr;
-    Py_XDECREF(operand);
-  }
-}
+void drop(Frame* frame, int count) { cut_slots(frame, used_slots(frame) - count); }
+
+PyObject* operand(const Frame* frame, int below) { return slots_of(frame)[used_slots(frame) - 1 - below].get(); }
 
 bool is_none(PyObject* result) {
   if (result == Py_None) return true;
@@ -53,7 +49,7 @@ PyObject* ask_right(PyObject* left, PyObject* right, int operation) {
 
 // What comes of the operands where the method called has given NotImplemented. The frame is the current one meanwhile.
 PyObject* go_on_with_operands(PyThreadState* thread, Frame* frame, const FrameImage& image) {
-  PyObject *left = frame->localsplus[frame->stacktop - 2], *right = frame->localsplus[frame->stacktop - 1];
+  PyObject *left = operand(frame, 1), *right = operand(frame, 0);
   const int operation = argument_of(frame, image.offset);
   if (image.action == ReturnAction::kOperator) return nobody_does(left, right, operation);
   set_executing(frame, image.offset);
@@ -88,7 +84,7 @@ bool take_result(PyThreadState* thread, Frame* frame, const FrameImage& image, P
   if (image.action == ReturnAction::kDiscard || image.action == ReturnAction::kInstance) {
     Py_DECREF(result);
   } else {
-    frame->localsplus[frame->stacktop++] = result;
+    push(frame, result);
   }
   return true;
 }

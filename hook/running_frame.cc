@@ -54,7 +54,7 @@ bool stand_at_return(Frame* frame, PyObject* value) {
   const Units units(code_of(frame));
   int at = find_unit(units, [&](int i) { return units.opcode(i) == RETURN_VALUE; });
   if (at >= 0) {
-    frame->localsplus[frame->stacktop++] = Py_NewRef(value);
+    push(frame, Py_NewRef(value));
     move_to(frame, at);
     return true;
   }
@@ -70,10 +70,7 @@ bool stand_at_return(Frame* frame, PyObject* value) {
   return at >= 0;
 }
 
-void cut_stack(Frame* frame) {
-  const int bottom = code_of(frame)->co_nlocalsplus;
-  while (frame->stacktop > bottom) Py_XDECREF(frame->localsplus[--frame->stacktop]);
-}
+void cut_stack(Frame* frame) { cut_slots(frame, code_of(frame)->co_nlocalsplus); }
 
 // A RERAISE that no handler covers: it ends the frame with the exception on the stack, and adds no entry to its traceback. It is told where
 // the frame has come to, which whoever holds the frame sees ever after; one that is not told would be there itself. -1: there is none.
@@ -84,11 +81,12 @@ int find_reraise(PyCodeObject* code) {
 
 bool stand_at_reraise(Frame* frame, int raised_at) {
   const int at = find_reraise(code_of(frame));
-  PyObject* place = at < 0 ? nullptr : PyLong_FromLong(raised_at);
-  if (place == nullptr) return false;
+  if (at < 0) return false;
+  const Reference place = place_reference(raised_at);
+  if (is_null(place)) return false;
   cut_stack(frame);
-  frame->localsplus[frame->stacktop++] = place;
-  frame->localsplus[frame->stacktop++] = take_raised();
+  push_reference(frame, place);
+  push(frame, take_raised());
   move_to(frame, at);
   return true;
 }
@@ -140,7 +138,7 @@ bool RunningFrame::go_on(FrameImage* frames, int n, PyObject* raised, OnEntered 
   Frame* frame = frame_of(view_);
   come_back(reinterpret_cast<PyObject*>(frames[0].frame_object));
   const FrameImage own = frames[0];
-  fill_frame(frame, &frames[0]);
+  fill_frame(frame, &frames[0], n > 1);
   move_to(frame, own.offset);
   announce_entered(thread, frame);
   if (on_entered != nullptr) on_entered(context, 0, frame);

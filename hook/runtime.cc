@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "hook/frame_access.h"
+#include "hook/stack_limits.h"
 
 extern "C" void* __libc_stack_end;  // glibc: where the main thread's stack begins
 
@@ -93,8 +94,8 @@ bool check_interpreter() {
 
 }  // namespace
 
-#if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x030e0000
-#error "dalsegno supports CPython 3.11, 3.12 and 3.13"
+#if PY_VERSION_HEX < 0x030b0000 || PY_VERSION_HEX >= 0x030f0000
+#error "dalsegno supports CPython 3.11 to 3.14"
 #endif
 #ifdef Py_GIL_DISABLED
 #error "dalsegno needs a build of CPython with the GIL"
@@ -164,6 +165,7 @@ class Stack {
   }
   Stack(const Stack&) = delete;
   bool made() const { return base_ != MAP_FAILED; }
+  const void* usable() const { return static_cast<const char*>(base_) + kGuard; }
   void* base() const { return base_; }
 
  private:
@@ -230,7 +232,10 @@ bool on_new_stack(void (*run)(void*), void* context) {
   makecontext(&s.there, reinterpret_cast<void (*)()>(run_there), 2, static_cast<unsigned>(at >> 32), static_cast<unsigned>(at));
   const char* low = std::exchange(t_low, low_of(stack->base(), Stack::kSize));
   g_stack_bound = {};
+  PyThreadState* thread = PyThreadState_Get();
+  const StackLimits limits = set_stack_limits(thread, stack->usable(), Stack::kSize - Stack::kGuard);
   swapcontext(&s.back, &s.there);
+  put_back_stack_limits(thread, limits);
   t_low = low;
   g_stack_bound = {};
   Spare::keep(std::move(stack));
@@ -252,6 +257,9 @@ bool init_range() {
   return !PyErr_Occurred();
 }
 
-bool init() { return check_interpreter() && init_observe() && init_dict_version() && init_range() && init_iterators(); }
+bool init() {
+  stack_low();  // makes this thread's own data: where memory has run out, that would end the process
+  return check_interpreter() && init_observe() && init_dict_version() && init_range() && init_iterators();
+}
 
 }  // namespace dalsegno::hook

@@ -53,7 +53,7 @@ class Images {
  public:
   ~Images() {
     for (size_t i = 0; i < frames.size(); ++i) {
-      for (PyObject*& value : values_[i]) Py_CLEAR(value);
+      for (PyObject*& value : values_[i]) drop_reference(owning(std::exchange(value, nullptr)));
       Py_CLEAR(frames[i].f_locals);
       Py_CLEAR(frames[i].frame_object);
     }
@@ -232,6 +232,8 @@ class Cutter : public Watcher {
   static bool called_from_c(const Frame* frame) {
 #if DALSEGNO_PY311
     return frame->is_entry;
+#elif DALSEGNO_PY314
+    return frame->previous == nullptr || frame->previous->owner >= FRAME_OWNED_BY_INTERPRETER;
 #else
     return frame->previous == nullptr || frame->previous->owner == FRAME_OWNED_BY_CSTACK;
 #endif
@@ -256,9 +258,9 @@ class Cutter : public Watcher {
     const bool inner = offset >= 0;
     const int unit = inner ? offset : _PyInterpreterFrame_LASTI(frame);
     const int count = code_of(frame)->co_nlocalsplus;
-    const int size = inner ? count + place(frame, unit, 0) : frame->stacktop;
+    const int size = inner ? count + place(frame, unit, 0) : used_slots(frame);
     std::vector<PyObject*> values;
-    for (int i = 0; i < size; ++i) values.push_back(Py_XNewRef(frame->localsplus[i]));
+    for (int i = 0; i < size; ++i) values.push_back(new_reference(frame->localsplus[i]));
     FrameImage& image = images->add(function_of(frame), std::move(values));
     image.offset = place(frame, unit, inner ? 1 : 2);
     image.after = place(frame, unit, 3);

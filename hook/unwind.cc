@@ -54,8 +54,7 @@ PyObject* enter_raising(PyThreadState* thread, Frame* frame) {
 
 #if DALSEGNO_PY313
 PyObject* leave_frame(PyThreadState* thread, Frame* frame) {
-  const int bottom = code_of(frame)->co_nlocalsplus;
-  while (frame->stacktop > bottom) Py_XDECREF(frame->localsplus[--frame->stacktop]);
+  cut_slots(frame, code_of(frame)->co_nlocalsplus);
   _PyEval_FrameClearAndPop(thread, frame);
   return nullptr;
 }
@@ -95,10 +94,9 @@ void add_traceback_entry(PyThreadState* thread, Frame* frame) {
 
 void cut_to_handler(Frame* frame, const Handler& handler, int offset) {
   PyObject* raised = take_raised();
-  const int bottom = code_of(frame)->co_nlocalsplus;
-  while (frame->stacktop > bottom + handler.level) Py_XDECREF(frame->localsplus[--frame->stacktop]);
-  if (handler.lasti) frame->localsplus[frame->stacktop++] = PyLong_FromLong(offset);
-  frame->localsplus[frame->stacktop++] = raised;
+  cut_slots(frame, code_of(frame)->co_nlocalsplus + handler.level);
+  if (handler.lasti) push_reference(frame, place_reference(offset));
+  push(frame, raised);
   set_next(frame, handler.target);
 }
 

@@ -29,8 +29,8 @@ LoopWaiter* waiter_of(const PyThreadState* thread, const Frame* frame) {
 }
 
 bool reach_loop(PyThreadState* thread, Frame* frame, LoopWaiter* waiter, int offset) {
-  const int depth = frame->stacktop - code_of(frame)->co_nlocalsplus;
-  const FrameView view{frame, visible_frame(frame->previous), function_of(frame), code_of(frame), frame->localsplus, offset, depth};
+  const int depth = used_slots(frame) - code_of(frame)->co_nlocalsplus;
+  const FrameView view{frame, visible_frame(frame->previous), function_of(frame), code_of(frame), slots_of(frame), offset, depth};
   RunningFrame running(view);
   const OutsideEvent outside(thread);
   return waiter->at_loop(running);

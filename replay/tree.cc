@@ -202,7 +202,7 @@ PyObject* Tree::try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnam
   auto* code = reinterpret_cast<PyCodeObject*>(function_->func_code);
   PyObject* result;
   Outcome outcome = Outcome::kReturned;
-  const Arguments given{args, hook::count_of(nargsf, kwnames)};
+  const Arguments given{callable_, args, hook::count_of(nargsf, kwnames)};
   const auto given_up = hook::caller_gives_up(callable_, args, given.count) ? std::span(&given, 1) : std::span<const Arguments>();
   bool direct = !kwnames && PyVectorcall_NARGS(nargsf) == code->co_argcount && !code->co_kwonlyargcount &&
                 !(code->co_flags & (CO_VARARGS | CO_VARKEYWORDS));
@@ -211,7 +211,7 @@ PyObject* Tree::try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnam
   } else {
     std::vector<PyObject*> params;
     if (!bind_parameters(function_, args, nargsf, kwnames, &params)) return eager(args, nargsf, kwnames);
-    const Arguments both[] = {given, {params.data(), static_cast<Py_ssize_t>(params.size())}};
+    const Arguments both[] = {given, {nullptr, params.data(), static_cast<Py_ssize_t>(params.size())}};
     result = replay(params.data(), given_up.empty() ? given_up : both, &outcome);
     for (PyObject* p : params) Py_DECREF(p);
   }

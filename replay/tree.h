@@ -79,7 +79,8 @@ class Tree final : public Jitted {
   PyObject* interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     const hook::UncountedEvaluator uncounted;
     const Py_ssize_t count = hook::count_of(nargsf, kwnames);
-    if (may_die(args, count) && hook::caller_gives_up(callable_, args, count)) return hook::call_taking(function_, args, nargsf, kwnames);
+    if (may_die(args, count) && hook::caller_gives_up(callable_, args, count))
+      return hook::call_taking(callable_, function_, args, nargsf, kwnames);
     return function_->vectorcall(reinterpret_cast<PyObject*>(function_), args, nargsf, kwnames);
   }
   PyObject* eager(PyObject* const* args, size_t nargsf, PyObject* kwnames);  // the same, counted

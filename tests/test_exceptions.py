@@ -39,6 +39,14 @@ def raising_division(x, log):
     return 10 // n
 
 
+def division_by_zero() -> str:
+    """The interpreter's own words, which differ between versions."""
+    try:
+        return str(10 // len(""))
+    except ZeroDivisionError as error:
+        return str(error)
+
+
 def test_raised_in_a_replayed_helper_and_caught_in_its_caller():
     good, bad = np.array([1.0, 2.0]), np.array([1.0, 0.0])
     check(catches, (good, [], 0), (bad, [], 0))
@@ -51,7 +59,7 @@ def test_raised_in_a_replayed_helper_and_caught_in_its_caller():
             x = bad.copy()
             r, _ = jitted(x, log, 0)
     assert r == -1.0
-    assert log == [2.0, 0, "integer division or modulo by zero"]
+    assert log == [2.0, 0, division_by_zero()]
     assert x[0] == 2.0
     assert grown == grown | {"replays": 1, "exits": 1}
 

@@ -1,8 +1,8 @@
-"""build.py [--tests] [--sanitize]: builds the tree, incrementally, for the Python that runs this.
+"""build.py [--tests] [--sanitize] [--alone]: builds the tree, incrementally, for the Python that runs this.
 
 The extension modules go into dalsegno/, the rest into build/py3XX; with --sanitize, the C++ tests alone, under
 sanitizers, into build/asan. What knows nothing of Python is built once: where the main version has a build folder,
-other versions take it from there.
+other versions take it from there, unless they are to stand alone.
 """
 
 import argparse
@@ -41,6 +41,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tests", action="store_true", help="the GoogleTest binaries too")
     parser.add_argument("--sanitize", action="store_true", help="the GoogleTest binaries alone, under ASan and UBSan")
+    parser.add_argument("--alone", action="store_true", help="take nothing from the main version's build folder")
     options = parser.parse_args()
 
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # cmake and ninja
@@ -51,7 +52,7 @@ def main() -> None:
     else:
         build = ROOT / "build" / f"py{sys.version_info[0]}{sys.version_info[1]}"
         tests = f"-DDALSEGNO_TESTS={'ON' if options.tests else 'OFF'}"
-        shared = build != MAIN and (MAIN / "build.ninja").exists() and ninja(MAIN, "plain") == 0
+        shared = build != MAIN and not options.alone and (MAIN / "build.ninja").exists() and ninja(MAIN, "plain") == 0
         plain = f"-DDALSEGNO_PLAIN_FROM={MAIN if shared else ''}"
         configure(build, ["-G", "Ninja", "-S", ".", "-B", str(build), "-DDALSEGNO_DEV=ON", tests, plain, python])
     raise SystemExit(ninja(build))

@@ -10,11 +10,15 @@ import json
 import re
 import subprocess
 import sys
+import sysconfig
 import tomllib
 import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# Packages whose wheels, of all Python versions, hold the same C++ library, which is all that is used of them: where
+# there is none for this Python, the newest one's serves.
+SAME_LIBRARY = {"halide": "3.13"}
 
 
 def expand(extra: str, extras: dict[str, list[str]]) -> list[str]:
@@ -39,6 +43,13 @@ def requirements(extras: list[str]) -> list[str]:
     return sorted(set(wanted))
 
 
+def borrows(requirement: str) -> str:
+    """The other Python version whose wheel serves, or "" (see SAME_LIBRARY)."""
+    newest = SAME_LIBRARY.get(re.split(r"[<>=!~; \[]", requirement)[0], "")
+    newer = newest and sys.version_info[:2] > tuple(int(part) for part in newest.split("."))
+    return newest if newer else ""
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     wanted = requirements(sys.argv[2:])
@@ -52,7 +63,13 @@ def main() -> None:
     venv.create(folder, clear=True, symlinks=True, with_pip=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
     # Most modules are never imported: those that are get compiled then.
-    subprocess.run([*pip, "install", "--quiet", "--prefer-binary", "--no-compile", *wanted], check=True)
+    install = ["install", "--quiet", "--prefer-binary", "--no-compile"]
+    borrowed = [each for each in wanted if borrows(each)]
+    subprocess.run([*pip, *install, *(each for each in wanted if each not in borrowed)], check=True)
+    for requirement in borrowed:
+        other = ["--no-deps", "--only-binary=:all:", "--python-version", borrows(requirement)]
+        packages = sysconfig.get_path("platlib", "venv", {"base": str(folder), "platbase": str(folder)})
+        subprocess.run([*pip, *install, *other, "--target", packages, requirement.split(";")[0]], check=True)
     stamp.write_text(made_from)
 
 

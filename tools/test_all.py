@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OTHER_VERSIONS = ["3.12", "3.13"]
+OTHER_VERSIONS = ["3.12", "3.13", "3.14"]
 STAGE_LIMIT = 1800.0  # seconds
 
 

@@ -93,7 +93,7 @@ constexpr OpRule kRules[] = {
     {K::import_name, kName | kObject | kSnapshot},
     {K::import_from, kNameSnapshot},
     {K::make_function, kObject, 0, 15, 1, 5},
-    {K::set_function_attribute, kNothing, 1, 8},
+    {K::set_function_attribute, kNothing, 1, 16},
     // scopes and lifetimes
     {K::enter, kNothing, kAny, kMax, 1},
     {K::leave_frame, kNothing},

@@ -14,6 +14,7 @@
 #include "replay/persist/store.h"
 #include "replay/resident.h"
 #include "replay/settings.h"
+#include "replay/typed/operators.h"
 #include "trace/fault.h"
 #include "trace/recorder/recorder.h"
 
@@ -152,6 +153,7 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "Dal Segno's record-replay machine; dalsegno/ is the interface to it.";
   if (!hook::init() || !numpy::init() || !recorder::init() || !jit_type()) throw py::error_already_set();
   numpy::init_elision();
+  typed::g_converts_to_complex = PY_VERSION_HEX < 0x030e0000;
   make_resident();
   kernel_environment();  // asks the processor, which takes a virtual machine 10 us a question
   m.attr("JitFunction") = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(jit_type()));

@@ -251,14 +251,22 @@ class Translator {
 
   bool constant(int index) { return push(input(false, PyTuple_GET_ITEM(code_->co_consts, index))); }
 
+  bool small(int value) {
+    PyObject* number = PyLong_FromLong(value);  // one of those that the interpreter keeps
+    Py_XDECREF(number);
+    return number && push(input(false, number));
+  }
+
   bool translate(const Instr& i) {
     switch (i.op) {
       case Opcode::NOP:
       case Opcode::RESUME:
       case Opcode::CACHE:
-      case Opcode::END_FOR:  // (for_iter_exhausted() passes it over)
       case Opcode::TO_BOOL:  // of what a jump or `not` takes
-        return i.op != Opcode::END_FOR;
+        return true;
+      case Opcode::END_FOR:  // (for_iter_exhausted() passes them over)
+      case Opcode::POP_ITER:
+        return false;
       case Opcode::POP_TOP:
         if (stack_.empty() || (stack_.back().kind != Entry::kYielded && stack_.back().kind != Entry::kSlot)) return false;
         return stack_.pop_back(), true;
@@ -266,6 +274,8 @@ class Translator {
         return stack_.push_back({Entry::kNull}), true;
       case Opcode::LOAD_CONST:
         return constant(i.arg);
+      case Opcode::LOAD_SMALL_INT:
+        return small(i.arg);
       case Opcode::LOAD_FAST:
       case Opcode::LOAD_FAST_CHECK:
         return load(i.arg);

@@ -83,8 +83,10 @@ class Result {
   }
 
  private:
-  // As list_extend() does at the end: gives back room that is not needed, in the one way that is open to us, by deleting an item.
+  // As list_extend() does at the end, until 3.13: gives back room that is not needed, in the one way that is open to us, by deleting an
+  // item.
   bool shrink() {
+    if constexpr (PY_VERSION_HEX >= 0x030e0000) return true;
     const Py_ssize_t size = Py_SIZE(list_);
     if (size == reinterpret_cast<PyListObject*>(list_)->allocated) return true;
     Py_SET_SIZE(list_, size + 1);
@@ -93,7 +95,7 @@ class Result {
   }
 
   // As builtin_sum() of Python/bltinmodule.c: ints first; from the first float on floats, ints among them converted; since 3.12 with a
-  // compensation.
+  // compensation, since 3.14 of these ints, too.
   Verdict sum(const Slot& item) {
     if (counts_) {
       if (item.tag == Slot::kInt || item.tag == Slot::kBool) return __builtin_add_overflow(whole_, item.i, &whole_) ? kRefused : kGoOn;
@@ -102,10 +104,10 @@ class Result {
       total_ = static_cast<double>(whole_) + item.f;
       return kGoOn;
     }
-    if (item.tag == Slot::kInt) return total_ += static_cast<double>(item.i), kGoOn;
-    if (item.tag != Slot::kFloat) return kRefused;
+    if (PY_VERSION_HEX < 0x030e0000 && item.tag == Slot::kInt) return total_ += static_cast<double>(item.i), kGoOn;
+    if (item.tag != Slot::kFloat && item.tag != Slot::kInt) return kRefused;
 #if PY_VERSION_HEX >= 0x030c0000
-    const double x = item.f, t = total_ + x;
+    const double x = item.tag == Slot::kInt ? static_cast<double>(item.i) : item.f, t = total_ + x;
     correction_ += std::fabs(total_) >= std::fabs(x) ? (total_ - t) + x : (x - t) + total_;
     total_ = t;
 #else

@@ -113,14 +113,15 @@ class Run {
   }
 
   // An iteration that ends, or has enough.
-  bool generator(const FoldCode& code, const PyFunctionObject* f, PyObject** variables) {
+  bool generator(const FoldCode& code, const PyFunctionObject* f, const hook::Slot* variables) {
     Slot slots[FoldCode::kMostSlots];
     Rows items[FoldCode::kMostIterators];
     clear(code, slots);
     // (A number of a range that is given more than once would be one object.)
-    if (!variables[0] || !items[0].over_iterator(variables[0]) || (code.iterators > 1 && items[0].gives_numbers())) return false;
+    if (!variables[0].get() || !items[0].over_iterator(variables[0].get()) || (code.iterators > 1 && items[0].gives_numbers()))
+      return false;
     for (int k = code.first_cell; k < code.variables; ++k)
-      if (!content(variables[k], &slots[k])) return false;
+      if (!content(variables[k].get(), &slots[k])) return false;
     return inputs(code, f->func_globals, f->func_builtins, slots) && run(code, slots, items, nullptr) && !items[0].leaves_any();
   }
 
@@ -360,7 +361,7 @@ PyObject* fold(FoldInto into, PyObject* generator) {
   if (Py_REFCNT(generator) > 1) return nullptr;
   if (Py_IS_TYPE(generator, &PyMap_Type)) return fold_map(into, generator);
   PyFunctionObject* function = nullptr;
-  PyObject** variables = PyGen_CheckExact(generator) ? hook::variables_of_unborn(generator, &function) : nullptr;
+  hook::Slot* variables = PyGen_CheckExact(generator) ? hook::variables_of_unborn(generator, &function) : nullptr;
   int* fruitless = variables ? chances_of(reinterpret_cast<PyCodeObject*>(function->func_code), true) : nullptr;
   if (!fruitless) return nullptr;
   const FoldCode& code = *fold_code(reinterpret_cast<PyCodeObject*>(function->func_code), true);

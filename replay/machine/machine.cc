@@ -116,7 +116,7 @@ Outcome run(Program& root, PyObject* const* params, PyObject** result, Exit** ex
   m.unsettled = waits;
   for (size_t i = 0; i < program.params.size(); ++i) m.r[program.locs[program.params[i]].obj].o = Py_NewRef(params[i]);
   for (const Arguments& a : take)
-    if (!planted(Fault::kept_arguments)) hook::take_arguments(a.first, a.count);
+    if (!planted(Fault::kept_arguments)) hook::take_arguments(a.callable, a.first, a.count);
   return run.go(program.steps.data());
 }
 
@@ -143,9 +143,9 @@ class Takeover {
     raws_.resize(objects_.size());
     if (!fits(f.function, reinterpret_cast<PyObject*>(view_.function))) return false;
     for (size_t i = 0; i < n; ++i)
-      if (!fits(f.locals[i], view_.localsplus[i])) return false;
+      if (!fits(f.locals[i], view_.localsplus[i].get())) return false;
     for (size_t i = 0; i < f.stack.size(); ++i)
-      if (!fits(f.stack[i], view_.localsplus[n + i])) return false;
+      if (!fits(f.stack[i], view_.localsplus[n + i].get())) return false;
     return true;
   }
 
@@ -158,7 +158,7 @@ class Takeover {
       if (to.obj >= 0) r[to.obj].o = Py_NewRef(objects_[v]);
     }
     const int n = view_.code->co_nlocalsplus + view_.stack_depth;
-    for (int i = 0; i < n; ++i) Py_CLEAR(view_.localsplus[i]);  // never the last reference of what is not a number
+    for (int i = 0; i < n; ++i) Py_XDECREF(view_.localsplus[i].take());  // never the last reference of what is not a number
   }
 
  private:

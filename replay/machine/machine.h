@@ -119,6 +119,7 @@ class Program {
 };
 
 struct Arguments {
+  PyObject* callable;  // as hook::take_arguments() has it
   PyObject* const* first;
   Py_ssize_t count;
 };

@@ -197,7 +197,10 @@ void set_part(PyObject* f, int flag, PyObject* v) {
   PyObject** part = flag == 1   ? &func->func_defaults
                     : flag == 2 ? &func->func_kwdefaults
                     : flag == 4 ? &func->func_annotations
-                                : &func->func_closure;
+#if PY_VERSION_HEX >= 0x030e0000
+                    : flag == 16 ? &func->func_annotate
+#endif
+                                 : &func->func_closure;
   Py_XSETREF(*part, Py_NewRef(v));
 }
 bool make_function(const Step& s, Reg* r) {

@@ -1,6 +1,9 @@
 #include "replay/typed/operators.h"
 
 namespace dalsegno::typed {
+
+bool g_converts_to_complex = true;
+
 namespace {
 
 constexpr const char* kRepNames[] = {
@@ -100,6 +103,7 @@ Operator numpy_float_operator(BinaryOp op, Rep dtype, bool own) {
 // A number that is not complex becomes it first (Objects/complexobject.c, TO_COMPLEX).
 Operator complex_operator(BinaryOp op, Rep a, Rep b) {
   if ((a != Rep::kComplex && !is_python_number(a)) || (b != Rep::kComplex && !is_python_number(b))) return {};
+  if (a != b && op != BinaryOp::power && !g_converts_to_complex) return {};
   switch (op) {
     case BinaryOp::add:
     case BinaryOp::subtract:

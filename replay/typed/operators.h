@@ -13,6 +13,9 @@ struct Operator {
   bool operator==(const Operator&) const = default;
 };
 Operator binary_operator(BinaryOp op, Rep a, Rep b);
+// Does the interpreter make a complex number of the other operand first? Since 3.14 it has ways of its own for complex numbers with others,
+// but for powers; they are left to it. Set once, before anything is inferred.
+extern bool g_converts_to_complex;
 Operator compare_operator(Rep a, Rep b, bool equality);  // == or !=?
 Operator unary_operator(UnaryOp op, Rep a);
 

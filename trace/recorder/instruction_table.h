@@ -7,9 +7,10 @@
   /* stack */                                                                                                                              \
   X(NOP)                                                                                                                                   \
   X(RESUME)                                                                                                                                \
-  X(CACHE) X(POP_TOP) X(PUSH_NULL) X(COPY) X(SWAP) X(END_FOR) /* frame set-up, before RESUME: run by the recorder when a frame begins */   \
+  X(CACHE) X(POP_TOP) X(PUSH_NULL) X(COPY) X(SWAP) X(END_FOR) X(POP_ITER) /* frame set-up, before RESUME */ \
       X(MAKE_CELL) X(COPY_FREE_VARS) X(RETURN_GENERATOR) X(YIELD_VALUE) /* names */                                                        \
-      X(LOAD_CONST) X(LOAD_FAST) X(LOAD_FAST_CHECK) X(LOAD_FAST_AND_CLEAR) X(STORE_FAST) X(DELETE_FAST) X(LOAD_FAST_LOAD_FAST)             \
+      X(LOAD_CONST) X(LOAD_SMALL_INT) X(LOAD_COMMON_CONSTANT) X(LOAD_FAST) \
+          X(LOAD_FAST_CHECK) X(LOAD_FAST_AND_CLEAR) X(STORE_FAST) X(DELETE_FAST) X(LOAD_FAST_LOAD_FAST)             \
           X(STORE_FAST_LOAD_FAST) X(STORE_FAST_STORE_FAST) X(LOAD_CLOSURE) X(LOAD_DEREF) X(STORE_DEREF) X(DELETE_DEREF) X(LOAD_GLOBAL)     \
               X(STORE_GLOBAL) X(DELETE_GLOBAL) /* operators */                                                                             \
       X(BINARY_OP) X(BINARY_SUBSCR) X(BINARY_SLICE) X(STORE_SLICE) X(STORE_SUBSCR) X(DELETE_SUBSCR) X(UNARY_POSITIVE) X(UNARY_NEGATIVE)    \
@@ -23,5 +24,5 @@
       X(GET_ITER) X(FOR_ITER) X(JUMP_FORWARD) X(JUMP_BACKWARD) X(JUMP_BACKWARD_NO_INTERRUPT) X(POP_JUMP_IF_TRUE) X(POP_JUMP_IF_FALSE)      \
           X(POP_JUMP_IF_NONE) X(POP_JUMP_IF_NOT_NONE) X(JUMP_IF_TRUE_OR_POP)                                                               \
               X(JUMP_IF_FALSE_OR_POP) /* exceptions: name the reason the recording ends */                                                 \
-      X(BEFORE_WITH) X(RAISE_VARARGS) X(RERAISE) X(PUSH_EXC_INFO) X(POP_EXCEPT) X(CHECK_EXC_MATCH) X(EXTENDED_ARG)
+      X(BEFORE_WITH) X(LOAD_SPECIAL) X(RAISE_VARARGS) X(RERAISE) X(PUSH_EXC_INFO) X(POP_EXCEPT) X(CHECK_EXC_MATCH) X(EXTENDED_ARG)
 // clang-format on

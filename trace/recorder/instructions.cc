@@ -32,6 +32,10 @@ const std::unordered_map<std::string, Opcode>& opcode_by_name() {
       {"POP_JUMP_BACKWARD_IF_FALSE", Opcode::POP_JUMP_IF_FALSE},
       {"POP_JUMP_BACKWARD_IF_NONE", Opcode::POP_JUMP_IF_NONE},
       {"POP_JUMP_BACKWARD_IF_NOT_NONE", Opcode::POP_JUMP_IF_NOT_NONE},
+      // 3.14 borrows where a variable outlives what is on the stack, and says which way a branch has not gone
+      {"LOAD_FAST_BORROW", Opcode::LOAD_FAST},
+      {"LOAD_FAST_BORROW_LOAD_FAST_BORROW", Opcode::LOAD_FAST_LOAD_FAST},
+      {"NOT_TAKEN", Opcode::NOP},
   };
   return *names;
 }
@@ -189,6 +193,7 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
       break;
     }
     instr.arg = static_cast<int>(arg);
+    if (instr.op == Opcode::BINARY_OP && instr.arg == kSubscripts) instr.op = Opcode::BINARY_SUBSCR;
     if (instr.op == Opcode::STORE_GLOBAL || instr.op == Opcode::DELETE_GLOBAL) stored_globals_.insert(instr.arg);
     if (int way = g_opcodes.direction[instr.raw]) instr.target = instr.next + way * instr.arg;
     if (instr.target >= 0 && instr.target < instr.next) last_jump_back_ = instr.at;
@@ -211,9 +216,10 @@ bool CodeInfo::is_header(int offset) const {
 }
 
 int for_iter_exhausted(const Instr& for_iter) {
-  constexpr int skipped = PY_VERSION_HEX >= 0x030d0000 ? 2 : PY_VERSION_HEX >= 0x030c0000 ? 1 : 0;  // END_FOR; END_FOR, POP_TOP
+  constexpr int skipped = PY_VERSION_HEX >= 0x030d0000 ? 2 : PY_VERSION_HEX >= 0x030c0000 ? 1 : 0;  // END_FOR; END_FOR, POP_TOP or POP_ITER
   return for_iter.target + skipped;
 }
+int for_iter_ends(const Instr& for_iter) { return for_iter_exhausted(for_iter) - (kPopsIterator ? 1 : 0); }
 
 int compare_op(int arg) {
 #if PY_VERSION_HEX >= 0x030d0000

@@ -1,4 +1,4 @@
-// A code object's instructions, decoded once and normalised over CPython 3.11, 3.12 and 3.13. Needs the GIL.
+// A code object's instructions, decoded once and normalised over CPython 3.11 to 3.14. Needs the GIL.
 #pragma once
 #include <Python.h>
 
@@ -78,7 +78,12 @@ inline constexpr bool kHas313Calls = PY_VERSION_HEX >= 0x030d0000;  // stack: ca
 inline constexpr bool kLocalsWriteThrough = PY_VERSION_HEX >= 0x030d0000;  // f_locals of a running frame: assigning sets the variable
 // Special methods are recorded through where the interpreter has no ways of its own from an instruction to them.
 inline constexpr bool kMethodsOfClasses = PY_VERSION_HEX < 0x030c0000;
-int for_iter_exhausted(const Instr& for_iter);  // where an exhausted FOR_ITER goes on
+inline constexpr bool kPopsIterator = PY_VERSION_HEX >= 0x030e0000;  // POP_ITER drops an exhausted iterator (before: FOR_ITER)
+inline constexpr bool kSlotForNamed =
+    PY_VERSION_HEX >= 0x030e0000;               // CALL_FUNCTION_EX: a dict or NULL on top (before: as its argument says)
+int for_iter_exhausted(const Instr& for_iter);  // where an exhausted FOR_ITER goes on, its iterator dropped
+int for_iter_ends(const Instr& for_iter);       // where the interpreter goes from there: kPopsIterator
+constexpr int kSubscripts = 26;                 // BINARY_OP on 3.14: NB_SUBSCR of opcode.h
 // BINARY_OP: the operators in place come from here on, in the order of those that are not (NB_INPLACE_ADD of opcode.h).
 constexpr int kInplaceFrom = 13;
 int compare_op(int arg);        // COMPARE_OP's Py_LT .. Py_GE

@@ -38,7 +38,7 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   int below = kwnames && instr.op == Opcode::CALL_KW ? 1 : 0;  // 3.13: the names are on the stack
   if (below) pop();
   size_t base = shadow().stack.size() - nargs - 2;
-  auto live = [&](size_t slot) { return view()->localsplus[frame().code->nlocalsplus() + slot]; };
+  auto live = [&](size_t slot) { return view()->localsplus[frame().code->nlocalsplus() + slot].get(); };
   ValueId first = shadow().stack[base], second = shadow().stack[base + 1];
   bool method = kHas313Calls ? second != kNull : first != kNull;
   size_t callable_at = kHas313Calls || method ? base : base + 1;
@@ -450,6 +450,18 @@ void Recorder::on_BEFORE_WITH(const Instr&) {
   pop();
   push(exit);
   push(entered);
+}
+
+// 3.14 has an instruction a method, __exit__ first; where it would push a function and its instance, a method bound to that does as well.
+void Recorder::on_LOAD_SPECIAL(const Instr& i) {
+  static PyObject* const kNames[] = {PyUnicode_InternFromString("__enter__"), PyUnicode_InternFromString("__exit__")};
+  if (i.arg >= static_cast<int>(std::size(kNames))) return not_recorded(i);
+  const ValueId manager = top();
+  if (i.arg == 1) note(Reason::opaque_call, reinterpret_cast<PyObject*>(Py_TYPE(live_top())));
+  const ValueId method = emit(OpKind::load_special, {manager}, {.name = name_index(kNames[i.arg])});
+  pop();
+  push(method);
+  push(kNull);
 }
 
 // ---- functions made in the trace -------------------------------------------------------------------------------------------

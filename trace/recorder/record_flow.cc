@@ -87,7 +87,7 @@ void Recorder::on_GET_ITER(const Instr&) {
 }
 
 void Recorder::on_FOR_ITER(const Instr& i) {
-  may_branch_to(for_iter_exhausted(i));
+  may_branch_to(for_iter_ends(i));
   if (PyGen_CheckExact(live_top())) hook::let_generators_run(true);
   uint32_t effects = kAnyEffect;
   const bool plain = know_iterator(top(), live_top());
@@ -104,13 +104,13 @@ void Recorder::on_FOR_ITER(const Instr& i) {
 void Recorder::finish_for_iter(const Instr& i) {
   ValueId next = call_result_;
   ValueId iterator = top();
-  bool exhausted = next_start() == for_iter_exhausted(i) && for_iter_exhausted(i) != i.next;
+  bool exhausted = next_start() == for_iter_ends(i) && for_iter_ends(i) != i.next;
   hold(iterator, +1);
   if (exhausted) {
     push(next);
     int more = snapshot_aside(i.next);
     pop();
-    pop();
+    if (!kPopsIterator) pop();
     op(next).imm &= ~1;
     op(next).exit_snapshot = more;
     set_unborn(next);  // on this way there is no item

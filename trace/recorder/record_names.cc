@@ -1,4 +1,8 @@
 // Stack shuffling, locals, cells, globals, attributes.
+#include <cstdio>
+#include <string>
+#include <unordered_map>
+
 #include "numpy/dtypes.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
@@ -25,6 +29,7 @@ void Recorder::on_END_FOR(const Instr&) {
   pop();
   if (PY_VERSION_HEX < 0x030d0000) pop();
 }
+void Recorder::on_POP_ITER(const Instr&) { pop(); }
 void Recorder::on_PUSH_NULL(const Instr&) { push(kNull); }
 void Recorder::on_COPY(const Instr& i) { push(top(i.arg - 1)); }
 
@@ -36,6 +41,29 @@ void Recorder::on_SWAP(const Instr& i) {
 }
 
 void Recorder::on_LOAD_CONST(const Instr& i) { push(code_const(i.arg)); }
+
+void Recorder::on_LOAD_SMALL_INT(const Instr& i) {
+  PyObject* number = PyLong_FromLong(i.arg);  // one of those that the interpreter keeps
+  char path[32];
+  std::snprintf(path, sizeof path, "const:int:%#x", static_cast<unsigned>(i.arg));
+  push(constant(number, i.arg == 0 ? "const:int:0x0" : path));
+  Py_DECREF(number);
+}
+
+// Exceptions that are about to be raised; and the builtins that the compiler has ways of its own for, if they are what a name stands for.
+void Recorder::on_LOAD_COMMON_CONSTANT(const Instr& i) {
+  constexpr int kFirstBuiltin = 2;  // pycore_opcode_utils.h: CONSTANT_BUILTIN_TUPLE
+  if (i.arg < kFirstBuiltin) return give_up(Reason::exception);
+  finisher_ = &Recorder::finish_common_constant;
+}
+
+void Recorder::finish_common_constant(const Instr& i) {
+  static const std::unordered_map<int, std::string> kPaths = {
+      {2, "type:builtins.tuple"}, {3, "module:builtins.attr(all)"}, {4, "module:builtins.attr(any)"}};
+  PyObject* value = view()->localsplus[frame().code->nlocalsplus() + static_cast<int>(shadow().stack.size())].get();
+  const auto path = kPaths.find(i.arg);
+  push(constant(value, path == kPaths.end() ? "" : path->second));
+}
 
 // ---- locals ----------------------------------------------------------------------------------------------------------------
 
@@ -274,9 +302,9 @@ void Recorder::get_attr(PyObject* name, bool method) {
 void Recorder::finish_method(const Instr&) {
   ValueId m = call_result_;
   size_t n = shadow().stack.size();
-  PyObject** slots = view()->localsplus + frame().code->nlocalsplus();
-  PyObject* first = slots[n - 2];
-  PyObject* second = slots[n - 1];
+  const hook::Slot* slots = view()->localsplus + frame().code->nlocalsplus();
+  PyObject* first = slots[n - 2].get();
+  PyObject* second = slots[n - 1].get();
   if (!first || !second || !PyFunction_Check(first)) return;
   // guard: a bound method, so that __func__ and __self__ exist. It leaves in the form [NULL, bound method], equally good to CALL.
   int after = snapshot_now(pending()->next);

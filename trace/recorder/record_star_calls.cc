@@ -77,8 +77,8 @@ bool Recorder::spread(ValueId positional, PyObject* live, ValueId named, PyObjec
 }
 
 void Recorder::on_CALL_FUNCTION_EX(const Instr& i) {
-  const bool has_named = i.arg & 1;
-  const int n = has_named ? 2 : 1, at = kHas313Calls ? n + 1 : n;
+  const bool has_slot = kSlotForNamed || (i.arg & 1), has_named = has_slot && top() != kNull;
+  const int n = has_slot ? 2 : 1, at = kHas313Calls ? n + 1 : n;
   const ValueId callee = top(at), positional = top(n - 1), named = has_named ? top() : kNull;
   PyObject *live = live_top(at), *live_named = has_named ? live_top() : nullptr;
   call_.pops = n + 2;

@@ -106,7 +106,7 @@ void Recorder::begin_loop(const hook::FrameView& running) {
   set_sources(&shadow, function_, "self.code");
   shadow.function = kBound;
   const int locals = running.code->co_nlocalsplus;
-  auto value = [&](int slot) { return running.localsplus[slot] ? kBound : kNull; };
+  auto value = [&](int slot) { return running.localsplus[slot].get() ? kBound : kNull; };
   for (int i = 0; i < locals; ++i) shadow.locals.push_back(value(i));
   for (int i = 0; i < running.stack_depth; ++i) shadow.stack.push_back(value(locals + i));
   follow({info_of(running.code), function_, nullptr, running.id});
@@ -210,17 +210,19 @@ void Recorder::runs_elsewhere(const hook::FrameView& view) {
 // ---- the live frames -------------------------------------------------------------------------------------------------------
 
 PyObject* Recorder::live_top(int below) const {
-  return view()->localsplus[frame().code->nlocalsplus() + static_cast<int>(depth_before()) - 1 - below];
+  return view()->localsplus[frame().code->nlocalsplus() + static_cast<int>(depth_before()) - 1 - below].get();
 }
 
-PyObject* Recorder::result() const { return view()->localsplus[frame().code->nlocalsplus() + static_cast<int>(shadow().stack.size()) - 1]; }
+PyObject* Recorder::result() const {
+  return view()->localsplus[frame().code->nlocalsplus() + static_cast<int>(shadow().stack.size()) - 1].get();
+}
 
 void Recorder::note_locals(std::vector<PyObject*>* out) const {
   out->clear();
   for (const Frame& f : frames()) {
     if (!f.id) continue;
-    PyObject* const* locals = hook::frame_locals(f.id);
-    out->insert(out->end(), locals, locals + f.code->nlocalsplus());
+    const hook::Slot* locals = hook::frame_locals(f.id);
+    std::transform(locals, locals + f.code->nlocalsplus(), std::back_inserter(*out), [](const hook::Slot& s) { return s.get(); });
   }
 }
 
@@ -271,9 +273,9 @@ void Recorder::finish() {
 SlotTypes Recorder::slot_types() const {
   SlotTypes types;
   for (const Shadow& f : shadows()) {
-    PyObject* const* live = &f == &shadow() && view() ? view()->localsplus : nullptr;
+    const hook::Slot* live = &f == &shadow() && view() ? view()->localsplus : nullptr;
     auto add = [&](ValueId v, size_t place) {
-      PyObject* o = live && v != kNull ? live[place] : nullptr;
+      PyObject* o = live && v != kNull ? live[place].get() : nullptr;
       types.push_back(o ? Py_TYPE(o) : v == kNull ? nullptr : info(v).type);
     };
     types.push_back(nullptr);
@@ -305,7 +307,7 @@ int Recorder::find_loop(const AnchorKey& key) const {
 void Recorder::note_numbers(const hook::FrameView& running) {
   for (size_t k = 0; k < shadow().locals.size(); ++k) {
     const ValueId v = shadow().locals[k];
-    PyObject* live = v == kNull ? nullptr : running.localsplus[k];
+    PyObject* live = v == kNull ? nullptr : running.localsplus[k].get();
     if (!live || !is_plain_type(Py_TYPE(live)) || !PyNumber_Check(live)) continue;
     op(v).object = object_index(reinterpret_cast<PyObject*>(Py_TYPE(live)), type_path(Py_TYPE(live)));
   }

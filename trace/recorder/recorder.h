@@ -81,7 +81,7 @@ class Recorder final : public Follower, private Builder {
 
   // ---- the live frames
   PyObject* live_top(int below = 0) const;  // live value, `below` places under the top as it was before the instruction
-  PyObject* live_local(int index) const { return view()->localsplus[index]; }
+  PyObject* live_local(int index) const { return view()->localsplus[index].get(); }
   void note_numbers(const hook::FrameView& running);
   PyObject* result() const;  // live top of the stack after the instruction
   PyObject* const_at(int index) const { return PyTuple_GET_ITEM(frame().code->code->co_consts, index); }
@@ -181,6 +181,7 @@ class Recorder final : public Follower, private Builder {
   void push_loaded(ValueId callable, ValueId self, bool method);
   void finish_array(const Instr& instr);
   void finish_branch(const Instr& instr);
+  void finish_common_constant(const Instr& instr);
   void finish_for_iter(const Instr& instr);
   void finish_method(const Instr& instr);
   void note(Reason reason, PyObject* callee);
