@@ -7,6 +7,7 @@ import pytest
 import dalsegno as ds
 import numpy as np
 from dalsegno.demo import data, finance, terrain
+from dalsegno.demo import main as demo
 from dalsegno.demo.main import counted, second_line
 from tests.front import same
 
@@ -70,6 +71,26 @@ def test_demo_in_two_processes(run_python, tmp_path, fresh_store):
     from matplotlib.image import imread
 
     assert all(imread(p).std() > 0.05 for p in pictures)
+
+
+def test_eagers_first_results_come_from_a_process_of_their_own(monkeypatch):
+    asked = []
+
+    def new_process(how):
+        asked.append(how)
+        return {"x": {"first": {"jitted": 1.0, "eager": 2.0}[how], "recordings": len(asked)}}
+
+    monkeypatch.setattr(demo, "new_process", new_process)
+    assert demo.second_process() == {"x": {"first": 1.0, "eager": 2.0, "recordings": 1}}
+    assert asked == ["jitted", "eager"]
+
+
+def test_an_eager_process_replays_nothing(monkeypatch, sources):
+    program = ("x", lambda x: x + 1, (sources["prices"],))
+    monkeypatch.setattr(data, "programs", lambda _: [program])
+    eager, jitted = (dict(demo.first_results(how))["x"] for how in ("eager", "jitted"))
+    assert eager["identical"] and jitted["identical"]
+    assert (eager["recordings"], jitted["recordings"]) == (0, 1)
 
 
 def test_what_is_counted():

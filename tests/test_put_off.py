@@ -124,3 +124,60 @@ print(json.dumps(told() | {"child": os.waitpid(child, 0)[1]}))
 """
     stats = run_python(_SHORT + calls, store=seen, DALSEGNO_STEP_ASIDE="1")
     assert stats["child"] == 0 and stats["put_off"]
+
+
+_OTHER = """
+import json, sys
+import dalsegno as ds
+
+@ds.jit
+def g(x):
+    return x * 3 - 1
+assert g(3) == 8
+told = [dict(g.stats), ds.store.stats()]
+ds.wait()
+print(json.dumps(told))
+"""
+
+
+def test_a_store_without_notes_of_a_function_is_not_opened_for_it(seen):
+    """To find nothing there takes as long as the whole call. (What is written later opens it.)"""
+    stats, store = run_python(_OTHER, store=seen, DALSEGNO_STEP_ASIDE="1")
+    assert stats["recordings"] == 1 and store["misses"] == 0
+    again, _ = run_python(_OTHER, store=seen, DALSEGNO_STEP_ASIDE="1")
+    assert again["recordings"] == 0
+
+
+def test_without_any_notes_the_store_is_looked_into(seen):
+    Path(f"{seen}-pace").unlink()
+    stats, store = run_python(_OTHER, store=seen, DALSEGNO_STEP_ASIDE="1")
+    assert stats["recordings"] == 1 and store["misses"] >= 1
+
+
+@pytest.mark.parametrize(
+    "variables", [{"DALSEGNO_STEP_ASIDE": "0"}, {"DALSEGNO_STEP_ASIDE": "1", "DALSEGNO_RECORD": "0"}]
+)
+def test_who_asks_for_it_has_the_store_looked_into(seen, variables):
+    _, store = run_python(_OTHER, store=seen, **variables)
+    assert store["misses"] >= 1
+
+
+def test_a_loop_that_ran_in_the_first_call_is_noted(seen):
+    """Such a call tells nothing of what calls take, and yet the next process finds its traces."""
+    call = """
+import json, sys
+import dalsegno as ds
+
+@ds.jit
+def g(n):
+    s = 0
+    for i in range(n):
+        s += i * i
+    return s
+assert g(30000) == sum(i * i for i in range(30000))
+ds.wait()
+print(json.dumps(dict(g.stats)))
+"""
+    first, second = (run_python(call, store=seen, DALSEGNO_STEP_ASIDE="1") for _ in range(2))
+    assert first["loops_entered"] >= 1 and first["traces_loaded"] == 0
+    assert second["traces_loaded"] >= 1 and second["recordings"] == 0

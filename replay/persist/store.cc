@@ -110,6 +110,13 @@ std::vector<store::Pace> noted_paces(uint64_t function) {
   return found;
 }
 
+bool never_noted(uint64_t function) {
+  Process& p = process();
+  std::lock_guard lock(p.mutex);
+  const std::vector<store::Pace> all = store::read_paces(p.file());
+  return !all.empty() && std::none_of(all.begin(), all.end(), [&](const store::Pace& pace) { return pace.function == function; });
+}
+
 KernelCache& store_kernel_cache() {
   static StoreKernelCache* cache = new StoreKernelCache;
   return *cache;

@@ -92,6 +92,18 @@ double cost_of(const store::Pace& pace) {
   return (store_opened() ? 0 : kOpen) + kLookUp + load;
 }
 
+// Says that the store holds something of the function, though nobody may have taken the time of its calls. It has a size that no call has,
+// so that it stands in no other record's way.
+void note_kept(PyFunctionObject* f) {
+  write_later([number = pace_number(f)] { process_store().note_paces({{number, UINT32_MAX, 0, 0, 0}}); });
+}
+
+// Whether the store, not opened so far, is to stay so for now: to open it and find nothing takes as long as many a first call. Where the
+// notes are wrong the function is recorded once more, and they are right again.
+bool new_to_store(PyFunctionObject* f) {
+  return settings().step_aside && settings().record && !store_opened() && never_noted(pace_number(f));
+}
+
 // What a look-up has left to be done.
 void tidy_later() {
   if (process_store().untidy()) write_later([] { process_store().tidy(); });
@@ -117,6 +129,8 @@ void Tree::look_up() {
   or_lose([this] {
     key_ = function_key(reinterpret_cast<PyObject*>(function_));
     if (key_.empty()) return;
+    has_traces_ = !new_to_store(function_);
+    if (!has_traces_) return;
     policy_.remember(process_store().load_experience(key_, &has_traces_));
     tidy_later();
   });
@@ -172,6 +186,7 @@ bool Tree::attach(std::unique_ptr<LiveTrace> live, std::string kept_as) {
 
 void Tree::save() {
   if (!options_.store || key_.empty() || store_in_use("off")) return;
+  bool kept = false;
   for (; saved_ < programs_->size(); ++saved_) {
     Program* program = (*programs_)[saved_].get();
     if (!program || !fingerprint_objects(const_cast<LiveTrace&>(program->trace()))) continue;
@@ -184,15 +199,19 @@ void Tree::save() {
       process_store().save_trace(key, trace, name, parent ? parent->get() : "", &identity);
       if (!identity.empty()) kept_as->set(std::move(identity));
     });
+    kept = true;
   }
+  if (kept) note_kept(function_);
 }
 
 void Tree::keep_experience() {
   const bool news = policy_.take_news(), pace_news = policy_.take_pace_news();
   if (!options_.store || key_.empty() || store_in_use("off")) return;
-  if (news)
+  if (news) {
     write_later(
         [key = key_, learned = policy_.experience(), name = title(function_)] { process_store().save_experience(key, learned, name); });
+    note_kept(function_);
+  }
   std::vector<store::Pace> paces;
   if (pace_news) paces = policy_.paces();
   if (paces.empty()) return;
