@@ -197,8 +197,9 @@ void Writer::slowly(const Instr& in, const std::string& slow, const std::string&
     if (use.written) dirty_.erase(key_of(use.reg));
   const std::set<Fact> facts = fresh_;
   const int32_t leave = leave_;
-  if (in.runs_code) {
-    // What is known of arrays may hold no more: the machine goes on.
+  if (in.runs_code || (hoisted_copy_ && in.what == Do::kLeaveFrame)) {
+    // What is known of arrays, or of registers that hold nothing (who has been shown a frame is given its numbers' objects), may hold no
+    // more: the machine goes on.
     const std::string next = label("n");
     step_aside(next);
     line("ret i32 " + std::to_string(number_ + 1));
