@@ -77,7 +77,8 @@ def _packages() -> Iterator[Finding]:
 
 def _how_to_install(name: str) -> str:
     """Halide's wheels hold the same library for all versions of Python, but there is none for 3.14."""
-    if name != "halide" or sys.version_info < (3, 14):
+    running = sys.version_info[:2]
+    if name != "halide" or running < (3, 14):
         return f"pip install {name}"
     place = Path(__file__).parent.parent
     return f"pip install --no-deps --only-binary=:all: --python-version 3.13 --target {place} 'halide>=21,<22'"
