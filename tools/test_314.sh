@@ -43,6 +43,6 @@ exec unshare --mount --propagation private bash -euc '
   if [ -d "$wheels" ]; then mkdir -p "$root$wheels" && mount --bind "$wheels" "$root$wheels"; fi
   cp -L /etc/resolv.conf "$root/etc/resolv.conf"
   if [ -f /etc/pip.conf ]; then cp /etc/pip.conf "$root/etc/pip.conf"; fi
-  cp -rL /etc/ssl/certs/. "$root/etc/ssl/certs/" 2>/dev/null || true # a root of one's own may share them
+  cp -rL /etc/ssl/certs/. "$root/etc/ssl/certs/" 2>/dev/null || true  # a root that was there before may share them
   exec chroot "$root" "$here/tools/test_314.sh" --inside "$@"
 ' bash "$root" "$here" "$@"
