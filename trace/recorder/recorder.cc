@@ -132,7 +132,7 @@ void Recorder::begins(const Instr& instr) {
   if (view()->stack_depth >= 0 && view()->stack_depth != static_cast<int>(stack.size())) return has_ended(Reason::lost);
 #ifndef NDEBUG
   for (size_t i = 0; i < stack.size(); ++i) {  // the shadow stack against the live frame
-    bool live_null = !view()->localsplus[frame().code->nlocalsplus() + i];
+    const bool live_null = view()->localsplus[frame().code->nlocalsplus() + i].get() == nullptr;
     if (live_null && stack[i] != kNull) return has_ended(Reason::lost);
   }
 #endif
