@@ -45,6 +45,8 @@ void pack(const LaunchOperand& operand, const Packing& packing, int size, int64_
   switch (size) {
     case 1:
       return pack_as(operand, packing, start, n, reinterpret_cast<uint8_t*>(out));
+    case 2:
+      return pack_as(operand, packing, start, n, reinterpret_cast<uint16_t*>(out));
     case 4:
       return pack_as(operand, packing, start, n, reinterpret_cast<uint32_t*>(out));
     default:
