@@ -7,30 +7,6 @@
 #include "replay/settings.h"
 
 namespace dalsegno::replay {
-namespace {
-
-using typed::Callee;
-
-// The loop, or none.
-ArrayFn reduces_by(Callee callee) {
-  switch (callee) {
-    case Callee::kSum:
-    case Callee::kSumMethod:
-    case Callee::kMean:
-    case Callee::kMeanMethod:
-      return ArrayFn::add;
-    case Callee::kLargest:
-    case Callee::kLargestMethod:
-      return ArrayFn::maximum;
-    case Callee::kLeast:
-    case Callee::kLeastMethod:
-      return ArrayFn::minimum;
-    default:
-      return ArrayFn::none;
-  }
-}
-
-}  // namespace
 
 // Is it a sum, a mean or an extreme of a value that waits, along axes or of all elements?
 bool Lowering::reduces_pending(const Op& o, ValueId i) const {
@@ -38,11 +14,10 @@ bool Lowering::reduces_pending(const Op& o, ValueId i) const {
   const ValueId v = in(o)[1];
   const DType dtype = values_[v].facts.dtype;
   if (!values_[v].pending || (dtype != DType::kFloat64 && dtype != DType::kFloat32 && dtype != DType::kInt64)) return false;
-  const Callee callee = typed_.known.objects[op(in(o)[0]).object].callee;
-  const ArrayFn fn = reduces_by(callee);
+  const typed::Callee callee = typed_.known.objects[op(in(o)[0]).object].callee;
+  const ArrayFn fn = reduction_of(callee);
   if (fn == ArrayFn::none || !has_reducing_loop(fn, dtype)) return false;
-  const bool divides = callee == Callee::kMean || callee == Callee::kMeanMethod;
-  if (divides && !is_float(dtype)) return false;
+  if (is_mean(callee) && !is_float(dtype)) return false;
   if (form(i).mode == Mode::kReduction) return dies_at(v, i);
   return form(i).mode == Mode::kPython && array_step(o, i) == along_axis_step(callee);
 }

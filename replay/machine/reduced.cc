@@ -20,33 +20,17 @@
 namespace dalsegno::replay {
 namespace {
 
-using typed::Callee;
-
 constexpr int64_t kLeast = 4096;     // elements: below, objects cost less than pieces
 constexpr int64_t kPiece = 1 << 14;  // elements of a piece, about
 constexpr int64_t kMostPiece = 1 << 17;
 constexpr int kRefusals = 64;
 constexpr int kMostAxes = 8;
 
-ArrayFn loop_of(Callee callee) {
-  switch (callee) {
-    case Callee::kLargest:
-    case Callee::kLargestMethod:
-      return ArrayFn::maximum;
-    case Callee::kLeast:
-    case Callee::kLeastMethod:
-      return ArrayFn::minimum;
-    default:
-      return ArrayFn::add;
-  }
-}
-
-bool is_mean(Callee callee) { return callee == Callee::kMean || callee == Callee::kMeanMethod; }
-
 // Rows to one element each.
 class Rows final : public Taker {
  public:
-  Rows(const ReducedGroup& group, PyObject* axis, PyObject* keep) : group_(group), fn_(loop_of(group.callee)), axis_(axis), keep_(keep) {}
+  Rows(const ReducedGroup& group, PyObject* axis, PyObject* keep)
+      : group_(group), fn_(reduction_of(group.callee)), axis_(axis), keep_(keep) {}
   ~Rows() { Py_XDECREF(made_); }
 
   std::vector<int64_t> cut(int rank, const intptr_t* shape, int64_t unit, bool*) override {
@@ -91,7 +75,7 @@ class Rows final : public Taker {
 // All elements to one number.
 class All final : public Taker {
  public:
-  explicit All(const ReducedGroup& group) : group_(group), fn_(loop_of(group.callee)) {}
+  explicit All(const ReducedGroup& group) : group_(group), fn_(reduction_of(group.callee)) {}
 
   std::vector<int64_t> cut(int rank, const intptr_t* shape, int64_t unit, bool*) override {
     size_ = 1;

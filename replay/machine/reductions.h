@@ -3,11 +3,14 @@
 #include <cstdint>
 
 #include "numpy/api.h"
+#include "replay/typed/calls.h"
 #include "trace/array_fn.h"
 
 namespace dalsegno::replay {
 
 // -- steps_along_axis.cc. fn: add, maximum, minimum
+ArrayFn reduction_of(typed::Callee callee);       // that sums, means and extremes are made by; none: it is none of these
+bool is_mean(typed::Callee callee);               // a sum that is divided behind
 bool has_reducing_loop(ArrayFn fn, DType dtype);  // needs the GIL, once
 // Each of the rows, n elements without a gap, to one.
 void reduce_rows(ArrayFn fn, DType dtype, const char* from, int64_t rows, int64_t n, char* to);

@@ -108,6 +108,27 @@ void reduce_rows(ArrayFn fn, DType dtype, const char* from, int64_t rows, int64_
   Reduction{.fn = fn, .dtype = dtype, .loop = reducing_loop(fn, dtype), .cut = cut, .from = from, .to = to}.run();
 }
 
+ArrayFn reduction_of(typed::Callee callee) {
+  using typed::Callee;
+  switch (callee) {
+    case Callee::kSum:
+    case Callee::kSumMethod:
+    case Callee::kMean:
+    case Callee::kMeanMethod:
+      return ArrayFn::add;
+    case Callee::kLargest:
+    case Callee::kLargestMethod:
+      return ArrayFn::maximum;
+    case Callee::kLeast:
+    case Callee::kLeastMethod:
+      return ArrayFn::minimum;
+    default:
+      return ArrayFn::none;
+  }
+}
+
+bool is_mean(typed::Callee callee) { return callee == typed::Callee::kMean || callee == typed::Callee::kMeanMethod; }
+
 bool has_reducing_loop(ArrayFn fn, DType dtype) { return reducing_loop(fn, dtype).function != nullptr; }
 
 void divide_sums(DType dtype, char* sums, int64_t n, int64_t by) {
