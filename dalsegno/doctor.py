@@ -7,6 +7,7 @@ import os
 import platform
 import stat
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
@@ -90,7 +91,9 @@ def _core() -> Iterator[Finding]:
     for name, version in core.versions().items():
         yield Finding(f"core: {name}", str(version))
     yield Finding("CPU features", core.cpu_features() or "none beyond the baseline")
-    library = Path(__file__).parent / "lib" / "libdalsegno_rt.so"
+    folder = Path(__file__).parent / "lib"
+    own = folder / f"libdalsegno_rt{sysconfig.get_config_var('EXT_SUFFIX')}"
+    library = own if own.exists() else folder / "libdalsegno_rt.so"
     yield Finding(
         "kernel runtime", str(library), "" if library.exists() else "is missing: build or install dalsegno again"
     )

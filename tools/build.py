@@ -54,7 +54,8 @@ def main() -> None:
         tests = f"-DDALSEGNO_TESTS={'ON' if options.tests else 'OFF'}"
         shared = build != MAIN and not options.alone and (MAIN / "build.ninja").exists() and ninja(MAIN, "plain") == 0
         plain = f"-DDALSEGNO_PLAIN_FROM={MAIN if shared else ''}"
-        configure(build, ["-G", "Ninja", "-S", ".", "-B", str(build), "-DDALSEGNO_DEV=ON", tests, plain, python])
+        alone = f"-DDALSEGNO_ALONE={'ON' if options.alone else 'OFF'}"
+        configure(build, ["-G", "Ninja", "-S", ".", "-B", str(build), "-DDALSEGNO_DEV=ON", tests, plain, alone, python])
     raise SystemExit(ninja(build))
 
 

@@ -10,6 +10,7 @@
 
 #include "hook/error_aside.h"
 #include "replay/kernels/compile.h"
+#include "replay/kernels/unwind_tables.h"
 #include "replay/py_ref.h"
 
 namespace dalsegno::replay {
@@ -152,7 +153,8 @@ bool open_loader(std::string* error) {
 bool load_object(const std::string& image, const std::vector<std::string>& symbols, std::vector<void*>* addresses, void** library,
                  std::string* error) {
   Session* s = g_session.load();
-  LinkElement elements[] = {{kOtherLibrary, "", 0}, {kObjectImage, image.data(), image.size()}};
+  const std::string loaded = without_unwind_tables(image);
+  LinkElement elements[] = {{kOtherLibrary, "", 0}, {kObjectImage, loaded.data(), loaded.size()}};
   std::vector<SymbolAddress> exports;
   for (const std::string& symbol : symbols) exports.push_back({const_cast<char*>(symbol.c_str()), 0});
   const std::string name = "kernel" + std::to_string(s->next++);
@@ -189,8 +191,10 @@ LaunchFunction load_launcher(std::string* error) {
   static std::atomic<LaunchFunction> loaded{nullptr};
   if (LaunchFunction known = loaded.load()) return known;
   if (own_file().empty()) return *error = "the extension module's own file is unknown", nullptr;
-  const std::string file = (own_file().parent_path() / "lib" / "libdalsegno_rt.so").string();
-  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  constexpr int kVisible = RTLD_NOW | RTLD_GLOBAL;
+  const std::string own = sibling_file("lib/libdalsegno_rt"), shared = own_file().parent_path() / "lib" / "libdalsegno_rt.so";
+  void* library = dlopen(own.c_str(), kVisible);
+  if (!library) library = dlopen(shared.c_str(), kVisible);
   LaunchFunction found = nullptr;
   if (!library || !find(library, "dalsegno_launch", &found)) return *error = dlerror(), nullptr;
   loaded = found;

@@ -23,7 +23,8 @@ bool compile_ir(const std::string& text, native::Output kind, std::string* out, 
 // Nothing may run in the code, or keep an address of it, any more. Threads as above.
 void unload_object(void* library);
 
-// The launcher of libdalsegno_rt.so, which lies in lib/ beside the extension module and stays loaded, its symbols visible to kernels.
+// The launcher of libdalsegno_rt.so, which lies in lib/ beside the extension module and stays loaded, its symbols visible to kernels. One
+// with the module's own suffix, as a version that was built alone has in a source tree, comes first.
 // Null, with the reason in `error`. Any thread, with or without the GIL.
 LaunchFunction load_launcher(std::string* error);
 
