@@ -34,10 +34,6 @@ StepFn Lowering::array_step(const Op& o, ValueId i) const {
   if (o.kind == OpKind::binary)
     return static_cast<BinaryOp>(o.imm) == BinaryOp::matmul && known(in(o)[0]) && known(in(o)[1]) ? step_matmul : nullptr;
   if (o.kind != OpKind::call || o.n_inputs < 2) return nullptr;
-  if (const Op& callee = op(in(o)[0]); callee.kind == OpKind::get_attr && is_constant(in(callee)[0])) {
-    const bool of_ufunc = typed_.known.objects[op(in(callee)[0]).object].ufunc != ArrayFn::none;
-    return of_ufunc && o.object < 0 && o.n_inputs == 3 && known(in(o)[1]) && known(in(o)[2]) ? outer_method_step() : nullptr;
-  }
   if (!is_constant(in(o)[0])) return nullptr;
   const typed::Callee callee = typed_.known.objects[op(in(o)[0]).object].callee;
   if (typed::makes_array(callee)) return o.object < 0 ? making_step(callee, o.n_inputs) : nullptr;

@@ -178,25 +178,25 @@ PyObject* rolled(const Step& s, const Reg* r) {
   return view;
 }
 
-// ---- outer products, and other outer functions
+// ---- outer products
 
-const numpy::InnerLoop& outer_loop(ArrayFn fn, DType dtype) {
-  static std::array<std::array<std::pair<bool, numpy::InnerLoop>, static_cast<size_t>(DType::kCount)>, static_cast<size_t>(ArrayFn::kCount)>
-      loops;
-  auto& [known, loop] = loops[static_cast<size_t>(fn)][static_cast<size_t>(dtype)];
-  if (!known) loop = numpy::inner_loop(fn, dtype, dtype), known = true;
+const numpy::InnerLoop& product_loop(DType dtype) {
+  static std::array<std::pair<bool, numpy::InnerLoop>, static_cast<size_t>(DType::kCount)> loops;
+  auto& [known, loop] = loops[static_cast<size_t>(dtype)];
+  if (!known) loop = numpy::inner_loop(ArrayFn::multiply, dtype, dtype), known = true;
   return loop;
 }
 
 // Of vectors of more than one element, a row at a time. Vectors that go downwards: NumPy may go through the result in another order.
-PyObject* outer(ArrayFn fn, PyObject* left, PyObject* right) {
+PyObject* outer_product(const Step& s, const Reg* r) {
+  PyObject *left = r[s.list[1]].o, *right = r[s.list[2]].o;
   DType dtype, other;
   PyArrayObject *a = small_operand(left, &dtype), *b = a ? small_operand(right, &other) : nullptr;
   if (!b || dtype != other || PyArray_NDIM(a) != 1 || PyArray_NDIM(b) != 1) return nullptr;
   npy_intp shape[] = {PyArray_DIM(a, 0), PyArray_DIM(b, 0)};
   if (shape[0] < 2 || shape[1] < 2 || PyArray_STRIDE(a, 0) < 0 || PyArray_STRIDE(b, 0) < 0) return nullptr;
   if (shape[0] > kMostMade || shape[1] > kMostMade || shape[0] * shape[1] > kMostMade) return nullptr;
-  const numpy::InnerLoop& loop = outer_loop(fn, dtype);
+  const numpy::InnerLoop& loop = product_loop(dtype);
   PyObject* made = loop.function ? new_array(dtype, 2, shape) : nullptr;
   if (!made) return nullptr;
   const npy_intp item = dtype_size(dtype), strides[] = {0, PyArray_STRIDE(b, 0), item};
@@ -207,19 +207,6 @@ PyObject* outer(ArrayFn fn, PyObject* left, PyObject* right) {
     loop.function(operands, &n, strides, loop.data);
   }
   return unless_raised(made);
-}
-
-PyObject* outer_product(const Step& s, const Reg* r) { return outer(ArrayFn::multiply, r[s.list[1]].o, r[s.list[2]].o); }
-
-// The method of a ufunc.
-PyObject* outer_of_ufunc(const Step& s, const Reg* r) {
-  PyObject* method = r[s.list[0]].o;
-  if (!PyCFunction_CheckExact(method)) return nullptr;
-  const auto* function = reinterpret_cast<PyCFunctionObject*>(method);
-  if (!function->m_self || !PyObject_TypeCheck(function->m_self, &PyUFunc_Type) || std::strcmp(function->m_ml->ml_name, "outer") != 0)
-    return nullptr;
-  const ArrayFn fn = recorder::callee_facts(function->m_self).fn;
-  return array_fn_is_expr(fn) && array_fn_inputs(fn) == 2 ? outer(fn, r[s.list[1]].o, r[s.list[2]].o) : nullptr;
 }
 
 // ---- linear algebra
@@ -272,7 +259,5 @@ StepFn making_step(typed::Callee callee, int32_t n) {
     if (row.callee == callee && row.n == n) return row.step;
   return nullptr;
 }
-
-StepFn outer_method_step() { return step_make<outer_of_ufunc>; }
 
 }  // namespace dalsegno::replay

@@ -40,7 +40,7 @@ void fill_types() {
        {&PyCDoubleArrType_Type, &PyCFloatArrType_Type, &PyHalfArrType_Type, &PyLongDoubleArrType_Type, &PyCLongDoubleArrType_Type})
     g_plain.insert(t);
   for (PyTypeObject* t : {&PyTuple_Type, &PyList_Type, &PyDict_Type, &PySet_Type, &PyFrozenSet_Type, &PySlice_Type, &PyRange_Type,
-                          &PyArray_Type, &PyMethod_Type, &PyByteArray_Type, Py_TYPE(Py_Ellipsis), &PyCell_Type})
+                          &PyArray_Type, &PyUFunc_Type, &PyMethod_Type, &PyByteArray_Type, Py_TYPE(Py_Ellipsis), &PyCell_Type})
     g_plain.insert(t);
   g_plain.insert(iterator_type(PyObject_CallFunction(reinterpret_cast<PyObject*>(&PyRange_Type), "i", 1)));
   g_plain.insert(iterator_type(PyList_New(0)));

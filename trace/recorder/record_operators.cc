@@ -228,7 +228,7 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
 // Callees that stand for operators.
 bool Recorder::operates(ValueId callee, PyObject* live, const Arguments& arguments) {
   if (!is_constant(callee) || arguments.names) return false;
-  return same(callee, live, arguments) || divide(live, arguments) || extreme(live, arguments) || reverse(live, arguments);
+  return same(callee, live, arguments) || divide(live, arguments) || extreme(live, arguments) || reverse(live, arguments) || outer(live, arguments);
 }
 
 // index() of an int is that int.
@@ -394,22 +394,6 @@ void Recorder::on_BINARY_SLICE(const Instr&) {
   pop(3);
   push(v);
   if (known && is_sequence(info(container).type)) set_type(v, info(container).type);
-}
-
-// np.flip(a) of a vector: a[::-1].
-bool Recorder::reverse(PyObject* live, const Arguments& arguments) {
-  static PyObject* const kBack = PyLong_FromLong(-1);
-  if (!callee_facts(live).reverses || arguments.values.size() != 1) return false;
-  const ValueId vector = arguments.values[0];
-  PyObject* live_vector = arguments.live[0];
-  if (!numpy::is_exact_array(live_vector) || PyArray_NDIM(reinterpret_cast<PyArrayObject*>(live_vector)) != 1) return false;
-  if (!know_array(vector, live_vector)) return false;
-  const ValueId none = constant(Py_None, "const:None"), back = constant(kBack, "const:int:-0x1");
-  const ValueId slice = emit(OpKind::build_slice, {none, none, back}, {.snapshot = false});
-  const ValueId v = emit(OpKind::get_item, {vector, slice}, {.effects = kReadsMemory});
-  pop(call_.pops);
-  push(v);
-  return true;
 }
 
 // Can a value be stored in an array without running code of the user's, but for warnings?

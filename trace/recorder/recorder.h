@@ -125,6 +125,7 @@ class Recorder final : public Follower, private Builder {
   bool divide(PyObject* live, const Arguments& arguments);
   bool extreme(PyObject* live, const Arguments& arguments);
   bool reverse(PyObject* live, const Arguments& arguments);
+  bool outer(PyObject* live, const Arguments& arguments);
   bool operates(ValueId callee, PyObject* live, const Arguments& arguments);
   bool unbind(ValueId* callee, PyObject** live, Arguments* arguments);
   bool bound_attr(PyObject* name, PyObject* found, const std::string& path);
