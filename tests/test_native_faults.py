@@ -67,6 +67,16 @@ def spirals(n: int) -> Any:
     return total
 
 
+def parts(n: int) -> Any:
+    even = odd = 0
+    for i in range(n):
+        if i & 1:
+            odd = odd ^ i
+        else:
+            even = even ^ i
+    return even, odd
+
+
 @pytest.mark.parametrize(
     ("fault", "function", "warm", "argument"),
     [
@@ -75,6 +85,7 @@ def spirals(n: int) -> Any:
         ("native_exit", grows, 30, 50),
         ("native_hoisted", reads, 40, 41),
         ("native_forwarded", recurs, 1, 3),
+        ("native_joined", parts, 40, 47),
         ("native_range", grows, 30, 50),
         ("native_registers", counts, 40, 50),
         ("native_count", numbers, 40, 50),

@@ -89,6 +89,7 @@ BY_SMALL_PROGRAMS = (
     "native_exit",
     "native_hoisted",
     "native_forwarded",
+    "native_joined",
     "native_range",
     "native_registers",
     "native_overflow",

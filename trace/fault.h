@@ -46,6 +46,7 @@
   X(native_registers, "native code leaves without writing one of the loop's variables")             \
   X(native_hoisted, "native code looks at a loop's elements as it enters it, but for the last one") \
   X(native_forwarded, "native code hands on what a turn has stored, whatever the range's step")     \
+  X(native_joined, "native code selects what the other way has computed")                           \
   X(native_range, "native code leaves without telling a range's iterator how far it has come")      \
   X(native_overflow, "ints wrap in native code")                                                    \
   X(native_parts, "native code takes the real part of a complex number for the imaginary one")      \

@@ -57,10 +57,13 @@ std::string Writer::write(const std::string& symbol) {
   if (!find_slots()) return "";
   find_changes();
   head(symbol);
-  for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_) write_block();
-  hoisted_copy_ = true;
   for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_)
-    if (const auto found = hoisted_.find(loop_of(block_)); found != hoisted_.end() && found->second.blocks.contains(block_)) write_block();
+    if (!joined_.contains(block_)) write_block();
+  hoisted_copy_ = true;
+  for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_) {
+    const auto found = hoisted_.find(loop_of(block_));
+    if (found != hoisted_.end() && found->second.blocks.contains(block_) && !joined_.contains(block_)) write_block();
+  }
   hoisted_copy_ = false;
   write_exits();
   for (int32_t loop : latches_) write_latch(loop);
@@ -120,6 +123,11 @@ void Writer::head(const std::string& symbol) {
 void Writer::guard(const std::string& condition, bool wanted, int32_t side) {
   const std::string ok = label("ok"), fail = side >= 0 ? label_of(side) : exit_label();
   if (side >= 0) leads_to(side);
+  if (!taken_.empty()) {
+    const std::string fails = op("and i1 " + taken_ + ", " + (wanted ? op("xor i1 " + condition + ", true") : condition));
+    line("br i1 " + op("xor i1 " + fails + ", true") + ", label %" + ok + ", label %" + fail + ", !prof !0");
+    return begin(ok);
+  }
   if (wanted)
     line("br i1 " + condition + ", label %" + ok + ", label %" + fail + (side >= 0 ? "" : ", !prof !0"));
   else
@@ -259,6 +267,7 @@ void Writer::write_block() {
   if (!is_loop(block_)) enter(block);
   for (const Instr& in : block.instrs) {
     if (region_.leaves_anywhere) leave_when_forced();
+    if (joins(in)) return join(in);
     write(in);
     ++number_, ++index_;
   }

@@ -186,11 +186,12 @@ void Writer::enter_loop(int32_t loop, bool turns) {
   go(copy);
 }
 
-// All turns of the copy come here: whoever waits for the thread is asked once, and ways that differ in little become one.
+// All turns come here: whoever waits for the thread is asked once, and ways that differ in little become one.
 void Writer::write_latch(int32_t loop) {
   const std::string number = std::to_string(loop);
   begin("g" + number);
-  line("br i1 " + nothing_waits() + ", label %f" + number + ", label %fhead" + number + ", !prof !0");
+  const char* again = hoisted_.contains(loop) ? "f" : "b";
+  line("br i1 " + nothing_waits() + ", label %" + again + number + ", label %fhead" + number + ", !prof !0");
   begin("fhead" + number);
   for (const Key& key : carried_)
     if (key.first == loop) store_to_file(key);

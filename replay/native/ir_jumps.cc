@@ -8,7 +8,7 @@ namespace dalsegno::native {
 
 void Writer::jump(const Instr& in) {
   const std::string target = std::to_string(in.target);
-  const bool meets = hoisted_copy_ && loop_of(block_) == in.target && !in.asks && in.promises.empty() && !region_.leaves_anywhere;
+  const bool meets = turns_meet(in.target) && loop_of(block_) == in.target && !in.asks && in.promises.empty();
   if (in.asks) guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, enters)) + "(ptr %f, i32 " + target + ")") + ", 0"));
   if (!meets) guard(nothing_waits());
   for (const Promise& promise : in.promises) ask(promise);

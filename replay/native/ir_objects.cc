@@ -191,6 +191,7 @@ void Writer::set_item(const Instr& in) {
 // dst: the number in object register a; where there is no object, it has come unboxed. The side trace goes on with an object of another
 // type.
 void Writer::unbox(const Instr& in) {
+  if (is_there(in)) return;
   const std::string there = label("y"), join = label("j"), object = object_in(in.a), leave = exit_label();
   if (in.side >= 0) leads_to(in.side);
   branch(op("icmp ne ptr " + object + ", null"), there, comes_unboxed(key_of(in.dst)) ? join : leave, true);

@@ -236,14 +236,19 @@ void Writer::unary(const Instr& in) {
   checked(in, "ssub", "0", a);
 }
 
-void Writer::compare(const Instr& in) {
-  if (in.rep == Rep::kComplex) return complex_compare(in);
+std::string Writer::compared(const Instr& in) {
   static constexpr const char* kInt[] = {"slt", "sle", "eq", "ne", "sgt", "sge"};
   static constexpr const char* kFloat[] = {"olt", "ole", "oeq", "une", "ogt", "oge"};
   const Bits bits = bits_of(in.rep);
   const std::string ab = std::string(" ") + type_of(bits) + " " + get(in.a) + ", " + get(in.b);
   const std::string bit = op((bits == Bits::kInt64 ? std::string("icmp ") + kInt[in.imm] : std::string("fcmp ") + kFloat[in.imm]) + ab);
   set(in.dst, truth_of(bit));
+  return bit;
+}
+
+void Writer::compare(const Instr& in) {
+  if (in.rep == Rep::kComplex) return complex_compare(in);
+  const std::string bit = compared(in);
   if (in.what == Do::kGuardedCompare) guard(bit, in.n != 0, in.side);
 }
 

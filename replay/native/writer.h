@@ -156,6 +156,7 @@ class Writer {
                            const std::string& out);
   void unary(const Instr& in);
   void compare(const Instr& in);
+  std::string compared(const Instr& in);
   void truth(const Instr& in);
   void by_function(const Instr& in, const std::string& a, const std::string& b);
 
@@ -289,6 +290,8 @@ class Writer {
   std::map<Key, int> writes_in(int32_t loop) const;
   void enter_loop(int32_t loop, bool turns);
   void write_latch(int32_t loop);
+  // In what is being written: of a loop that is written twice, the copy with checks hoisted alone.
+  bool turns_meet(int32_t loop) const { return copies_ && hoisted_copy_ == hoisted_.contains(loop) && !region_.leaves_anywhere; }
   std::string holds(const Hoisted& hoisted);
   std::string holds_places(const Hoisted& hoisted);
   bool is_hoisted(const Instr& in) const;
@@ -304,6 +307,13 @@ class Writer {
     return (copied ? "f" : "b") + std::to_string(block);
   }
   std::string exit_name(int32_t number, bool hoisted) const { return (hoisted ? "fx" : "x") + std::to_string(number); }
+
+  // -- ir_joined.cc
+  bool is_short(const Instr& in) const;
+  bool goes_round(const Instr& in, int32_t loop) const;
+  bool joins(const Instr& in);
+  void join(const Instr& in);
+  std::map<Key, std::string> write_way(const std::string& taken);
 
   // -- ir_texts.cc
   void same_text(const Instr& in);
@@ -399,6 +409,8 @@ class Writer {
   std::string items(const Instr& in, const std::string& sequence);
   void took(const Instr& in, const std::string& item);
   void unbox(const Instr& in);
+  // Is it known that there is no object, and the number is where it should be?
+  bool is_there(const Instr& in) const { return in.what == Do::kUnbox && is_null(key_of(in.a)) && comes_unboxed(key_of(in.dst)); }
   bool comes_unboxed(Key key) const { return is_loop(key.first) || given_numbers_.contains(key); }
   void take_number(int32_t reg, Rep rep, const std::string& object, int32_t side = -1);
   void make_box(const Instr& in);
@@ -447,7 +459,9 @@ class Writer {
   std::vector<Leaving> leaving_;
   int32_t leave_ = -1;         // the last one of this turn
   std::set<int32_t> heads_;    // loops that are left at their heads
-  std::set<int32_t> latches_;  // loops whose turns, in the copy with checks hoisted, come together
+  std::set<int32_t> latches_;  // loops whose turns come together
+  std::set<int32_t> joined_;   // side traces that are written where they part
+  std::string taken_;          // while a way is written that may not be the one that is taken: whether it is
   std::set<int32_t> refused_;  // numbers of instructions that may not be done here: ints too large, elements out of bounds
   std::string head_, text_, breaker_, unsettled_;
   bool goes_aside_ = false;
