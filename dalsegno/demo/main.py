@@ -39,7 +39,7 @@ def run_cli(arguments: list[str]) -> int:
         good &= report["identical"]
         print(first_line(name, report), flush=True)
 
-    print("\nSecond process: the same store, nothing recorded or compiled beforehand in it.\n")
+    print("\nSecond process: the same store, nothing recorded or compiled beforehand in it; the best of three.\n")
     print(
         f"{'':<18} {'first result':>12} {'eager':>9} {'recordings':>11} {'compilations':>13} {'replays':>8}  identical"
     )
@@ -111,9 +111,15 @@ def yes(truth: bool) -> str:
 
 
 def second_process() -> dict[str, Any]:
-    """First results in a new process, on the same store; eager's come from another one, as new to NumPy."""
-    reports, plain = (new_process(how) for how in ("jitted", "eager"))
-    return {name: report | {"eager": plain[name]["first"]} for name, report in reports.items()}
+    """First results in new processes, on the same store; eager's come from others, as new to NumPy. The best of three, in turn: a
+    process's first result is one measurement, of a machine that does other things as well."""
+    turns = [(new_process("jitted"), new_process("eager")) for _ in range(3)]
+    reports = {}
+    for name in turns[0][0]:
+        best = min((jitted[name] for jitted, _ in turns), key=lambda report: report["first"])
+        identical = all(jitted[name]["identical"] for jitted, _ in turns)
+        reports[name] = best | {"identical": identical, "eager": min(plain[name]["first"] for _, plain in turns)}
+    return reports
 
 
 def new_process(how: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 #include "replay/lower/lower.h"
 #include "replay/machine/reductions.h"
 #include "replay/machine/scalars.h"
+#include "replay/machine/whole_numbers.h"
 #include "replay/settings.h"
 
 namespace dalsegno::replay {
@@ -13,8 +14,10 @@ bool Lowering::reduces_pending(const Op& o, ValueId i) const {
   if (o.kind != OpKind::call || o.n_inputs < 2 || !is_constant(in(o)[0]) || sink_ != kNull || !settings().kernels) return false;
   const ValueId v = in(o)[1];
   const DType dtype = values_[v].facts.dtype;
-  if (!values_[v].pending || (dtype != DType::kFloat64 && dtype != DType::kFloat32 && dtype != DType::kInt64)) return false;
+  if (!values_[v].pending) return false;
   const typed::Callee callee = typed_.known.objects[op(in(o)[0]).object].callee;
+  if (form(i).mode == Mode::kReduction && !is_float(dtype)) return fold_of(callee) != Fold::kNone && dies_at(v, i);
+  if (dtype != DType::kFloat64 && dtype != DType::kFloat32 && dtype != DType::kInt64) return false;
   const ArrayFn fn = reduction_of(callee);
   if (fn == ArrayFn::none || !has_reducing_loop(fn, dtype)) return false;
   if (is_mean(callee) && !is_float(dtype)) return false;

@@ -82,6 +82,15 @@ typed::Callee callee_called(const Known& known) {
   return found->second;
 }
 
+// np.count_nonzero gives an int before NumPy 2.4, and its own integer since.
+bool counts_in_int64(PyObject* count_nonzero) {
+  PyObject* counted = PyObject_CallFunction(count_nonzero, "i", 1);
+  const bool ours = counted && Py_IS_TYPE(counted, &PyInt64ArrType_Type);
+  Py_XDECREF(counted);
+  PyErr_Clear();
+  return ours;
+}
+
 // NumPy's functions as its C code has them, whatever the module's names are bound to now.
 typed::Callee callee_of(PyObject* object) {
   if (const hook::Drawn drawn = hook::drawn_by(object); drawn != hook::Drawn::kNothing)
@@ -104,7 +113,7 @@ typed::Callee callee_of(PyObject* object) {
   const typed::Callee callee = known.module == "numpy" ? callee_called(known) : typed::Callee::kNone;
   Py_XDECREF(implementation);
   PyErr_Clear();
-  return callee;
+  return callee == typed::Callee::kCountNonzero && !counts_in_int64(object) ? typed::Callee::kNone : callee;
 }
 
 // The items of a tuple of ints.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "hook/hook.h"
 #include "numpy/dtypes.h"
@@ -15,6 +16,7 @@
 #include "replay/machine/run.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
+#include "replay/machine/whole_numbers.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
@@ -97,13 +99,16 @@ class All final : public Taker {
   }
 
   void take(int piece, const char* data, int64_t elements) override {
-    reduce_rows(fn_, group_.dtype, data, 1, elements, parts_[static_cast<size_t>(piece)].bytes);
+    Part& part = parts_[static_cast<size_t>(piece)];
+    if (is_float(group_.dtype)) return reduce_rows(fn_, group_.dtype, data, 1, elements, part.bytes);
+    const int64_t made = fold_whole(group_.dtype, fold_of(group_.callee), data, elements, dtype_size(group_.dtype));
+    std::memcpy(part.bytes, &made, sizeof made);
   }
 
   // False: NumPy's may be other bits.
   bool result(Reg* out) {
-    static constexpr auto kResults = numpy::by_dtype([]<DType dtype>() { return &All::number<dtype>; });
-    return (this->*kResults[static_cast<size_t>(group_.dtype)])(out);
+    if (!is_float(group_.dtype)) return whole(out);
+    return group_.dtype == DType::kFloat64 ? number<double>(out) : number<float>(out);
   }
   bool too_small() const { return too_small_; }
 
@@ -134,30 +139,31 @@ class All final : public Taker {
     return a + sum<T>(n - first_half(n), next);
   }
 
-  template <DType dtype>
-  bool number(Reg* out) {
-    using T = typename numpy::Element<dtype>::Type;
+  bool whole(Reg* out) const {
+    int64_t made = part<int64_t>(0);
+    for (size_t i = 1; i < parts_.size(); ++i) made = fold_both(group_.dtype, fold_of(group_.callee), made, part<int64_t>(i));
+    if (!is_mean(group_.callee)) return part_of<int64_t>(*out) = made, true;
+    const std::optional<double> mean = mean_of_whole(group_.dtype, made, size_);
+    if (mean) part_of<double>(*out) = *mean;
+    return mean.has_value();
+  }
+
+  template <class T>
+  bool number(Reg* out) const {
     T made{};
     size_t next = 0;
-    if (fn_ != ArrayFn::add) {
+    if (fn_ == ArrayFn::add) {
+      made = T{0} + sum<T>(size_, &next);
+      if (is_mean(group_.callee)) made = static_cast<T>(static_cast<double>(made) / static_cast<double>(size_));
+    } else {
       made = part<T>(0);
       for (size_t i = 1; i < parts_.size(); ++i) {
         const T other = part<T>(i);
         if (fn_ == ArrayFn::maximum ? other > made : other < made) made = other;
-        if constexpr (std::is_floating_point_v<T>)
-          if (std::isnan(other)) return false;
+        if (std::isnan(other)) return false;
       }
-      if constexpr (std::is_floating_point_v<T>)
-        if (made == 0 || std::isnan(made)) return false;  // which zero, which NaN: that hangs on how NumPy goes through them
-    } else if constexpr (std::is_floating_point_v<T>) {
-      made = T{0} + sum<T>(size_, &next);
-    } else {
-      uint64_t total = 0;
-      for (size_t i = 0; i < parts_.size(); ++i) total += static_cast<uint64_t>(part<T>(i));
-      made = static_cast<T>(total);
+      if (made == 0 || std::isnan(made)) return false;  // which zero, which NaN: that hangs on how NumPy goes through them
     }
-    if constexpr (std::is_floating_point_v<T>)
-      if (is_mean(group_.callee)) made = static_cast<T>(static_cast<double>(made) / static_cast<double>(size_));
     part_of<T>(*out) = made;
     return true;
   }

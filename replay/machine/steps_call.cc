@@ -325,7 +325,8 @@ constexpr Callee kElsewhere[] = {
     Callee::kArgmax,  Callee::kArgmaxMethod,  Callee::kArgmin,    Callee::kArgminMethod, Callee::kNorm,   Callee::kArray,
     Callee::kEye,     Callee::kZerosLike,     Callee::kEmptyLike, Callee::kConcatenate,  Callee::kRoll,   Callee::kOuter,
     Callee::kInv,     Callee::kUfunc,         Callee::kStd,       Callee::kStdMethod,    Callee::kVar,    Callee::kVarMethod,
-    Callee::kGet,     Callee::kAdd,           Callee::kHeappush,  Callee::kHeappop,      Callee::kRandom, Callee::kRandomBits};
+    Callee::kGet,     Callee::kAdd,           Callee::kHeappush,  Callee::kHeappop,      Callee::kRandom, Callee::kRandomBits,
+    Callee::kAnyOf,   Callee::kAnyMethod,     Callee::kAllOf,     Callee::kAllMethod,    Callee::kCountNonzero};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};

@@ -1,16 +1,21 @@
 // What one number is made of all elements of an array: sums, means, norms, extremes and their positions, unboxed. Nothing here runs code of
 // the user's.
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "halide_gen/runtime/flags.h"
 #include "numpy/errstate.h"
 #include "numpy/loops.h"
 #include "replay/machine/array_operand.h"
+#include "replay/machine/reductions.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/vectors.h"
+#include "replay/machine/whole_numbers.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -137,25 +142,54 @@ bool number(Callee callee, const Vector& x, bool copied, T* made) {
       *made = static_cast<T>(static_cast<double>(*made) / static_cast<double>(x.size));
       return true;
     case Callee::kNorm:
-      if constexpr (std::is_floating_point_v<T>) {
-        if (copied || x.stride != sizeof(T) || !by_dot(dtype, x, x, made)) return false;
-        *made = std::sqrt(*made);
-        return true;
-      }
-      return false;
+      if (copied || x.stride != sizeof(T) || !by_dot(dtype, x, x, made)) return false;
+      *made = std::sqrt(*made);
+      return true;
     case Callee::kStd:
     case Callee::kStdMethod:
     case Callee::kVar:
     case Callee::kVarMethod:
-      if constexpr (std::is_floating_point_v<T>)
-        return !copied && spread<dtype>(callee == Callee::kStd || callee == Callee::kStdMethod, x, made);
-      return false;
+      return !copied && spread<dtype>(callee == Callee::kStd || callee == Callee::kStdMethod, x, made);
     case Callee::kLargest:
     case Callee::kLargestMethod:
       return fold<dtype>(ArrayFn::maximum, x, made);
     default:
       return fold<dtype>(ArrayFn::minimum, x, made);
   }
+}
+
+// Axis by axis, the longest steps first: of what a fold is of, whatever way it goes through.
+int64_t fold_axes(DType dtype, Fold fold, const char* data, int rank, const npy_intp* shape, const npy_intp* strides) {
+  if (rank == 1) return fold_whole(dtype, fold, data, shape[0], strides[0]);
+  int64_t made = fold_axes(dtype, fold, data, rank - 1, shape + 1, strides + 1);
+  for (npy_intp k = 1; k < shape[0]; ++k)
+    made = fold_both(dtype, fold, made, fold_axes(dtype, fold, data + k * strides[0], rank - 1, shape + 1, strides + 1));
+  return made;
+}
+
+// Of integers and truth values.
+bool reduce_whole(Callee callee, DType dtype, const Extents& a, Reg* out) {
+  npy_intp shape[typed::kMaxViewRank], strides[typed::kMaxViewRank], size = 1;
+  int rank = 0;
+  for (int d = 0; d < a.rank; ++d) {
+    if (a.shape[d] == 0) return false;
+    size *= a.shape[d];
+    if (rank > 0 && strides[rank - 1] == a.shape[d] * a.strides[d]) {
+      shape[rank - 1] *= a.shape[d], strides[rank - 1] = a.strides[d];
+      continue;
+    }
+    if (a.shape[d] == 1) continue;
+    shape[rank] = a.shape[d], strides[rank++] = a.strides[d];
+  }
+  if (rank == 0) shape[0] = 1, strides[0] = 0, rank = 1;
+  const auto nearest = std::min_element(strides, strides + rank, [](npy_intp x, npy_intp y) { return std::abs(x) < std::abs(y); });
+  std::swap(shape[nearest - strides], shape[rank - 1]);
+  std::swap(*nearest, strides[rank - 1]);
+  const int64_t made = fold_axes(dtype, fold_of(callee), a.data, rank, shape, strides);
+  if (!is_mean(callee)) return part_of<int64_t>(*out) = made, true;
+  const std::optional<double> mean = mean_of_whole(dtype, made, size);
+  if (mean) part_of<double>(*out) = *mean;
+  return mean.has_value();
 }
 
 template <DType dtype>
@@ -165,14 +199,18 @@ bool reduce(Callee callee, const Extents& a, Reg* out) {
     npy_intp at;
     return position(callee, dtype, a, &at) && (part_of<int64_t>(*out) = at, true);
   }
-  T made{}, room[kMostCopied];
-  Vector x;
-  if (!as_vector(a, room, &x)) return false;
-  rt::clear_all_raised();
-  if (!number<dtype>(callee, x, x.data != a.data, &made)) return false;
-  if (const int raised = rt::all_raised(); raised != 0 && std::is_floating_point_v<T> && !numpy::errstate_ignores(raised)) return false;
-  part_of<T>(*out) = made;
-  return true;
+  if constexpr (is_float(dtype)) {
+    T made{}, room[kMostCopied];
+    Vector x;
+    if (!as_vector(a, room, &x)) return false;
+    rt::clear_all_raised();
+    if (!number<dtype>(callee, x, x.data != a.data, &made)) return false;
+    if (const int raised = rt::all_raised(); raised != 0 && !numpy::errstate_ignores(raised)) return false;
+    part_of<T>(*out) = made;
+    return true;
+  } else {
+    return reduce_whole(callee, dtype, a, out);
+  }
 }
 
 }  // namespace

@@ -118,6 +118,11 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kStdMethod:
     case Callee::kVar:
     case Callee::kVarMethod:
+    case Callee::kAnyOf:
+    case Callee::kAnyMethod:
+    case Callee::kAllOf:
+    case Callee::kAllMethod:
+    case Callee::kCountNonzero:
     case Callee::kArray:
     case Callee::kEye:
     case Callee::kZerosLike:
@@ -182,6 +187,37 @@ bool gives_argument(Callee callee, Rep argument) {
       return argument == Rep::kFloat;
     default:
       return false;
+  }
+}
+
+// As NumPy's functions choose it (_methods.py; the dtypes of add.reduce).
+Rep reduced_rep(Callee callee, DType dtype) {
+  const Rep same = rep_of_dtype(dtype);
+  const bool floats = same == Rep::kNpFloat64 || same == Rep::kNpFloat32;
+  if (finds_position(callee)) return Rep::kNpInt64;
+  switch (callee) {
+    case Callee::kSum:
+    case Callee::kSumMethod:
+      if (floats) return same;
+      return is_unsigned(same) ? Rep::kNpUint64 : Rep::kNpInt64;
+    case Callee::kMean:
+    case Callee::kMeanMethod:
+      if (floats) return same;
+      return size_of_integer(same) < 8 ? Rep::kNpFloat64 : Rep::kNone;
+    case Callee::kLargest:
+    case Callee::kLargestMethod:
+    case Callee::kLeast:
+    case Callee::kLeastMethod:
+      return same;
+    case Callee::kAnyOf:
+    case Callee::kAnyMethod:
+    case Callee::kAllOf:
+    case Callee::kAllMethod:
+      return floats ? Rep::kNone : Rep::kNpBool;
+    case Callee::kCountNonzero:
+      return floats ? Rep::kNone : Rep::kNpInt64;
+    default:
+      return floats ? same : Rep::kNone;
   }
 }
 

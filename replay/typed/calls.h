@@ -87,6 +87,11 @@ namespace dalsegno::typed {
   X(kStdMethod, "ndarray", "std")         \
   X(kVar, "numpy", "var")                 \
   X(kVarMethod, "ndarray", "var")         \
+  X(kAnyOf, "numpy", "any")               \
+  X(kAnyMethod, "ndarray", "any")         \
+  X(kAllOf, "numpy", "all")               \
+  X(kAllMethod, "ndarray", "all")         \
+  X(kCountNonzero, "numpy", "count_nonzero") /* where that gives NumPy's integer */ \
   X(kNorm, "numpy", "norm")               \
   X(kArray, "numpy", "array")             \
   X(kEye, "numpy", "eye")                 \
@@ -117,6 +122,8 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments);
 Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments);
 // Does it tell how far elements are spread?
 constexpr bool finds_spread(Callee callee) { return callee >= Callee::kStd && callee <= Callee::kVarMethod; }
+// What a reduction gives of all elements of an array of this dtype; kNone: that is not done unboxed.
+Rep reduced_rep(Callee callee, DType dtype);
 // Does it make an array? (Steps of their own may do that at once.)
 constexpr bool makes_array(Callee callee) { return callee >= Callee::kArray && callee <= Callee::kInv; }
 // Does it give the position of an element?

@@ -18,16 +18,15 @@ bool Inference::form_product(const Op& o, ValueId i, const ValueId* factors) {
   return true;
 }
 
-// Of a dtype whose sums are of the same.
 void Inference::form_reduction(const Op& o, ValueId i, Callee callee) {
   const ArrayFacts& array = arrays_[in(o)[1]];
-  const bool floats = array.dtype == DType::kFloat64 || array.dtype == DType::kFloat32;
-  const bool divides = callee == Callee::kMean || callee == Callee::kMeanMethod || callee == Callee::kNorm || finds_spread(callee);
-  if (o.n_inputs != 2 || array.rank < 1 || array.rank > kMaxViewRank || !(floats || (array.dtype == DType::kInt64 && !divides))) return;
+  if (o.n_inputs != 2 || array.rank < 1 || array.rank > kMaxViewRank) return;
+  const Rep made = reduced_rep(callee, array.dtype);
+  if (made == Rep::kNone) return;
   form(i).mode = Mode::kReduction;
   form(i).callee = callee;
   form(i).view = array;
-  born(i, rep_of_dtype(finds_position(callee) ? DType::kInt64 : array.dtype));
+  born(i, made);
 }
 
 bool Inference::multiplies(DType dtype) {

@@ -89,7 +89,8 @@ class Verifier {
       case Mode::kProduct:
         return f.view.rank == 1 && gives(i, f.view.dtype) ? "" : "a product of what?";
       case Mode::kReduction:
-        return f.view.rank > 0 && f.view.rank <= kMaxViewRank && gives(i, finds_position(f.callee) ? DType::kInt64 : f.view.dtype)
+        return f.view.rank > 0 && f.view.rank <= kMaxViewRank && y_.values[i].born_raw &&
+                       y_.values[i].rep == reduced_rep(f.callee, f.view.dtype)
                    ? ""
                    : "a reduction of what?";
       case Mode::kGather:

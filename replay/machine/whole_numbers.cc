@@ -1,0 +1,170 @@
+#include "replay/machine/whole_numbers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "numpy/dtypes.h"
+
+namespace dalsegno::replay {
+namespace {
+
+constexpr int64_t kBlock = 4096;  // elements that are looked at before it is asked whether that is enough
+
+template <class T>
+T at(const char* data, int64_t i, int64_t stride) {
+  T value;
+  std::memcpy(&value, data + i * stride, sizeof value);
+  return value;
+}
+
+// A function of an element is added up in lanes, each of which sums so few that it does not overflow.
+template <class T, class Lane, class Each>
+int64_t sum_in_lanes(const char* data, int64_t n, int64_t most, Each each) {
+  constexpr int64_t kLanes = 64 / sizeof(Lane);
+  int64_t total = 0, i = 0;
+  while (n - i >= kLanes) {
+    Lane lanes[kLanes] = {};
+    const int64_t turns = std::min(most, (n - i) / kLanes);
+    for (int64_t k = 0; k < turns; ++k, i += kLanes)
+      for (int64_t j = 0; j < kLanes; ++j) lanes[j] = static_cast<Lane>(lanes[j] + each(at<T>(data, i + j, sizeof(T))));
+    for (const Lane lane : lanes) total += static_cast<int64_t>(lane);
+  }
+  for (; i < n; ++i) total += static_cast<int64_t>(each(at<T>(data, i, sizeof(T))));
+  return total;
+}
+
+template <class T, bool truth>
+int64_t count(const char* data, int64_t n, int64_t stride) {
+  if (stride == sizeof(T)) return sum_in_lanes<T, uint8_t>(data, n, 255, [](T x) { return static_cast<uint8_t>(x != 0); });
+  int64_t total = 0;
+  for (int64_t i = 0; i < n; ++i) total += at<T>(data, i, stride) != 0;
+  return total;
+}
+
+template <class T, bool truth>
+int64_t sum(const char* data, int64_t n, int64_t stride) {
+  if constexpr (truth) {
+    return count<T, truth>(data, n, stride);
+  } else {
+    using Small = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
+    using Middle = std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>;
+    using Lane = std::conditional_t<sizeof(T) == 1, Small, std::conditional_t<sizeof(T) == 2, Middle, uint64_t>>;
+    constexpr int64_t kMost = sizeof(T) == 1 ? 128 : 32768;
+    if (stride == sizeof(T)) return sum_in_lanes<T, Lane>(data, n, kMost, [](T x) { return static_cast<Lane>(x); });
+    uint64_t total = 0;
+    for (int64_t i = 0; i < n; ++i) total += static_cast<uint64_t>(at<T>(data, i, stride));
+    return static_cast<int64_t>(total);
+  }
+}
+
+template <class T, bool truth, bool largest>
+int64_t extreme(const char* data, int64_t n, int64_t stride) {
+  const auto each = [](T x) { return truth ? static_cast<T>(x != 0) : x; };
+  T made = each(at<T>(data, 0, stride));
+  if (stride == sizeof(T)) {
+    for (int64_t i = 0; i < n; ++i) made = largest ? std::max(made, each(at<T>(data, i, sizeof(T)))) : std::min(made, each(at<T>(data, i, sizeof(T))));
+  } else {
+    for (int64_t i = 0; i < n; ++i) made = largest ? std::max(made, each(at<T>(data, i, stride))) : std::min(made, each(at<T>(data, i, stride)));
+  }
+  return static_cast<int64_t>(made);
+}
+
+// Is there one that is not 0 (any), or one that is 0?
+template <class T, bool truth, bool any>
+int64_t find(const char* data, int64_t n, int64_t stride) {
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t here = std::min(kBlock, n - i), found = count<T, truth>(data + i * stride, here, stride);
+    if (any ? found != 0 : found != here) return any;
+  }
+  return !any;
+}
+
+template <DType dtype>
+int64_t folded(Fold fold, const char* data, int64_t n, int64_t stride) {
+  using Element = typename numpy::Element<dtype>::Type;
+  if constexpr (std::is_floating_point_v<Element>) {
+    return 0;
+  } else {
+    constexpr bool truth = dtype == DType::kBool;
+    using T = std::conditional_t<truth, uint8_t, Element>;
+    switch (fold) {
+      case Fold::kSum:
+        return sum<T, truth>(data, n, stride);
+      case Fold::kLargest:
+        return extreme<T, truth, true>(data, n, stride);
+      case Fold::kLeast:
+        return extreme<T, truth, false>(data, n, stride);
+      case Fold::kCount:
+        return count<T, truth>(data, n, stride);
+      case Fold::kAny:
+        return find<T, truth, true>(data, n, stride);
+      case Fold::kAll:
+        return find<T, truth, false>(data, n, stride);
+      case Fold::kNone:
+        break;
+    }
+    return 0;
+  }
+}
+
+}  // namespace
+
+Fold fold_of(typed::Callee callee) {
+  using typed::Callee;
+  switch (callee) {
+    case Callee::kSum:
+    case Callee::kSumMethod:
+    case Callee::kMean:
+    case Callee::kMeanMethod:
+      return Fold::kSum;
+    case Callee::kLargest:
+    case Callee::kLargestMethod:
+      return Fold::kLargest;
+    case Callee::kLeast:
+    case Callee::kLeastMethod:
+      return Fold::kLeast;
+    case Callee::kCountNonzero:
+      return Fold::kCount;
+    case Callee::kAnyOf:
+    case Callee::kAnyMethod:
+      return Fold::kAny;
+    case Callee::kAllOf:
+    case Callee::kAllMethod:
+      return Fold::kAll;
+    default:
+      return Fold::kNone;
+  }
+}
+
+int64_t fold_whole(DType dtype, Fold fold, const char* data, int64_t n, int64_t stride) {
+  static constexpr auto kFolds = numpy::by_dtype([]<DType dtype>() { return folded<dtype>; });
+  return kFolds[static_cast<size_t>(dtype)](fold, data, n, stride);
+}
+
+int64_t fold_both(DType dtype, Fold fold, int64_t a, int64_t b) {
+  switch (fold) {
+    case Fold::kLargest:
+    case Fold::kLeast: {
+      const bool less = dtype == DType::kUint64 ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
+      return less == (fold == Fold::kLargest) ? b : a;
+    }
+    case Fold::kAny:
+      return a | b;
+    case Fold::kAll:
+      return a & b;
+    default:
+      return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  }
+}
+
+std::optional<double> mean_of_whole(DType dtype, int64_t sum, int64_t n) {
+  constexpr int kMantissa = 53;
+  const int bits = dtype == DType::kBool ? 1 : 8 * dtype_size(dtype);
+  if (bits >= kMantissa || n > int64_t{1} << (kMantissa - bits)) return {};
+  return static_cast<double>(sum) / static_cast<double>(n);
+}
+
+}  // namespace dalsegno::replay

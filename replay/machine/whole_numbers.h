@@ -1,0 +1,24 @@
+// Reductions of integers and truth values, which are the same in whatever order they are done. No GIL needed.
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "replay/typed/calls.h"
+#include "trace/array_fn.h"
+
+namespace dalsegno::replay {
+
+enum class Fold : uint8_t { kSum, kLargest, kLeast, kCount, kAny, kAll, kNone };  // kCount: of those that are not 0
+
+// What a callee finds out about whole numbers; kNone: something else.
+Fold fold_of(typed::Callee callee);
+// Of n > 0 elements, `stride` bytes apart: what they are folded into, in 64 bits (a sum modulo 2**64). Truth values are true in any byte but
+// 0.
+int64_t fold_whole(DType dtype, Fold fold, const char* data, int64_t n, int64_t stride);
+// Of two stretches.
+int64_t fold_both(DType dtype, Fold fold, int64_t a, int64_t b);
+// The mean of n elements of this sum, as NumPy's is, which adds them up as doubles: where none of the sums on its way is rounded. None: they
+// may be.
+std::optional<double> mean_of_whole(DType dtype, int64_t sum, int64_t n);
+
+}  // namespace dalsegno::replay
