@@ -17,7 +17,7 @@ DTYPES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")
 
 def all_of_it(a: Any) -> Any:
     out = [a.sum(), np.sum(a), a.mean(), np.mean(a), a.max(), np.max(a), a.min(), np.min(a), a.any(), np.any(a), a.all(), np.all(a)]
-    out += [np.count_nonzero(a), a.argmax(), np.argmin(a)]
+    out += [np.count_nonzero(a), a.argmax(), np.argmin(a), np.amax(a), np.amin(a)]
     return [(type(x).__name__, repr(x)) for x in out]
 
 
@@ -132,3 +132,25 @@ def in_a_loop(a: Any, n: int) -> Any:
 
 def test_in_native_loops() -> None:
     check(in_a_loop, (np.zeros(100, bool), 60), (np.ones(33, bool), 200))
+
+
+def along(a: Any, axis: Any) -> Any:
+    out = [a.sum(axis), np.sum(a, axis=axis), a.mean(axis), a.max(axis), np.min(a, axis), a.any(axis), np.all(a, axis=axis)]
+    out += [a.sum(axis, keepdims=True), np.mean(a, axis=axis, keepdims=True), np.any(a, axis=axis, keepdims=True)]
+    return [(x.dtype.char, x.shape, x.strides, x.flags.owndata, x.tolist()) for x in out]
+
+
+@pytest.mark.parametrize("layout", ["dense", "transposed", "backwards", "strided", "rows apart", "broadcast", "one", "deep"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_along_an_axis(dtype: str, layout: str) -> None:
+    a = LAYOUTS[layout](whole(dtype, (8, 36)))
+    for axis in (0, 1, -1):
+        check(along, (a, axis))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_along_several_axes(dtype: str) -> None:
+    a = whole(dtype, (5, 6, 7, 3))
+    for axis in ((0, 1), (2, 3), (1, 2), (0, 2), 2, 3):
+        check(along, (a, axis))
+    check(along, (whole(dtype, (300, 400)), 0), (whole(dtype, (300, 400)), 1), (whole(dtype, (3, 0)), 0))

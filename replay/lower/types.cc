@@ -75,6 +75,9 @@ typed::Callee callee_called(const Known& known) {
       const auto callee = static_cast<typed::Callee>(i);
       table->emplace(Known{typed::callee_module(callee), typed::callee_name(callee)}, callee);
     }
+    // Older names, of functions of their own that do the same (numpy/_core/fromnumeric.py).
+    table->emplace(Known{"numpy", "amax"}, typed::Callee::kLargest);
+    table->emplace(Known{"numpy", "amin"}, typed::Callee::kLeast);
     return table;
   }();
   const auto found = callees->find(known);

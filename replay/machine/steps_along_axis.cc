@@ -11,6 +11,7 @@
 #include "replay/machine/reductions.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
+#include "replay/machine/whole_numbers.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -170,6 +171,18 @@ int run_shared(const Reduction& all) {
   return shared.failed ? -1 : raised;
 }
 
+// Of the result: its rank.
+int shape_left(PyArrayObject* a, Span reduced, PyObject* keep, npy_intp* shape) {
+  int left = 0;
+  for (int d = 0; d < PyArray_NDIM(a); ++d) {
+    if (!reduced.has(d))
+      shape[left++] = PyArray_DIM(a, d);
+    else if (keep == Py_True)
+      shape[left++] = 1;
+  }
+  return left;
+}
+
 // `keep`: the axes stay, of one element. Null: anything but a bool.
 PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, PyObject* keep) {
   DType dtype;
@@ -183,14 +196,7 @@ PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, P
   Cut cut;
   if (!loop.function || !cut_at(a, reduced, &cut)) return nullptr;
   npy_intp shape[kMostAxes];
-  int left = 0;
-  for (int d = 0; d < rank; ++d) {
-    if (!reduced.has(d))
-      shape[left++] = PyArray_DIM(a, d);
-    else if (keep == Py_True)
-      shape[left++] = 1;
-  }
-  PyObject* made = new_array(dtype, left, shape);
+  PyObject* made = new_array(dtype, shape_left(a, reduced, keep, shape), shape);
   if (!made) return nullptr;
   Reduction whole{fn, dtype, loop, cut, PyArray_BYTES(a), data_of(made), kind};
   int raised = run_shared(whole);
@@ -202,13 +208,81 @@ PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, P
   return unless_raised(made, raised);
 }
 
+// ---- integers and truth values: in 64 bits, in any order
+
+PyArrayObject* whole_operand(PyObject* o, DType* dtype) {
+  for (int k = 0; k < static_cast<int>(DType::kCount); ++k) {
+    *dtype = static_cast<DType>(k);
+    if (is_float(*dtype) || !PyArray_CheckExact(o)) continue;
+    auto* a = reinterpret_cast<PyArrayObject*>(o);
+    if (PyArray_DESCR(a) == numpy::descriptor(*dtype) && PyArray_ISBEHAVED_RO(a)) return a;
+  }
+  return nullptr;
+}
+
+// Calls take(row, number of its first element among those that stay) for each row of neighbours that stay.
+template <class Take>
+void each_row(const Cut& cut, const char* from, Take take) {
+  for (npy_intp b = 0; b < cut.before.many; ++b)
+    for (npy_intp k = 0; k < cut.rounds.many; ++k)
+      for (npy_intp i = 0; i < cut.along.many; ++i)
+        take(from + b * cut.before.step + k * cut.rounds.step + i * cut.along.step, b * cut.behind.many);
+}
+
+void sum_whole(DType dtype, const Cut& cut, const char* from, int64_t* sums) {
+  constexpr npy_intp kFew = 16;
+  const Walk &before = cut.before, &along = cut.along, &behind = cut.behind;
+  if (behind.many == 1) return fold_rows(dtype, Fold::kSum, from, before.many, before.step, along.many, along.step, sums);
+  if (behind.many <= kFew && cut.rounds.many == 1 && before.many == 1)  // columns
+    return fold_rows(dtype, Fold::kSum, from, behind.many, behind.step, along.many, along.step, sums);
+  std::fill_n(sums, before.many * behind.many, 0);
+  each_row(cut, from, [&](const char* row, npy_intp first) { add_row(dtype, row, behind.many, behind.step, sums + first); });
+}
+
+void ask_whole(DType dtype, Fold fold, const Cut& cut, const char* from, char* made) {
+  if (cut.behind.many == 1) {
+    for (npy_intp b = 0; b < cut.before.many; ++b)
+      made[b] = static_cast<char>(fold_whole(dtype, fold, from + b * cut.before.step, cut.along.many, cut.along.step));
+    return;
+  }
+  std::fill_n(made, cut.before.many * cut.behind.many, fold == Fold::kAll);
+  each_row(cut, from, [&](const char* row, npy_intp first) { ask_row(dtype, fold, row, cut.behind.many, cut.behind.step, made + first); });
+}
+
+PyObject* whole_along_axes(Fold fold, bool mean, PyObject* object, PyObject* which, PyObject* keep) {
+  DType dtype;
+  PyArrayObject* a = whole_operand(object, &dtype);
+  Span reduced;
+  Cut cut;
+  if (!a || !PyBool_Check(keep) || PyArray_NDIM(a) > kMostAxes || !axes_of(which, PyArray_NDIM(a), &reduced) || !cut_at(a, reduced, &cut))
+    return nullptr;
+  if (mean && !mean_of_whole(dtype, 0, cut.reduced())) return nullptr;
+  npy_intp shape[kMostAxes];
+  const DType sums = typed::is_unsigned(typed::rep_of_dtype(dtype)) ? DType::kUint64 : DType::kInt64;
+  PyObject* made = new_array(fold != Fold::kSum ? DType::kBool : mean ? DType::kFloat64 : sums, shape_left(a, reduced, keep, shape), shape);
+  if (!made) return nullptr;
+  if (fold != Fold::kSum) return ask_whole(dtype, fold, cut, PyArray_BYTES(a), data_of(made)), made;
+  auto* numbers = reinterpret_cast<int64_t*>(data_of(made));
+  sum_whole(dtype, cut, PyArray_BYTES(a), numbers);
+  if (mean) divide_whole(numbers, cut.before.many * cut.behind.many, cut.reduced());
+  return made;
+}
+
 }  // namespace
 
 template <ArrayFn fn, Made made = Made::kPlain>
 const Step* step_along_axis(const Step* s, Reg* r, Machine& m) {
   if (s->other >= 0 && r[s->other].i != 0) return go_on(s + 1, r, m);  // it was done with the group
+  PyObject *array = r[s->list[1]].o, *axes = r[s->list[2]].o, *keep = s->n > 3 ? r[s->list[3]].o : Py_False;
+  PyObject* found = along_axes(fn, made, array, axes, keep);
+  if (!found && fn == ArrayFn::add && made <= Made::kMean) found = whole_along_axes(Fold::kSum, made == Made::kMean, array, axes, keep);
+  return made_or_called(found, s, r, m);
+}
+
+template <Fold fold>
+const Step* step_whole_along_axis(const Step* s, Reg* r, Machine& m) {
   PyObject* keep = s->n > 3 ? r[s->list[3]].o : Py_False;
-  return made_or_called(along_axes(fn, made, r[s->list[1]].o, r[s->list[2]].o, keep), s, r, m);
+  return made_or_called(whole_along_axes(fold, false, r[s->list[1]].o, r[s->list[2]].o, keep), s, r, m);
 }
 
 StepFn along_axis_step(typed::Callee callee) {
@@ -231,6 +305,12 @@ StepFn along_axis_step(typed::Callee callee) {
     case typed::Callee::kLeast:
     case typed::Callee::kLeastMethod:
       return step_along_axis<ArrayFn::minimum>;
+    case typed::Callee::kAnyOf:
+    case typed::Callee::kAnyMethod:
+      return step_whole_along_axis<Fold::kAny>;
+    case typed::Callee::kAllOf:
+    case typed::Callee::kAllMethod:
+      return step_whole_along_axis<Fold::kAll>;
     default:
       return nullptr;
   }

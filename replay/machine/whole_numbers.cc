@@ -110,6 +110,56 @@ int64_t folded(Fold fold, const char* data, int64_t n, int64_t stride) {
   }
 }
 
+template <DType dtype>
+void rows_folded(Fold fold, const char* data, int64_t rows, int64_t step, int64_t n, int64_t stride, int64_t* made) {
+  using Element = typename numpy::Element<dtype>::Type;
+  constexpr int64_t kFew = 16;
+  if constexpr (!std::is_floating_point_v<Element> && dtype != DType::kBool) {
+    if (fold == Fold::kSum && n <= kFew) {
+      for (int64_t k = 0; k < rows; ++k, data += step) {
+        uint64_t total = 0;
+        for (int64_t i = 0; i < n; ++i) total += static_cast<uint64_t>(at<Element>(data, i, stride));
+        made[k] = static_cast<int64_t>(total);
+      }
+      return;
+    }
+  }
+  for (int64_t k = 0; k < rows; ++k) made[k] = folded<dtype>(fold, data + k * step, n, stride);
+}
+
+// Calls take(i, element) for each, where they lie close together in a loop of its own.
+template <class T, class Take>
+void each_of(const char* data, int64_t n, int64_t stride, Take take) {
+  if (stride == sizeof(T)) {
+    for (int64_t i = 0; i < n; ++i) take(i, at<T>(data, i, sizeof(T)));
+  } else {
+    for (int64_t i = 0; i < n; ++i) take(i, at<T>(data, i, stride));
+  }
+}
+
+template <DType dtype>
+void row_added(const char* data, int64_t n, int64_t stride, int64_t* sums) {
+  using Element = typename numpy::Element<dtype>::Type;
+  const auto add = [&](int64_t i, uint64_t x) { sums[i] = static_cast<int64_t>(static_cast<uint64_t>(sums[i]) + x); };
+  if constexpr (dtype == DType::kBool) {
+    each_of<uint8_t>(data, n, stride, [&](int64_t i, uint8_t x) { add(i, x != 0); });
+  } else if constexpr (!std::is_floating_point_v<Element>) {
+    each_of<Element>(data, n, stride, [&](int64_t i, Element x) { add(i, static_cast<uint64_t>(x)); });
+  }
+}
+
+template <DType dtype>
+void row_asked(Fold fold, const char* data, int64_t n, int64_t stride, char* known) {
+  using Element = typename numpy::Element<dtype>::Type;
+  if constexpr (!std::is_floating_point_v<Element>) {
+    using T = std::conditional_t<dtype == DType::kBool, uint8_t, Element>;
+    if (fold == Fold::kAny)
+      each_of<T>(data, n, stride, [&](int64_t i, T x) { known[i] = static_cast<char>(known[i] | (x != 0)); });
+    else
+      each_of<T>(data, n, stride, [&](int64_t i, T x) { known[i] = static_cast<char>(known[i] & (x != 0)); });
+  }
+}
+
 }  // namespace
 
 Fold fold_of(typed::Callee callee) {
@@ -142,6 +192,28 @@ Fold fold_of(typed::Callee callee) {
 int64_t fold_whole(DType dtype, Fold fold, const char* data, int64_t n, int64_t stride) {
   static constexpr auto kFolds = numpy::by_dtype([]<DType dtype>() { return folded<dtype>; });
   return kFolds[static_cast<size_t>(dtype)](fold, data, n, stride);
+}
+
+void fold_rows(DType dtype, Fold fold, const char* data, int64_t rows, int64_t step, int64_t n, int64_t stride, int64_t* made) {
+  static constexpr auto kFolds = numpy::by_dtype([]<DType dtype>() { return rows_folded<dtype>; });
+  kFolds[static_cast<size_t>(dtype)](fold, data, rows, step, n, stride, made);
+}
+
+void add_row(DType dtype, const char* data, int64_t n, int64_t stride, int64_t* sums) {
+  static constexpr auto kAdds = numpy::by_dtype([]<DType dtype>() { return row_added<dtype>; });
+  kAdds[static_cast<size_t>(dtype)](data, n, stride, sums);
+}
+
+void ask_row(DType dtype, Fold fold, const char* data, int64_t n, int64_t stride, char* known) {
+  static constexpr auto kAsks = numpy::by_dtype([]<DType dtype>() { return row_asked<dtype>; });
+  kAsks[static_cast<size_t>(dtype)](fold, data, n, stride, known);
+}
+
+void divide_whole(int64_t* sums, int64_t n, int64_t by) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double mean = static_cast<double>(sums[i]) / static_cast<double>(by);
+    std::memcpy(&sums[i], &mean, sizeof mean);
+  }
 }
 
 int64_t fold_both(DType dtype, Fold fold, int64_t a, int64_t b) {

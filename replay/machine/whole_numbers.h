@@ -15,6 +15,14 @@ Fold fold_of(typed::Callee callee);
 // Of n > 0 elements, `stride` bytes apart: what they are folded into, in 64 bits (a sum modulo 2**64). Truth values are true in any byte but
 // 0.
 int64_t fold_whole(DType dtype, Fold fold, const char* data, int64_t n, int64_t stride);
+// Each of the rows, `step` bytes apart, as fold_whole().
+void fold_rows(DType dtype, Fold fold, const char* data, int64_t rows, int64_t step, int64_t n, int64_t stride, int64_t* made);
+// Adds a row to sums of rows.
+void add_row(DType dtype, const char* data, int64_t n, int64_t stride, int64_t* sums);
+// Takes a row into what is known of rows (kAny, kAll): 0 or 1 each.
+void ask_row(DType dtype, Fold fold, const char* data, int64_t n, int64_t stride, char* known);
+// Sums, each of so many elements, become the bits of means: where mean_of_whole() knows them.
+void divide_whole(int64_t* sums, int64_t n, int64_t by);
 // Of two stretches.
 int64_t fold_both(DType dtype, Fold fold, int64_t a, int64_t b);
 // The mean of n elements of this sum, as NumPy's is, which adds them up as doubles: where none of the sums on its way is rounded. None: they
