@@ -32,7 +32,7 @@ void* calloc(size_t a, size_t b) { if (hit()) { errno = ENOMEM; return 0; } retu
 
 # `phase(n)` is a generator: what it does up to its first yield is undisturbed; then the n-th allocation fails in what it calls.
 DRIVER = """
-import ctypes, json, sys
+import ctypes, itertools, json, sys
 import numpy as np
 import dalsegno as ds
 
@@ -53,7 +53,7 @@ def attempt(call, wanted, n):
     assert got == wanted, (n, got, wanted)
     return unused < 0  # an allocation has failed
 
-told = {"MemoryError": 0, "tried": 0}
+told = {"MemoryError": 0, "failed": 0}
 
 def helper(x, *rest, **more):
     return [x, rest, dict(more)]
@@ -95,11 +95,11 @@ def sound(f):
         assert "by zero" in f(3, True, "")[4]
     assert f.stats["replays"] > 0, f"nothing is recorded any more: {f.stats}"
 
-def run(phase, start, stop, step=1):
-    for n in range(start, stop, step):
+def run(phase):
+    for n in itertools.count():
         print(n, flush=True)
-        told["tried"] += 1
         if not phase(n): break
+        told["failed"] += 1
     print(json.dumps(told))
 """
 
@@ -211,11 +211,14 @@ def run(library: Path, tmp_path: Path, source: str, **environment: str) -> subpr
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_any_allocation_may_fail(phase: str, library: Path, tmp_path: Path):
-    source = DRIVER + textwrap.dedent(PHASES[phase]) + "\nrun(phase, 0, 320)\n"
+    source = DRIVER + textwrap.dedent(PHASES[phase]) + "\nrun(phase)\n"
     done = run(library, tmp_path, source)
     assert done.returncode == 0, f"{phase}: {done.stdout[-60:]}\n{done.stderr[-3000:]}"
     told = json.loads(done.stdout.splitlines()[-1])
-    assert told["tried"] > 10 and told["MemoryError"] > 0
+    assert told["failed"] >= 8
+    # What fails in a trace that has been fetched the interpreter does again, and then there is memory: only where CPython itself
+    # allocates for the call (3.11) does the caller hear of it.
+    assert told["MemoryError"] > 0 or phase == "fetching"
 
 
 def test_memory_that_ends_inside_a_replayed_loop():

@@ -247,15 +247,15 @@ const Step* jump_quickly(const Step* s, Reg* r, Machine& m) {
 }
 }  // namespace
 
-void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
+static JumpPlan plan_of_jump(ProgramImpl& from) {
   const Op& op = from.data().ops.back();
-  plan = JumpPlan{};
+  JumpPlan plan;
   plan.target = find_program(from, op.imm);
-  if (!plan.target) return;
+  if (!plan.target) return plan;
   plan.in_place = from.hangs_on(plan.target);
   Planner planner(from, *plan.target, plan);
   plan.impossible = !planner.plan(from.data().snapshot(op.snapshot));
-  if (plan.impossible) return;
+  if (plan.impossible) return plan;
   if (planted(Fault::lost_loop_variable)) swap_two_moves(plan.moves);
   // What is carried is picked with a new reference, so all that does not stay is dropped.
   for (int32_t reg : from.live_of(from.plans[from.steps.back().exit]))
@@ -266,6 +266,12 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
                std::all_of(plan.moves.begin(), plan.moves.end(), [&](const Move& move) { return copies_of(move, plan.copies); });
   plan.quick = plan.quick && put_in_order(plan.copies);
   plan.steps = from.steps.size();
+  return plan;
+}
+
+// Where memory ends on the way there is no plan, not half of one.
+void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
+  plan = plan_of_jump(from);
   if (plan.quick) from.steps.back().fn = jump_quickly, from.steps.back().jump = &plan;
 }
 
