@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import dalsegno as ds
+from tests.support import check_source
 
 
 class Thing:
@@ -168,3 +169,63 @@ def test_what_is_called_with_too_few_or_too_many():
         with pytest.raises(TypeError):
             f(Thing())
         assert isinstance(f(Thing(), 1), Thing)
+
+
+ORDER = """
+LOG = []
+
+class Dies:
+    def __init__(self, n): self.n = n
+    def __del__(self): LOG.append(self.n)
+
+{itself}
+def bound_in_turn(n):
+    a = Dies(1); b = Dies(2); c = [Dies(3)]
+    return n
+
+{itself}
+def bound_anew(n):
+    a = Dies(1); b = Dies(2)
+    a = Dies(3)
+    return n
+
+{itself}
+def exchanged(x, y):
+    a = Dies(1); b = (Dies(2), x)
+    a, b, x, y = b, a, y, x
+    return a
+
+{itself}
+def in_a_loop(n):
+    a = b = None
+    for i in range(n):
+        a = Dies(i); b = Dies(100 + i)
+        if i % 2:
+            a, b = b, a
+    return n
+
+{itself}
+def cells(n):
+    a = Dies(1); b = Dies(2)
+    def inner(): return b
+    a = inner
+    return n
+
+@jit
+def entry(case):
+    if case == 0: return bound_in_turn(1)
+    if case == 1: return bound_anew(1)
+    if case == 2: return exchanged(Dies(4), Dies(5)) is None
+    if case == 3: return in_a_loop(3)
+    if case == 4: return in_a_loop(300)
+    if case == 5: return cells(1)
+    a = Dies(7); b = Dies(8); a, c = b, Dies(9)
+    return case
+"""
+
+
+@pytest.mark.parametrize("itself", ["@jit", ""])
+def test_what_variables_hold_dies_in_the_frames_order(itself: str) -> None:
+    """Of functions that are jitted themselves, and of those that are recorded through; 3.14 lets go of the last variable first."""
+    calls = "def calls():\n    for case in [*range(7)] * 5:\n        yield (case,), {}\n"
+    check_source(ORDER.replace("{itself}", itself), calls)

@@ -99,7 +99,7 @@ constexpr OpRule kRules[] = {
     {K::leave_frame, kNothing},
     {K::release, kNothing},
     // ends
-    {K::return_, kNothing},
+    {K::return_, kNothing, 0, kMax},
     {K::jump, kSnapshot, 0, kMax},
     {K::leave, kSnapshot},
 };

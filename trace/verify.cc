@@ -225,6 +225,8 @@ class Verifier {
         return std::has_single_bit(static_cast<uint32_t>(op.imm)) || fail_op(i, "unknown attribute");
       case OpKind::tuple_item:
         return item_exists(t_.ops[t_.inputs_of(op)[0]], op.imm) || fail_op(i, "no such item");
+      case OpKind::return_:
+        return op.imm <= static_cast<int32_t>(t_.snapshots.size()) || fail_op(i, "no such snapshot");
       case OpKind::iter_next:
         return is_walk(walk_of(op.imm)) || fail_op(i, "goes through what?");
       default:

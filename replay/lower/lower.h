@@ -110,6 +110,7 @@ class Lowering {
   void emit_release(const Op& op, ValueId i);
   void emit_leave_frame(const Op& op, ValueId i);
   void emit_return(const Op& op, ValueId i);
+  std::vector<int32_t> in_order_of_deaths(const Op& end, std::vector<int32_t> registers) const;
   void emit_jump(const Op& op, ValueId i);
   void emit_leave(const Op& op, ValueId i);
   Step python_step(const Op& op, ValueId i);

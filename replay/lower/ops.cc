@@ -10,6 +10,7 @@
 #include "replay/typed/modular.h"
 #include "trace/fault.h"
 #include "trace/kind_table.h"
+#include "trace/recorder/deaths.h"
 #include "trace/recorder/facts.h"
 
 namespace dalsegno::replay {
@@ -327,12 +328,24 @@ void Lowering::emit_leave_frame(const Op&, ValueId) {
   push(s);
 }
 
+// The registers that the run lets go of as the function's frame would.
+std::vector<int32_t> Lowering::in_order_of_deaths(const Op& end, std::vector<int32_t> registers) const {
+  if (end.imm == 0) return registers;
+  const SnapshotFrame frame = t().snapshot(end.imm - 1).frames.back();
+  std::unordered_map<int32_t, int> dies;
+  int place = 0;
+  for (ValueId v : recorder::in_order_of_deaths(frame.locals, frame.stack))
+    if (++place; v != kNull && p_->locs[v].obj >= 0) dies[p_->locs[v].obj] = place;
+  std::stable_sort(registers.begin(), registers.end(), [&](int32_t a, int32_t b) { return dies[a] < dies[b]; });
+  return registers;
+}
+
 void Lowering::emit_return(const Op& o, ValueId i) {
   Step s = base(o, i);
   s.fn = step_return;
   s.does = native::Do::kEnd;
   s.imm = in(o)[0];
-  const std::vector<int32_t>& live = list(p_->live_log.at(p_->live_log.now()));
+  const std::vector<int32_t>& live = list(in_order_of_deaths(o, p_->live_log.at(p_->live_log.now())));
   s.n = static_cast<int32_t>(live.size());
   s.list = live.data();
   push(s);

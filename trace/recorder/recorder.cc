@@ -263,7 +263,9 @@ void Recorder::finish() {
   if (lost()) done_.clear();
   if (!open || lost() || !pending()) return discard();  // closed already, or nothing was announced
   if (!returns()) return has_ended(Reason::exception);
-  emit(OpKind::return_, {top()}, {.snapshot = false});
+  const std::vector<ValueId>& locals = shadow().locals;
+  const auto observed = std::count_if(locals.begin(), locals.end(), [&](ValueId v) { return v != kNull && !simple(v); });
+  emit(OpKind::return_, {top()}, {.imm = observed > 1 ? snapshot() + 1 : 0, .snapshot = false});
   close(Reason::none);
 }
 

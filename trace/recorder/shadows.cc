@@ -4,6 +4,7 @@
 
 #include "hook/hook.h"
 #include "trace/recorder/builder.h"
+#include "trace/recorder/deaths.h"
 
 namespace dalsegno::recorder {
 
@@ -47,17 +48,22 @@ void Builder::set_local(int index, ValueId v) {
 // Values that no slot holds any more die here, as in eager: while the instruction at `at` is done, with the next one at `next` (-1: before
 // the first instruction, when something else holds them).
 void Builder::release_dead(int at, int next) {
-  std::vector<ValueId> dead;
+  std::vector<ValueId> dead, look_at = std::exchange(touched_, {});
   bool quick = true;
-  for (size_t i = 0; i < touched_.size(); ++i) {  // grows: what a dead container held
-    const ValueId v = touched_[i];
+  std::reverse(look_at.begin(), look_at.end());  // the next one is the last
+  while (!look_at.empty()) {
+    const ValueId v = look_at.back();
+    look_at.pop_back();
     if (v < 0 || info_[v].slots != 0 || trace_->data.ops[v].kind == OpKind::constant) continue;
     info_[v].slots = -1;
     dead.push_back(v);
     no_longer_made(v);
     quick = quick && simple(v);
+    // Next is what a dead container has held: of lists and tuples, the last item first.
+    look_at.insert(look_at.end(), touched_.begin(), touched_.end());
+    if (info_[v].type == &PyDict_Type) std::reverse(look_at.end() - static_cast<int64_t>(touched_.size()), look_at.end());
+    touched_.clear();
   }
-  touched_.clear();
   if (dead.empty()) return;
   quick = quick || next < 0;
   emit(OpKind::release, dead, {.effects = quick ? kNoEffect : kDropsReferences, .snapshot = false});
@@ -100,8 +106,7 @@ void Builder::leave() {
   emit(OpKind::leave_frame, {value}, {.snapshot = false});
   const Shadow gone = std::move(shadows_.back());
   shadows_.pop_back();
-  for (ValueId v : gone.locals) hold(v, -1);
-  for (ValueId v : gone.stack) hold(v, -1);
+  for (ValueId v : in_order_of_deaths(gone.locals, gone.stack)) hold(v, -1);
   hold(gone.function, -1);
   innermost().at_call = -1;
   take_result(value, std::exchange(innermost().action, 0));
