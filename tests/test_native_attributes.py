@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import check_source
 from tests.test_native_loops import check, steps_of
 
 
@@ -244,3 +245,52 @@ def finds(n: int) -> Any:
 
 def test_a_tree_of_nodes() -> None:
     check(finds, (400,), (1,))
+
+
+SETS = """
+import random
+
+class Sets:
+    def __init__(self, n):
+        self.parent = list(range(n))
+        self.size = [1] * n
+
+    def find(self, a):
+        while self.parent[a] != a:
+            self.parent[a] = self.parent[self.parent[a]]
+            a = self.parent[a]
+        return a
+
+    def union(self, a, b):
+        a, b = self.find(a), self.find(b)
+        if a == b:
+            return False
+        if self.size[a] < self.size[b]:
+            a, b = b, a
+        self.parent[b] = a
+        self.size[a] += self.size[b]
+        return True
+
+@jit
+def entry(n, edges):
+    sets = Sets(n)
+    total = 0.0
+    for length, a, b in edges:
+        if sets.union(a, b):
+            total += length
+    return total
+"""
+SETS_CALLS = """
+import random
+
+def calls():
+    r = random.Random(0)
+    for n in [5, 60, 300, 60, 400, 300, 5, 300]:
+        yield (n, [(r.random(), r.randrange(n), r.randrange(n)) for _ in range(4 * n)]), {}
+"""
+
+
+def test_lists_that_only_some_turns_fetch() -> None:
+    """What is known of a register as a turn begins is what is there then: a turn that comes back before it fetches the list finds an old
+    number in its place, where another loop at the same head has had one."""
+    check_source(SETS, SETS_CALLS)

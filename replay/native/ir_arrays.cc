@@ -216,6 +216,10 @@ bool Writer::is_changed(const Fact& fact, int32_t block) const {
 
 // Does it hold from turn to turn, on one way at least? Where it does not it is looked up again.
 bool Writer::holds_always(const Fact& fact) const {
+  // Only of what is there where a turn begins: what a turn makes, and some ways come back before, is anything until then.
+  if (!is_loop(fact.key.first)) return false;
+  const std::vector<int32_t>& there = region_.blocks[static_cast<size_t>(fact.key.first)].holds;
+  if (std::find(there.begin(), there.end(), fact.key.second) == there.end()) return false;
   for (int32_t block = 0; block < static_cast<int32_t>(region_.blocks.size()); ++block) {
     const Instr& last = region_.blocks[block].instrs.back();
     const bool turns = last.what == Do::kJump && last.target == fact.key.first && loop_of(block) == last.target;
