@@ -138,6 +138,7 @@ class Generator {
     if (kind == OpKind::set_function_attribute) i = 1 << pick(0, 3);
     if (kind == OpKind::guard_function) i = object();
     if (kind == OpKind::tuple_item) i = 0;
+    if (kind == OpKind::return_) i = pick(0, static_cast<int>(b_.trace.snapshots.size()));
     std::vector<ValueId> inputs;
     const bool releases = kind == OpKind::release;
     for (; n > 0 && (!releases || values_.size() > 1); n--) inputs.push_back(releases ? released() : value());
