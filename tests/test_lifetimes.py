@@ -226,6 +226,6 @@ def entry(case):
 
 @pytest.mark.parametrize("itself", ["@jit", ""])
 def test_what_variables_hold_dies_in_the_frames_order(itself: str) -> None:
-    """Of functions that are jitted themselves, and of those that are recorded through; 3.14 lets go of the last variable first."""
+    """Of functions that are jitted, and of those recorded through; 3.14 lets go of the last variable first."""
     calls = "def calls():\n    for case in [*range(7)] * 5:\n        yield (case,), {}\n"
     check_source(ORDER.replace("{itself}", itself), calls)

@@ -291,6 +291,6 @@ def calls():
 
 
 def test_lists_that_only_some_turns_fetch() -> None:
-    """What is known of a register as a turn begins is what is there then: a turn that comes back before it fetches the list finds an old
-    number in its place, where another loop at the same head has had one."""
+    """What is known of a register as a turn begins is what is there then: a turn that comes back before it fetches
+    the list finds an old number in its place, where another loop at the same head has had one."""
     check_source(SETS, SETS_CALLS)

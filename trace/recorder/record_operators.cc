@@ -228,7 +228,8 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
 // Callees that stand for operators.
 bool Recorder::operates(ValueId callee, PyObject* live, const Arguments& arguments) {
   if (!is_constant(callee) || arguments.names) return false;
-  return same(callee, live, arguments) || divide(live, arguments) || extreme(live, arguments) || reverse(live, arguments) || outer(live, arguments);
+  return same(callee, live, arguments) || divide(live, arguments) || extreme(live, arguments) || reverse(live, arguments) ||
+         outer(live, arguments);
 }
 
 // index() of an int is that int.
@@ -347,6 +348,7 @@ bool Recorder::item_of_made() {
 
 void Recorder::get_item(const Instr&) {
   if (item_of_made() || item_method()) return;
+  take_index_apart(live_top(1));
   ValueId container = top(1), index = top();
   PyObject *live = live_top(1), *live_index = live_top();
   uint32_t effects = kAnyEffect;
@@ -403,6 +405,7 @@ bool Recorder::know_stored(ValueId v, PyObject* live) {
 }
 
 void Recorder::on_STORE_SUBSCR(const Instr&) {
+  take_index_apart(live_top(1));
   ValueId value = top(2), container = top(1), index = top();
   PyObject *live = live_top(1), *live_index = live_top(), *live_value = live_top(2);
   uint32_t effects = kAnyEffect;

@@ -111,6 +111,8 @@ class Recorder final : public Follower, private Builder {
   bool know_bounds(bool of_array);
   void build(const Instr& instr, OpKind kind, int count, PyTypeObject* type, uint32_t effects);
   void get_item(const Instr& instr);
+  void take_index_apart(PyObject* live);
+  ValueId part_of_index(PyObject* o);
   void call(const Instr& instr, int nargs, PyObject* kwnames);
   // What a call hands over: positional arguments, then those by keyword.
   struct Arguments {
