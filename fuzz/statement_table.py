@@ -355,7 +355,7 @@ ELEMENT_BODIES: Weighted[str] = Weighted(
         (2, "v = np.zeros_like($e); v[$i:] += $x; $s = $s + v.sum()"),
         (1, "v = np.outer($e, $e[1:]); $s = $s + v[-1, 0]; LOG.append((v.strides, v.tolist()))"),
         (1, "LOG.append(np.<ufunc2>.outer($e[$i:], $e).tolist())"),
-        (1, "v = np.<ufunc2>.outer($e, $e[::2]); v[...] = np.minimum(v, np.<ufunc2>.outer(v[:, 0], v[$i])); LOG.append(v.tolist())"),
+        (1, "v = np.add.outer($e, $e[::2]); v[:] = np.fmin(v, np.add.outer(v[:, 0], v[$i])); LOG.append(v.tolist())"),
         (2, "np.<ufunc2>($e[1:], $x, out=$e[:-1]); LOG.append($e.tolist())"),
         (2, "v = $e[np.argsort($e)[$i:]]; $s = $s + v @ v; LOG.append((v.tolist(), v.strides, v.flags.owndata))"),
         (2, "p = np.arange(-2, 3).astype('<position>'); v = $e[p[$i:]]; LOG.append((v.sum(), $e[::-1][p].tolist()))"),

@@ -1,4 +1,4 @@
-"""Branches whose two ways are short: both are computed, and what the loop carries is selected (replay/native/ir_joined.cc)."""
+"""Branches with two short ways: both are computed; what the loop carries is selected (replay/native/ir_joined.cc)."""
 
 from __future__ import annotations
 

@@ -21,7 +21,13 @@ def shortest(path: Any) -> Any:
 
 
 def table(a: Any, b: Any) -> Any:
-    return np.add.outer(a, b), np.multiply.outer(b, a) - 1, np.less.outer(a, b), np.arctan2.outer(a, b), np.divmod.outer(a, b)[0]
+    return (
+        np.add.outer(a, b),
+        np.multiply.outer(b, a) - 1,
+        np.less.outer(a, b),
+        np.arctan2.outer(a, b),
+        np.divmod.outer(a, b)[0],
+    )
 
 
 def held(a: Any, b: Any) -> Any:
@@ -36,7 +42,9 @@ def test_shortest_paths(dtype: str) -> None:
     settles(shortest, (a,))
 
 
-@pytest.mark.parametrize("shapes", [((4,), (5,)), ((2, 3), (4,)), ((3,), (2, 2)), ((0,), (4,)), ((1,), (1,)), ((70,), (300,))])
+@pytest.mark.parametrize(
+    "shapes", [((4,), (5,)), ((2, 3), (4,)), ((3,), (2, 2)), ((0,), (4,)), ((1,), (1,)), ((70,), (300,))]
+)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "c16", ">f8"])
 def test_of_any_rank(shapes: Any, dtype: str) -> None:
     a, b = (np.arange(1, 1 + np.prod(shape), dtype=int).reshape(shape).astype(dtype) for shape in shapes)
@@ -55,7 +63,13 @@ class Marked(np.ndarray):
 
 
 def test_of_what_is_no_plain_array() -> None:
-    for pair in (([1, 2], np.arange(3)), (2.5, np.arange(3.0)), (np.float32(2), np.arange(3)), (np.arange(3), 1), ("a", np.arange(2))):
+    for pair in (
+        ([1, 2], np.arange(3)),
+        (2.5, np.arange(3.0)),
+        (np.float32(2), np.arange(3)),
+        (np.arange(3), 1),
+        ("a", np.arange(2)),
+    ):
         check(of_anything, pair)
     check(of_anything, (np.arange(3.0).view(Marked), np.arange(2.0)))
     check(of_anything, (np.ma.masked_array([1.0, 2.0], [0, 1]), np.arange(2.0)))

@@ -16,7 +16,20 @@ DTYPES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")
 
 
 def all_of_it(a: Any) -> Any:
-    out = [a.sum(), np.sum(a), a.mean(), np.mean(a), a.max(), np.max(a), a.min(), np.min(a), a.any(), np.any(a), a.all(), np.all(a)]
+    out = [
+        a.sum(),
+        np.sum(a),
+        a.mean(),
+        np.mean(a),
+        a.max(),
+        np.max(a),
+        a.min(),
+        np.min(a),
+        a.any(),
+        np.any(a),
+        a.all(),
+        np.all(a),
+    ]
     out += [np.count_nonzero(a), a.argmax(), np.argmin(a), np.amax(a), np.amin(a)]
     return [(type(x).__name__, repr(x)) for x in out]
 
@@ -54,7 +67,11 @@ def test_of_any_layout(dtype: str, layout: str) -> None:
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 255 * 64 + 7, 40_000])
 def test_of_any_length(dtype: str, n: int) -> None:
     check(all_of_it, (whole(dtype, n),))
-    ends = (np.zeros(n, dtype), np.ones(n, dtype)) if dtype == "?" else (np.full(n, end, dtype) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    ends = (
+        (np.zeros(n, dtype), np.ones(n, dtype))
+        if dtype == "?"
+        else (np.full(n, end, dtype) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+    )
     for a in ends:
         check(all_of_it, (a,))
 
@@ -135,12 +152,22 @@ def test_in_native_loops() -> None:
 
 
 def along(a: Any, axis: Any) -> Any:
-    out = [a.sum(axis), np.sum(a, axis=axis), a.mean(axis), a.max(axis), np.min(a, axis), a.any(axis), np.all(a, axis=axis)]
+    out = [
+        a.sum(axis),
+        np.sum(a, axis=axis),
+        a.mean(axis),
+        a.max(axis),
+        np.min(a, axis),
+        a.any(axis),
+        np.all(a, axis=axis),
+    ]
     out += [a.sum(axis, keepdims=True), np.mean(a, axis=axis, keepdims=True), np.any(a, axis=axis, keepdims=True)]
     return [(x.dtype.char, x.shape, x.strides, x.flags.owndata, x.tolist()) for x in out]
 
 
-@pytest.mark.parametrize("layout", ["dense", "transposed", "backwards", "strided", "rows apart", "broadcast", "one", "deep"])
+@pytest.mark.parametrize(
+    "layout", ["dense", "transposed", "backwards", "strided", "rows apart", "broadcast", "one", "deep"]
+)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_along_an_axis(dtype: str, layout: str) -> None:
     a = LAYOUTS[layout](whole(dtype, (8, 36)))

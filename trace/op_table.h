@@ -130,6 +130,6 @@ constexpr bool is_pure(uint32_t effects) { return (effects & ~uint32_t{kReadsMem
   X(leave_frame, 1, 0, kNoEffect, "the innermost frame returns v")                                                                         \
   X(release, -1, 0, kDropsReferences, "no local or stack slot holds these values any more")                                                \
   /* ---- ends */                                                                                                                          \
-  X(return_, 1, 0, kNoEffect, "return v from the trace's function. imm > 0: what its frame then lets go of, snapshot imm - 1, in order")    \
+  X(return_, 1, 0, kNoEffect, "return v from the trace's function. imm > 0: what its frame then lets go of, snapshot imm - 1, in order")   \
   X(jump, 0, 0, kNoEffect, "go on with trace imm of this function's tree; its parameters are the slots of the snapshot, in order")         \
   X(leave, 0, 0, kNoEffect, "the recording ended: leaves at the snapshot")

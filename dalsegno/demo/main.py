@@ -111,8 +111,10 @@ def yes(truth: bool) -> str:
 
 
 def second_process() -> dict[str, Any]:
-    """First results in new processes, on the same store; eager's come from others, as new to NumPy. The best of three, in turn: a
-    process's first result is one measurement, of a machine that does other things as well."""
+    """First results in new processes, on the same store; eager's come from others, as new to NumPy.
+
+    The best of three, in turn: a process's first result is one measurement, of a machine that does other things, too.
+    """
     turns = [(new_process("jitted"), new_process("eager")) for _ in range(3)]
     reports = {}
     for name in turns[0][0]:

@@ -14,7 +14,8 @@ std::span<Elf64_Shdr> sections_of(std::string* image) {
   Elf64_Ehdr file;
   if (image->size() < sizeof file) return {};
   memcpy(&file, image->data(), sizeof file);
-  if (memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_ident[EI_CLASS] != ELFCLASS64 || file.e_shentsize != sizeof(Elf64_Shdr)) return {};
+  if (memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_ident[EI_CLASS] != ELFCLASS64 || file.e_shentsize != sizeof(Elf64_Shdr))
+    return {};
   const size_t bytes = size_t{file.e_shnum} * sizeof(Elf64_Shdr);
   if (file.e_shoff > image->size() || bytes > image->size() - file.e_shoff || file.e_shoff % alignof(Elf64_Shdr) != 0) return {};
   if (file.e_shstrndx >= file.e_shnum) return {};

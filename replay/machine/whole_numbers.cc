@@ -65,9 +65,11 @@ int64_t extreme(const char* data, int64_t n, int64_t stride) {
   const auto each = [](T x) { return truth ? static_cast<T>(x != 0) : x; };
   T made = each(at<T>(data, 0, stride));
   if (stride == sizeof(T)) {
-    for (int64_t i = 0; i < n; ++i) made = largest ? std::max(made, each(at<T>(data, i, sizeof(T)))) : std::min(made, each(at<T>(data, i, sizeof(T))));
+    for (int64_t i = 0; i < n; ++i)
+      made = largest ? std::max(made, each(at<T>(data, i, sizeof(T)))) : std::min(made, each(at<T>(data, i, sizeof(T))));
   } else {
-    for (int64_t i = 0; i < n; ++i) made = largest ? std::max(made, each(at<T>(data, i, stride))) : std::min(made, each(at<T>(data, i, stride)));
+    for (int64_t i = 0; i < n; ++i)
+      made = largest ? std::max(made, each(at<T>(data, i, stride))) : std::min(made, each(at<T>(data, i, stride)));
   }
   return static_cast<int64_t>(made);
 }

@@ -12,8 +12,8 @@ enum class Fold : uint8_t { kSum, kLargest, kLeast, kCount, kAny, kAll, kNone };
 
 // What a callee finds out about whole numbers; kNone: something else.
 Fold fold_of(typed::Callee callee);
-// Of n > 0 elements, `stride` bytes apart: what they are folded into, in 64 bits (a sum modulo 2**64). Truth values are true in any byte but
-// 0.
+// Of n > 0 elements, `stride` bytes apart: what they are folded into, in 64 bits (a sum modulo 2**64). Truth values are true in any byte
+// but 0.
 int64_t fold_whole(DType dtype, Fold fold, const char* data, int64_t n, int64_t stride);
 // Each of the rows, `step` bytes apart, as fold_whole().
 void fold_rows(DType dtype, Fold fold, const char* data, int64_t rows, int64_t step, int64_t n, int64_t stride, int64_t* made);
@@ -25,8 +25,8 @@ void ask_row(DType dtype, Fold fold, const char* data, int64_t n, int64_t stride
 void divide_whole(int64_t* sums, int64_t n, int64_t by);
 // Of two stretches.
 int64_t fold_both(DType dtype, Fold fold, int64_t a, int64_t b);
-// The mean of n elements of this sum, as NumPy's is, which adds them up as doubles: where none of the sums on its way is rounded. None: they
-// may be.
+// The mean of n elements of this sum, as NumPy's is, which adds them up as doubles: where none of the sums on its way is rounded. None:
+// they may be.
 std::optional<double> mean_of_whole(DType dtype, int64_t sum, int64_t n);
 
 }  // namespace dalsegno::replay

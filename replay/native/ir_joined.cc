@@ -2,8 +2,8 @@
 // no more than compute numbers, both are computed, one behind the other, and what the loop carries is selected. A branch that follows the
 // data is guessed wrong half of the time, which costs more than all they do.
 //
-// Where turns meet only (turns_meet()). Ints that grow too large are left to the step only where that is the way that is taken. (A product on
-// the way makes the loop wait for both: the steps of Collatz's sequences took 3.6 ns for 2.0, the branch being guessed right mostly.)
+// Where turns meet only (turns_meet()). Ints that grow too large are left to the step only where that is the way that is taken. (A product
+// on the way makes the loop wait for both: the steps of Collatz's sequences took 3.6 ns for 2.0, the branch being guessed right mostly.)
 #include <algorithm>
 
 #include "replay/native/writer.h"

@@ -241,7 +241,7 @@ std::string Writer::compared(const Instr& in) {
   static constexpr const char* kFloat[] = {"olt", "ole", "oeq", "une", "ogt", "oge"};
   const Bits bits = bits_of(in.rep);
   const std::string ab = std::string(" ") + type_of(bits) + " " + get(in.a) + ", " + get(in.b);
-  const std::string bit = op((bits == Bits::kInt64 ? std::string("icmp ") + kInt[in.imm] : std::string("fcmp ") + kFloat[in.imm]) + ab);
+  std::string bit = op((bits == Bits::kInt64 ? std::string("icmp ") + kInt[in.imm] : std::string("fcmp ") + kFloat[in.imm]) + ab);
   set(in.dst, truth_of(bit));
   return bit;
 }

@@ -30,7 +30,7 @@ using halide_gen::Inner;
 // before another thread would have had the GIL.
 constexpr int64_t kParallelWork = 1 << 20;
 constexpr int64_t kReleaseWork = 1 << 20;
-constexpr int kMaxWholeRank = 4;    // loops of a kernel; more axes cost compile time
+constexpr int kMaxWholeRank = 4;   // loops of a kernel; more axes cost compile time
 constexpr int64_t kShortRow = 64;  // tiles that are rows shorter than this are mostly overhead
 
 // A kernel specialised for one way of moving through the operands.
