@@ -69,6 +69,8 @@ std::string imm_text(const Trace& t, const Op& op) {
       return "globals " + object_text(t, op.imm);
     case OpKind::jump:
       return "trace " + std::to_string(op.imm);
+    case OpKind::return_:
+      return op.imm == 0 ? "" : "drops as snapshot " + std::to_string(op.imm - 1);
     default:
       return op.kind < OpKind::kCount && op_rule(op.kind).imm_low != INT32_MIN ? std::to_string(op.imm) : "";
   }
