@@ -7,18 +7,10 @@ from typing import Any
 
 import pytest
 
+from dalsegno.bench.programs.whole_numbers import crc16_bits
 from tests.native_kit import same
 
 MOST = 2**63 - 1
-
-
-def crc(data: bytes) -> int:
-    crc = 0xFFFF
-    for byte in data:
-        crc ^= byte << 8
-        for _ in range(8):
-            crc = ((crc << 1) ^ 0x1021) & 0xFFFF if crc & 0x8000 else (crc << 1) & 0xFFFF
-    return crc
 
 
 def counts(n: int, by: int) -> Any:
@@ -86,7 +78,7 @@ def raises(n: int, start: int) -> Any:
 
 @pytest.mark.parametrize("data", [b"", b"a", bytes(range(256)) * 3, b"123456789"])
 def test_a_checksum_bit_by_bit(data: bytes) -> None:
-    same(crc, lambda: (data,))
+    same(crc16_bits, lambda: (data,))
 
 
 @pytest.mark.parametrize(("n", "by"), [(0, 1), (1, 1), (300, 3), (101, -(2**40))])

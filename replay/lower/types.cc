@@ -87,11 +87,14 @@ typed::Callee callee_called(const Known& known) {
 
 // np.count_nonzero gives an int before NumPy 2.4, and its own integer since.
 bool counts_in_int64(PyObject* count_nonzero) {
-  PyObject* counted = PyObject_CallFunction(count_nonzero, "i", 1);
-  const bool ours = counted && Py_IS_TYPE(counted, &PyInt64ArrType_Type);
-  Py_XDECREF(counted);
-  PyErr_Clear();
-  return ours;
+  static const bool counts = [&] {
+    PyObject* counted = PyObject_CallFunction(count_nonzero, "i", 1);
+    const bool ours = counted && Py_IS_TYPE(counted, &PyInt64ArrType_Type);
+    Py_XDECREF(counted);
+    PyErr_Clear();
+    return ours;
+  }();
+  return counts;
 }
 
 // NumPy's functions as its C code has them, whatever the module's names are bound to now.

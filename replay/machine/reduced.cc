@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
-#include <optional>
 
 #include "hook/hook.h"
 #include "numpy/dtypes.h"
@@ -142,10 +141,7 @@ class All final : public Taker {
   bool whole(Reg* out) const {
     int64_t made = part<int64_t>(0);
     for (size_t i = 1; i < parts_.size(); ++i) made = fold_both(group_.dtype, fold_of(group_.callee), made, part<int64_t>(i));
-    if (!is_mean(group_.callee)) return part_of<int64_t>(*out) = made, true;
-    const std::optional<double> mean = mean_of_whole(group_.dtype, made, size_);
-    if (mean) part_of<double>(*out) = *mean;
-    return mean.has_value();
+    return give_whole(group_.callee, group_.dtype, made, size_, out);
   }
 
   template <class T>

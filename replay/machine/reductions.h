@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "numpy/api.h"
+#include "replay/machine/step.h"
 #include "replay/typed/calls.h"
 #include "trace/array_fn.h"
 
@@ -16,6 +17,8 @@ bool has_reducing_loop(ArrayFn fn, DType dtype);  // needs the GIL, once
 void reduce_rows(ArrayFn fn, DType dtype, const char* from, int64_t rows, int64_t n, char* to);
 // Sums as means (float64, float32).
 void divide_sums(DType dtype, char* sums, int64_t n, int64_t by);
+// What n whole numbers (whole_numbers.h) that were folded into this give. False: a mean whose sums NumPy rounds.
+bool give_whole(typed::Callee callee, DType dtype, int64_t folded, int64_t n, Reg* out);
 // The neighbouring axes that an argument names: not all of them. False: something else.
 bool reduced_axes(PyObject* which, int rank, int* first, int* last);
 

@@ -7,6 +7,7 @@
 #include "hook/hook.h"
 #include "numpy/loops.h"
 #include "replay/kernels/table.h"
+#include "replay/machine/array_operand.h"
 #include "replay/machine/cut.h"
 #include "replay/machine/reductions.h"
 #include "replay/machine/scalars.h"
@@ -110,18 +111,12 @@ void reduce_rows(ArrayFn fn, DType dtype, const char* from, int64_t rows, int64_
 }
 
 ArrayFn reduction_of(typed::Callee callee) {
-  using typed::Callee;
-  switch (callee) {
-    case Callee::kSum:
-    case Callee::kSumMethod:
-    case Callee::kMean:
-    case Callee::kMeanMethod:
+  switch (fold_of(callee)) {
+    case Fold::kSum:
       return ArrayFn::add;
-    case Callee::kLargest:
-    case Callee::kLargestMethod:
+    case Fold::kLargest:
       return ArrayFn::maximum;
-    case Callee::kLeast:
-    case Callee::kLeastMethod:
+    case Fold::kLeast:
       return ArrayFn::minimum;
     default:
       return ArrayFn::none;
@@ -211,13 +206,10 @@ PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, P
 // ---- integers and truth values: in 64 bits, in any order
 
 PyArrayObject* whole_operand(PyObject* o, DType* dtype) {
-  for (int k = 0; k < static_cast<int>(DType::kCount); ++k) {
-    *dtype = static_cast<DType>(k);
-    if (is_float(*dtype) || !PyArray_CheckExact(o)) continue;
-    auto* a = reinterpret_cast<PyArrayObject*>(o);
-    if (PyArray_DESCR(a) == numpy::descriptor(*dtype) && PyArray_ISBEHAVED_RO(a)) return a;
-  }
-  return nullptr;
+  ArrayFacts facts;
+  if (!o || !numpy::facts_of(o, &facts) || is_float(facts.dtype)) return nullptr;
+  *dtype = facts.dtype;
+  return plain_array(o, facts);
 }
 
 // Calls take(row, number of its first element among those that stay) for each row of neighbours that stay.
@@ -256,7 +248,7 @@ PyObject* whole_along_axes(Fold fold, bool mean, PyObject* object, PyObject* whi
   Cut cut;
   if (!a || !PyBool_Check(keep) || PyArray_NDIM(a) > kMostAxes || !axes_of(which, PyArray_NDIM(a), &reduced) || !cut_at(a, reduced, &cut))
     return nullptr;
-  if (mean && !mean_of_whole(dtype, 0, cut.reduced())) return nullptr;
+  if (mean && !is_mean_exact(dtype, cut.reduced())) return nullptr;
   npy_intp shape[kMostAxes];
   const DType sums = typed::is_unsigned(typed::rep_of_dtype(dtype)) ? DType::kUint64 : DType::kInt64;
   PyObject* made = new_array(fold != Fold::kSum ? DType::kBool : mean ? DType::kFloat64 : sums, shape_left(a, reduced, keep, shape), shape);
@@ -286,34 +278,24 @@ const Step* step_whole_along_axis(const Step* s, Reg* r, Machine& m) {
 }
 
 StepFn along_axis_step(typed::Callee callee) {
-  switch (callee) {
-    case typed::Callee::kSum:
-    case typed::Callee::kSumMethod:
-      return step_along_axis<ArrayFn::add>;
-    case typed::Callee::kMean:
-    case typed::Callee::kMeanMethod:
-      return step_along_axis<ArrayFn::add, Made::kMean>;
-    case typed::Callee::kVar:
-    case typed::Callee::kVarMethod:
-      return step_along_axis<ArrayFn::add, Made::kVariance>;
-    case typed::Callee::kStd:
-    case typed::Callee::kStdMethod:
-      return step_along_axis<ArrayFn::add, Made::kDeviation>;
-    case typed::Callee::kLargest:
-    case typed::Callee::kLargestMethod:
+  using typed::Callee;
+  switch (fold_of(callee)) {
+    case Fold::kSum:
+      return is_mean(callee) ? step_along_axis<ArrayFn::add, Made::kMean> : step_along_axis<ArrayFn::add>;
+    case Fold::kLargest:
       return step_along_axis<ArrayFn::maximum>;
-    case typed::Callee::kLeast:
-    case typed::Callee::kLeastMethod:
+    case Fold::kLeast:
       return step_along_axis<ArrayFn::minimum>;
-    case typed::Callee::kAnyOf:
-    case typed::Callee::kAnyMethod:
+    case Fold::kAny:
       return step_whole_along_axis<Fold::kAny>;
-    case typed::Callee::kAllOf:
-    case typed::Callee::kAllMethod:
+    case Fold::kAll:
       return step_whole_along_axis<Fold::kAll>;
     default:
-      return nullptr;
+      break;
   }
+  if (!typed::finds_spread(callee)) return nullptr;
+  const bool root = callee == Callee::kStd || callee == Callee::kStdMethod;
+  return root ? step_along_axis<ArrayFn::add, Made::kDeviation> : step_along_axis<ArrayFn::add, Made::kVariance>;
 }
 
 }  // namespace dalsegno::replay

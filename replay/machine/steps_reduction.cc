@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "halide_gen/runtime/flags.h"
@@ -185,11 +184,7 @@ bool reduce_whole(Callee callee, DType dtype, const Extents& a, Reg* out) {
   const auto nearest = std::min_element(strides, strides + rank, [](npy_intp x, npy_intp y) { return std::abs(x) < std::abs(y); });
   std::swap(shape[nearest - strides], shape[rank - 1]);
   std::swap(*nearest, strides[rank - 1]);
-  const int64_t made = fold_axes(dtype, fold_of(callee), a.data, rank, shape, strides);
-  if (!is_mean(callee)) return part_of<int64_t>(*out) = made, true;
-  const std::optional<double> mean = mean_of_whole(dtype, made, size);
-  if (mean) part_of<double>(*out) = *mean;
-  return mean.has_value();
+  return give_whole(callee, dtype, fold_axes(dtype, fold_of(callee), a.data, rank, shape, strides), size, out);
 }
 
 template <DType dtype>
@@ -214,6 +209,12 @@ bool reduce(Callee callee, const Extents& a, Reg* out) {
 }
 
 }  // namespace
+
+bool give_whole(typed::Callee callee, DType dtype, int64_t folded, int64_t n, Reg* out) {
+  if (!is_mean(callee)) return part_of<int64_t>(*out) = folded, true;
+  part_of<double>(*out) = static_cast<double>(folded) / static_cast<double>(n);
+  return is_mean_exact(dtype, n);
+}
 
 const Step* step_reduction(const Step* s, Reg* r, Machine& m) {
   static constexpr auto kReductions = numpy::by_dtype([]<DType dtype>() { return reduce<dtype>; });

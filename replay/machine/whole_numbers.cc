@@ -20,6 +20,16 @@ T at(const char* data, int64_t i, int64_t stride) {
   return value;
 }
 
+// Calls take(i, element) for each, where they lie close together in a loop of its own.
+template <class T, class Take>
+void each_of(const char* data, int64_t n, int64_t stride, Take take) {
+  if (stride == sizeof(T)) {
+    for (int64_t i = 0; i < n; ++i) take(i, at<T>(data, i, sizeof(T)));
+  } else {
+    for (int64_t i = 0; i < n; ++i) take(i, at<T>(data, i, stride));
+  }
+}
+
 // A function of an element is added up in lanes, each of which sums so few that it does not overflow.
 template <class T, class Lane, class Each>
 int64_t sum_in_lanes(const char* data, int64_t n, int64_t most, Each each) {
@@ -36,7 +46,7 @@ int64_t sum_in_lanes(const char* data, int64_t n, int64_t most, Each each) {
   return total;
 }
 
-template <class T, bool truth>
+template <class T>
 int64_t count(const char* data, int64_t n, int64_t stride) {
   if (stride == sizeof(T)) return sum_in_lanes<T, uint8_t>(data, n, 255, [](T x) { return static_cast<uint8_t>(x != 0); });
   int64_t total = 0;
@@ -47,7 +57,7 @@ int64_t count(const char* data, int64_t n, int64_t stride) {
 template <class T, bool truth>
 int64_t sum(const char* data, int64_t n, int64_t stride) {
   if constexpr (truth) {
-    return count<T, truth>(data, n, stride);
+    return count<T>(data, n, stride);
   } else {
     using Small = std::conditional_t<std::is_signed_v<T>, int16_t, uint16_t>;
     using Middle = std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>;
@@ -62,23 +72,19 @@ int64_t sum(const char* data, int64_t n, int64_t stride) {
 
 template <class T, bool truth, bool largest>
 int64_t extreme(const char* data, int64_t n, int64_t stride) {
-  const auto each = [](T x) { return truth ? static_cast<T>(x != 0) : x; };
-  T made = each(at<T>(data, 0, stride));
-  if (stride == sizeof(T)) {
-    for (int64_t i = 0; i < n; ++i)
-      made = largest ? std::max(made, each(at<T>(data, i, sizeof(T)))) : std::min(made, each(at<T>(data, i, sizeof(T))));
-  } else {
-    for (int64_t i = 0; i < n; ++i)
-      made = largest ? std::max(made, each(at<T>(data, i, stride))) : std::min(made, each(at<T>(data, i, stride)));
-  }
+  T made = largest ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
+  each_of<T>(data, n, stride, [&](int64_t, T x) {
+    if constexpr (truth) x = x != 0;
+    made = largest ? std::max(made, x) : std::min(made, x);
+  });
   return static_cast<int64_t>(made);
 }
 
 // Is there one that is not 0 (any), or one that is 0?
-template <class T, bool truth, bool any>
+template <class T, bool any>
 int64_t find(const char* data, int64_t n, int64_t stride) {
   for (int64_t i = 0; i < n; i += kBlock) {
-    const int64_t here = std::min(kBlock, n - i), found = count<T, truth>(data + i * stride, here, stride);
+    const int64_t here = std::min(kBlock, n - i), found = count<T>(data + i * stride, here, stride);
     if (any ? found != 0 : found != here) return any;
   }
   return !any;
@@ -100,11 +106,11 @@ int64_t folded(Fold fold, const char* data, int64_t n, int64_t stride) {
       case Fold::kLeast:
         return extreme<T, truth, false>(data, n, stride);
       case Fold::kCount:
-        return count<T, truth>(data, n, stride);
+        return count<T>(data, n, stride);
       case Fold::kAny:
-        return find<T, truth, true>(data, n, stride);
+        return find<T, true>(data, n, stride);
       case Fold::kAll:
-        return find<T, truth, false>(data, n, stride);
+        return find<T, false>(data, n, stride);
       case Fold::kNone:
         break;
     }
@@ -115,7 +121,7 @@ int64_t folded(Fold fold, const char* data, int64_t n, int64_t stride) {
 template <DType dtype>
 void rows_folded(Fold fold, const char* data, int64_t rows, int64_t step, int64_t n, int64_t stride, int64_t* made) {
   using Element = typename numpy::Element<dtype>::Type;
-  constexpr int64_t kFew = 16;
+  constexpr int64_t kFew = 16;  // pixels: each by itself would take three times as long
   if constexpr (!std::is_floating_point_v<Element> && dtype != DType::kBool) {
     if (fold == Fold::kSum && n <= kFew) {
       for (int64_t k = 0; k < rows; ++k, data += step) {
@@ -127,16 +133,6 @@ void rows_folded(Fold fold, const char* data, int64_t rows, int64_t step, int64_
     }
   }
   for (int64_t k = 0; k < rows; ++k) made[k] = folded<dtype>(fold, data + k * step, n, stride);
-}
-
-// Calls take(i, element) for each, where they lie close together in a loop of its own.
-template <class T, class Take>
-void each_of(const char* data, int64_t n, int64_t stride, Take take) {
-  if (stride == sizeof(T)) {
-    for (int64_t i = 0; i < n; ++i) take(i, at<T>(data, i, sizeof(T)));
-  } else {
-    for (int64_t i = 0; i < n; ++i) take(i, at<T>(data, i, stride));
-  }
 }
 
 template <DType dtype>
@@ -234,11 +230,10 @@ int64_t fold_both(DType dtype, Fold fold, int64_t a, int64_t b) {
   }
 }
 
-std::optional<double> mean_of_whole(DType dtype, int64_t sum, int64_t n) {
+bool is_mean_exact(DType dtype, int64_t n) {
   constexpr int kMantissa = 53;
   const int bits = dtype == DType::kBool ? 1 : 8 * dtype_size(dtype);
-  if (bits >= kMantissa || n > int64_t{1} << (kMantissa - bits)) return {};
-  return static_cast<double>(sum) / static_cast<double>(n);
+  return bits < kMantissa && n <= int64_t{1} << (kMantissa - bits);
 }
 
 }  // namespace dalsegno::replay

@@ -57,13 +57,10 @@ std::string Writer::write(const std::string& symbol) {
   if (!find_slots()) return "";
   find_changes();
   head(symbol);
-  for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_)
-    if (!joined_.contains(block_)) write_block();
+  for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_) write_block();
   hoisted_copy_ = true;
-  for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_) {
-    const auto found = hoisted_.find(loop_of(block_));
-    if (found != hoisted_.end() && found->second.blocks.contains(block_) && !joined_.contains(block_)) write_block();
-  }
+  for (block_ = 0; block_ < static_cast<int32_t>(region_.blocks.size()); ++block_)
+    if (const auto found = hoisted_.find(loop_of(block_)); found != hoisted_.end() && found->second.blocks.contains(block_)) write_block();
   hoisted_copy_ = false;
   write_exits();
   for (int32_t loop : latches_) write_latch(loop);
@@ -123,15 +120,12 @@ void Writer::head(const std::string& symbol) {
 void Writer::guard(const std::string& condition, bool wanted, int32_t side) {
   const std::string ok = label("ok"), fail = side >= 0 ? label_of(side) : exit_label();
   if (side >= 0) leads_to(side);
-  if (!taken_.empty()) {
-    const std::string fails = op("and i1 " + taken_ + ", " + (wanted ? op("xor i1 " + condition + ", true") : condition));
-    line("br i1 " + op("xor i1 " + fails + ", true") + ", label %" + ok + ", label %" + fail + ", !prof !0");
-    return begin(ok);
-  }
+  std::string bit = condition;
+  if (!taken_.empty()) bit = wanted ? op("or i1 " + bit + ", " + op("xor i1 " + taken_ + ", true")) : op("and i1 " + bit + ", " + taken_);
   if (wanted)
-    line("br i1 " + condition + ", label %" + ok + ", label %" + fail + (side >= 0 ? "" : ", !prof !0"));
+    line("br i1 " + bit + ", label %" + ok + ", label %" + fail + (side >= 0 ? "" : ", !prof !0"));
   else
-    line("br i1 " + condition + ", label %" + fail + ", label %" + ok);
+    line("br i1 " + bit + ", label %" + fail + ", label %" + ok);
   begin(ok);
 }
 
@@ -250,6 +244,7 @@ std::string Writer::bits(const std::string& value, Bits as) {
 }
 
 void Writer::write_block() {
+  if (joined_.contains(block_)) return;
   const Block& block = region_.blocks[block_];
   begin(label_of(block_));
   fresh_ = is_loop(block_) ? always_ : before_[block_];

@@ -42,11 +42,18 @@ void Recorder::on_SWAP(const Instr& i) {
 
 void Recorder::on_LOAD_CONST(const Instr& i) { push(code_const(i.arg)); }
 
+// Of 64 bits.
+ValueId Recorder::int_constant(PyObject* number) {
+  const long value = PyLong_AsLong(number);
+  const unsigned long size = value < 0 ? 0UL - static_cast<unsigned long>(value) : static_cast<unsigned long>(value);
+  char path[40];
+  std::snprintf(path, sizeof path, "const:int:%s0x%lx", value < 0 ? "-" : "", size);
+  return constant(number, path);
+}
+
 void Recorder::on_LOAD_SMALL_INT(const Instr& i) {
   PyObject* number = PyLong_FromLong(i.arg);  // one of those that the interpreter keeps
-  char path[32];
-  std::snprintf(path, sizeof path, "const:int:%#x", static_cast<unsigned>(i.arg));
-  push(constant(number, i.arg == 0 ? "const:int:0x0" : path));
+  push(int_constant(number));
   Py_DECREF(number);
 }
 

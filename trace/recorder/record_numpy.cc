@@ -8,14 +8,12 @@
 namespace dalsegno::recorder {
 namespace {
 
-// array[:, ..., None, ...]. New reference; null: an exception.
-PyObject* with_axes(PyObject* array, int own, int added) {
+// (:, ..., None, ...). New reference; null: an exception.
+PyObject* new_axes(int own, int added) {
   PyObject* index = PyTuple_New(own + added);
   for (int k = 0; index && k < own + added; ++k)
     PyTuple_SET_ITEM(index, k, k < own ? PySlice_New(nullptr, nullptr, nullptr) : Py_NewRef(Py_None));
-  PyObject* view = index ? PyObject_GetItem(array, index) : nullptr;
-  Py_XDECREF(index);
-  return view;
+  return index;
 }
 
 }  // namespace
@@ -28,7 +26,7 @@ bool Recorder::reverse(PyObject* live, const Arguments& arguments) {
   PyObject* live_vector = arguments.live[0];
   if (!numpy::is_exact_array(live_vector) || PyArray_NDIM(reinterpret_cast<PyArrayObject*>(live_vector)) != 1) return false;
   if (!know_array(vector, live_vector)) return false;
-  const ValueId none = constant(Py_None, "const:None"), back = constant(kBack, "const:int:-0x1");
+  const ValueId none = constant(Py_None, "const:None"), back = int_constant(kBack);
   const ValueId slice = emit(OpKind::build_slice, {none, none, back}, {.snapshot = false});
   const ValueId v = emit(OpKind::get_item, {vector, slice}, {.effects = kReadsMemory});
   pop(call_.pops);
@@ -48,20 +46,20 @@ bool Recorder::outer(PyObject* live, const Arguments& arguments) {
   const int own = PyArray_NDIM(reinterpret_cast<PyArrayObject*>(left)), added = PyArray_NDIM(reinterpret_cast<PyArrayObject*>(right));
   if (own == 0 || added == 0 || own + added > kMostAxes) return false;
   if (!know_array(arguments.values[1], left) || !know_array(arguments.values[2], right)) return false;
-  const ValueId none = constant(Py_None, "const:None");
-  std::vector<ValueId> key(static_cast<size_t>(own), emit(OpKind::build_slice, {none, none}, {.snapshot = false}));
-  key.insert(key.end(), static_cast<size_t>(added), none);
-  const ValueId index = emit(OpKind::build_tuple, key, {.effects = kNoEffect, .snapshot = false});
-  set_type(index, &PyTuple_Type);
-  made_of(index, key);
-  PyObject* live_view = with_axes(left, own, added);
-  if (!live_view) return PyErr_Clear(), false;
-  Arguments operands;
-  operands.values = {emit(OpKind::get_item, {arguments.values[1], index}, {.effects = kReadsMemory}), arguments.values[2]};
-  operands.live = {live_view, right};
-  call_opaque(arguments.values[0], ufunc, std::move(operands));
-  Py_DECREF(live_view);
-  return true;
+  PyObject* index = new_axes(own, added);
+  PyObject* view = index ? PyObject_GetItem(left, index) : nullptr;
+  if (view) {
+    Arguments operands;
+    operands.values = {emit(OpKind::get_item, {arguments.values[1], parts_of_index(index)}, {.effects = kReadsMemory}),
+                       arguments.values[2]};
+    operands.live = {view, right};
+    call_opaque(arguments.values[0], ufunc, std::move(operands));
+  } else {
+    PyErr_Clear();
+  }
+  Py_XDECREF(index);
+  Py_XDECREF(view);
+  return view != nullptr;
 }
 
 }  // namespace dalsegno::recorder

@@ -112,7 +112,8 @@ class Recorder final : public Follower, private Builder {
   void build(const Instr& instr, OpKind kind, int count, PyTypeObject* type, uint32_t effects);
   void get_item(const Instr& instr);
   void take_index_apart(PyObject* live);
-  ValueId part_of_index(PyObject* o);
+  ValueId parts_of_index(PyObject* o);
+  ValueId int_constant(PyObject* number);
   void call(const Instr& instr, int nargs, PyObject* kwnames);
   // What a call hands over: positional arguments, then those by keyword.
   struct Arguments {
