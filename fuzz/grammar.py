@@ -124,6 +124,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "float((np.sqrt(LARGE) * 0.1 - <num>).<fold>())"),
         (1, "(np.roll(LARGE, 1, 0) - np.roll(LARGE, (-1, 2), (0, 1)) * <num>)[0, <index>]"),
         (1, "(LARGE[:, :50] / 7 - LARGE[:, :1] * <num>).<fold>(axis=-1)[<index>]"),
+        (2, "(np.abs(LARGE[1:, 1:] - LARGE[:-1, :-1]) * <num> + LARGE[1:, :-1])[-1, <index>]"),
         (1, "relaxed(LARGE, <num>)[1, -1]"),
         (1, "PART(*<list>[:2], **<dict>)"),
         (1, "functools.partial(wrapped, <num>, z=<num>)(*<tuple>)"),

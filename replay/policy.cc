@@ -8,6 +8,7 @@
 
 #include "numpy/api.h"
 #include "replay/clock.h"
+#include "replay/kernels/config.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -76,7 +77,7 @@ bool Lane::timed(Way way, double nanoseconds, bool provisional) {
   best = turn_ < 2 ? nanoseconds : std::min(best, nanoseconds);
   ++turn_;
   if (skips_eager()) return wait(recording_, replay, provisional), true;
-  if (loses_plainly(way, nanoseconds)) return judge(provisional), true;
+  if (loses_plainly(way, nanoseconds) || wins_plainly(way)) return judge(provisional), true;
   if (turn_ % 2 != 0 || !decided()) return false;
   judge(provisional);
   return true;
@@ -94,6 +95,11 @@ bool Lane::loses_plainly(Way way, double nanoseconds) const {
   return !judged_ && way == Way::kTimeReplay && recording_ != kUnknown && recording_ >= kTold && nanoseconds > kClear * recording_;
 }
 
+// With kernels that eager calls have already been timed against, while they were being compiled.
+bool Lane::wins_plainly(Way way) const {
+  return awaits_kernels() && way == Way::kTimeReplay && turn_ == 1 && eager >= kLong && kClear * replay < eager;
+}
+
 bool Lane::timed_early(Way way, double nanoseconds, bool provisional) {
   return loses_plainly(way, nanoseconds) && timed(way, nanoseconds, provisional);
 }
@@ -107,7 +113,7 @@ bool Lane::decided() const {
 }
 
 void Lane::judge(bool provisional) {
-  if (turn_ < 2) eager = recording_;
+  if (eager == kUnknown) eager = recording_;
   const bool wins = replay > kLoses * eager;
   streak_ = judged_ && wins == eager_wins && !provisional ? std::min(streak_ + 1, kMostStreak) : 0;
   eager_wins = wins, judged_ = true, provisional_ = provisional;
@@ -154,6 +160,7 @@ Lane* Policy::find_lane(uint32_t sizes) {
 Way Policy::next(PyObject* const* args, Py_ssize_t count) {
   if (under_) return *under_;
   lane_ = find_lane(sizes_of(args, count));
+  if (lane_->awaits_kernels() && !kernels_under_way()) lane_->kernels_are_there();
   const Way way = lane_->next();
   aside_ = way == Way::kEager ? lane_ : nullptr;
   return way;
@@ -215,11 +222,12 @@ Policy::Timing::Timing(Policy& policy, Way way)
       generation_(policy.generation_),
       start_(thread_time()) {}
 
-bool Policy::Timing::ended(bool settled, bool provisional) {
+bool Policy::Timing::ended(bool settled) {
   const double nanoseconds = thread_time() - start_;
   if (policy_.generation_ != generation_) return false;
   policy_.lane_ = lane_;
   const bool was_lasting = lane_->lasting(), eager_won = lane_->eager_wins;
+  const bool provisional = kernels_under_way();
   const bool early = !settled && policy_.unsettled_ < kUnsettled;
   policy_.unsettled_ += early;
   const bool judged = early ? lane_->timed_early(way_, nanoseconds, provisional) : lane_->timed(way_, nanoseconds, provisional);

@@ -45,6 +45,9 @@ class Lane {
   bool timed_early(Way way, double nanoseconds, bool provisional);
   // The call that recorded took so long: no eager call takes longer.
   void recorded(double nanoseconds) { recording_ = nanoseconds; }
+  // Eager was faster while kernels were being compiled. Once they are there, that is looked at again at once.
+  bool awaits_kernels() const { return provisional_ && eager_wins; }
+  void kernels_are_there() { left = 0; }
   // The tree has grown: what was measured is not so any more.
   void reset();
   // An earlier process has judged.
@@ -63,6 +66,7 @@ class Lane {
   static constexpr double kUnknown = std::numeric_limits<double>::max();
   bool decided() const;
   bool skips_eager();
+  bool wins_plainly(Way way) const;
   bool loses_plainly(Way way, double nanoseconds) const;
   void judge(bool provisional);
   void wait(double cost, double each, bool provisional);
@@ -108,7 +112,7 @@ class Policy {
   bool under_eager() const { return under_ == Way::kEager; }
   // The short way: true if the verdict for such arguments is "eager" and it is not time to look again.
   bool aside(PyObject* const* args, Py_ssize_t count) {
-    if (!aside_ || aside_->left <= 0 || under_) return false;
+    if (!aside_ || aside_->left <= 0 || aside_->awaits_kernels() || under_) return false;
     if (sizes_of(args, count) != aside_->sizes) return false;
     --aside_->left;
     return true;
@@ -132,7 +136,7 @@ class Policy {
     Timing(Policy& policy, Way way);
     // `settled`: nothing was recorded, and nothing will be at the exits that were taken. Until then a few calls do not count.
     // True: there is a new verdict, eager_wins() says which.
-    bool ended(bool settled, bool provisional);
+    bool ended(bool settled);
 
    private:
     Policy& policy_;

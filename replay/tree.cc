@@ -177,7 +177,7 @@ PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObje
   const uint64_t recordings = counters_.recordings;
   PyObject* result = way == Way::kTimeReplay ? try_replay(args, nargsf, kwnames) : eager(args, nargsf, kwnames);
   const bool settled = !will_grow_ && counters_.recordings == recordings;
-  if (timing.ended(settled, kernels_under_way())) {
+  if (timing.ended(settled)) {
     const hook::ErrorAside keep;
     or_lose([this] {
       if (policy_.eager_wins()) add_note({Reason::step_aside, "", recorder::text_of(function_->func_qualname)});

@@ -76,6 +76,7 @@ ALONE: dict[str, dict[str, str]] = {
         "unequal_halves": "np.sqrt(LARGE)",
         "wrong_kernel_rule": "- <",
     },
+    "blocks": {"first_block": "np.abs(LARGE"},
     "native": {
         "ignored_overlap": "$e[$i:] = $e[:",
         "wrong_view_stride": "v = $e[::2]",

@@ -81,10 +81,23 @@ bool Lowering::array_operands(const Op& o, std::vector<ValueId>* operands) const
   return true;
 }
 
+// SegmentInput's `cut`.
+static int cut_of(const std::vector<IndexPart>& index) {
+  int cut = 0, axis = 0;
+  for (const IndexPart& part : index) {
+    const bool slice = part.kind == typed::IndexPart::kSlice && part.regs[2] < 0;
+    if (!slice && (part.kind != typed::IndexPart::kPosition || axis > 0)) return -1;
+    if (slice && (part.regs[0] >= 0 || part.regs[1] >= 0)) cut |= 1 << axis;
+    axis += slice;
+  }
+  return cut;
+}
+
 bool Lowering::input_of(ValueId v, SegmentInput* input) const {
   const Value& value = values_[v];
   if (value.facts.rank >= 0) {
     *input = {InputKind::kArray, value.facts.dtype, value.facts.rank};
+    if (const Virtual* view = view_of(v)) input->cut = cut_of(view->index);
     return value.facts.rank >= 1;
   }
   input->rank = 0;

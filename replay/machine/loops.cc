@@ -17,53 +17,21 @@
 #include "replay/machine/array_operand.h"
 #include "replay/machine/loop_plan.h"
 #include "replay/machine/scalars.h"
+#include "replay/machine/span.h"
 #include "replay/segment/scalars.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
 
-constexpr int kMaxRank = typed::kMaxViewRank;
+constexpr int kMaxRank = Span::kMaxRank;
 constexpr size_t kMostOperands = 48;
 constexpr size_t kScratchBytes = 512 << 10;
-constexpr npy_intp kMostWaiting = 1 << 17;     // elements of all ops together that loops do as long as there is no kernel
+constexpr npy_intp kMostWhole = 1 << 17;       // elements of all ops together that are done op by op
+constexpr npy_intp kMostInBlocks = 1 << 22;    // that are done in blocks as long as there is no kernel: nobody else has the GIL meanwhile
 constexpr size_t kMostScratchBytes = 4 << 20;  // for a kernel: beyond, it is the memory that takes the time
-
-// Elements in memory.
-struct Span {
-  char* data;
-  int rank;  // 0: one element, for all
-  npy_intp shape[kMaxRank];
-  npy_intp strides[kMaxRank];
-  npy_intp size() const {
-    npy_intp n = 1;
-    for (int d = 0; d < rank; ++d) n *= shape[d];
-    return n;
-  }
-};
-
-bool same_shape(const Span& a, const Span& b) { return a.rank == b.rank && std::equal(a.shape, a.shape + a.rank, b.shape); }
-
-// Strides that do not grow inwards: NumPy gives results of such operands in C order.
-bool is_c_like(const Span& s) {
-  npy_intp last = -1;
-  for (int d = 0; d < s.rank; ++d) {
-    if (s.strides[d] < 0) return false;
-    if (s.shape[d] == 1 || s.strides[d] == 0) continue;
-    if (last >= 0 && s.strides[d] > last) return false;
-    last = s.strides[d];
-  }
-  return true;
-}
-
-bool is_contiguous(const Span& s, npy_intp size) {
-  npy_intp dense = size;
-  for (int d = s.rank - 1; d >= 0; --d) {
-    if (s.shape[d] != 1 && s.strides[d] != dense) return false;
-    dense *= s.shape[d];
-  }
-  return true;
-}
+constexpr npy_intp kMostStored = kMostScratchBytes / 2;  // of what is written when all is known to be well
+static_assert(kBlockMemory <= kMostStored);
 
 void set_of_block(const Virtual& view, const Reg* r, Span* out) {
   out->data = reinterpret_cast<char*>(r[view.block].i);
@@ -101,13 +69,6 @@ class Scratch {
   size_t size_ = 0;
 };
 
-// The calling thread's; null: there is no memory.
-char* scratch(size_t size) {
-  thread_local Scratch* own = nullptr;  // (without a destructor: see per_thread.h)
-  if (!own && !(own = rt::PerThread<Scratch>::get())) return nullptr;
-  return own->reserve(size);
-}
-
 class GroupRun {
  public:
   GroupRun(ProgramImpl& p, Group& group, Reg* r, npy_intp most)
@@ -120,11 +81,9 @@ class GroupRun {
     for (size_t k = 0; k < plan_.inputs.size(); ++k)
       if (!find_input(plan_.inputs[k], k)) return false;
     if (plan_.writes && !find_target()) return false;
-    const bool small = is_small(most_);
+    const bool small = is_small(std::min(most_, kMostWhole));
     if (!small && ((group_.runner < 0 && group_.fused < 0) || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
-    bool done = small ? compute() : by_kernel();
-    if (!done && waits_ && is_small(kMostWaiting)) done = compute();
-    if (!done) return drop_made(), false;
+    if (!(small ? compute() : compute_large())) return drop_made(), false;
     if (plan_.writes) write();
     for (size_t k = 0; k < plan_.ops.size(); ++k)
       if (made_[k]) r_[plan_.ops[k].out].o = made_[k];
@@ -133,6 +92,14 @@ class GroupRun {
 
  private:
   bool is_small(npy_intp most) { return plan_.by_loops && most_ > 0 && find_shapes(most); }
+
+  bool compute_large() {
+    Span shape;
+    if (most_ > kMostWhole && fits_blocks(most_, &shape)) return in_blocks(shape);
+    if (by_kernel()) return true;
+    if (!waits_) return false;
+    return fits_blocks(kMostInBlocks, &shape) ? in_blocks(shape) : is_small(kMostWhole) && compute();
+  }
 
   const Span& operand(int32_t v) const { return v >= 0 ? results_[v] : inputs_[~v]; }
 
@@ -176,23 +143,6 @@ class GroupRun {
     return is_writeable(array_);
   }
 
-  // NumPy's rules of broadcasting.
-  static bool broadcast(const Span& from, Span* to) {
-    if (from.rank > to->rank) {
-      const int more = from.rank - to->rank;
-      std::copy_backward(to->shape, to->shape + to->rank, to->shape + from.rank);
-      std::fill(to->shape, to->shape + more, 1);
-      to->rank = from.rank;
-    }
-    const int shift = to->rank - from.rank;
-    for (int d = 0; d < from.rank; ++d) {
-      npy_intp& extent = to->shape[d + shift];
-      if (extent == 1) extent = from.shape[d];
-      if (from.shape[d] != extent && from.shape[d] != 1) return false;
-    }
-    return true;
-  }
-
   // Where results go, and whether all of it is small enough.
   bool find_shapes(npy_intp most) {
     char* memory = scratch(kScratchBytes);
@@ -211,12 +161,11 @@ class GroupRun {
         return false;
       work += size;
       if (in_parts_ && !waits_ && size * item >= kMinCounted) return false;
-      npy_intp dense = item;
-      for (int d = result.rank - 1; d >= 0; --d) result.strides[d] = dense, dense *= result.shape[d];
+      result.lay_out(item);
       if (op.out >= 0) continue;
       bytes = (bytes + 63) & ~size_t{63};
       result.data = memory + bytes;
-      bytes += static_cast<size_t>(dense);
+      bytes += static_cast<size_t>(size * item);
     }
     if (plan_.writes) {
       const Span& stored = operand(plan_.sink.stored);
@@ -261,6 +210,31 @@ class GroupRun {
     return raised == 0 || planted(Fault::ignored_flags) || numpy::errstate_ignores(raised);
   }
 
+  // ---- in blocks: until there is a kernel
+
+  bool fits_blocks(npy_intp most, Span* shape) const {
+    if (!plan_.by_loops || most_ <= 0 || !suits_blocks(plan_, inputs_, shape)) return false;
+    const npy_intp size = shape->size();
+    if (size * static_cast<npy_intp>(plan_.ops.size()) > most) return false;
+    return !plan_.writes || (plan_.sink.stored >= 0 && same_shape(*shape, target_) && size * item_of_target() <= kMostStored);
+  }
+
+  bool in_blocks(const Span& shape) {
+    char* memory = scratch(kMostScratchBytes);
+    if (!memory) return false;
+    const int32_t stored = plan_.writes ? plan_.sink.stored : -1;
+    for (size_t k = 0; k < plan_.ops.size(); ++k) {
+      const LoopOp& op = plan_.ops[k];
+      Span& result = results_[k];
+      result = shape, result.data = nullptr;
+      result.lay_out(dtype_size(op.result));
+      if (op.out >= 0 && !new_result(op, k, &result)) return false;
+      if (static_cast<int32_t>(k) == stored && op.out < 0) result.data = memory + kMostStored;
+    }
+    const int raised = run_in_blocks(plan_, inputs_, shape, results_, memory);
+    return raised == 0 || planted(Fault::ignored_flags) || numpy::errstate_ignores(raised);
+  }
+
   // ---- by the kernel
 
   // Its results in scratch memory where no slot holds them.
@@ -278,7 +252,7 @@ class GroupRun {
     size_t n = 0;
     for (size_t k = 0; k < ops.size(); ++k)
       if (ops[k].output) made[n++].in_memory = plan_.ops[k].out < 0;
-    const RunResult ran = memory ? runner.run(operands, made, {memory, kMostScratchBytes / 2}) : RunResult::kMismatch;
+    const RunResult ran = memory ? runner.run(operands, made, {memory, kMostStored}) : RunResult::kMismatch;
     waits_ = ran == RunResult::kNotReady;
     if (ran != RunResult::kDone) return false;
     n = 0;
@@ -310,10 +284,9 @@ class GroupRun {
     for (const int32_t v : op.operands)
       if (!broadcast(operand(v), &result) || !is_c_like(operand(v))) return false;
     const npy_intp item = item_of_target();
-    if (!same_shape(result, target_) || result.size() * item > static_cast<npy_intp>(kMostScratchBytes / 2)) return false;
-    npy_intp dense = item;
-    for (int d = result.rank - 1; d >= 0; --d) result.strides[d] = dense, dense *= result.shape[d];
-    result.data = scratch(kMostScratchBytes) + kMostScratchBytes / 2;
+    if (!same_shape(result, target_) || result.size() * item > kMostStored) return false;
+    result.lay_out(item);
+    result.data = scratch(kMostScratchBytes) + kMostStored;
     rt::clear_all_raised();
     if (!apply(op, result)) return false;
     const int raised = rt::all_raised();
@@ -455,6 +428,12 @@ class GroupRun {
 };
 
 }  // namespace
+
+char* scratch(size_t size) {
+  thread_local Scratch* own = nullptr;  // (without a destructor: see per_thread.h)
+  if (!own && !(own = rt::PerThread<Scratch>::get())) return nullptr;
+  return own->reserve(size);
+}
 
 static bool number_for_kernel(Rep rep, Reg value, SegmentOperand* out) {
   const typed::Bits bits = typed::bits_of(rep);

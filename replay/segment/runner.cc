@@ -2,6 +2,7 @@
 #include "replay/segment/runner.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -103,7 +104,9 @@ class Runner final : public SegmentRunner {
   }
 
   void prepare() override {
-    if (variants_.empty()) variant(Layout(), true);
+    Layout layout;
+    if (!variants_.empty() || !likely(&layout)) return;
+    variant(layout, layout.loop_rank == 1);
   }
 
   std::vector<std::pair<std::string, std::string>> kernels() const override {
@@ -270,6 +273,21 @@ class Runner final : public SegmentRunner {
   static RunResult not_ready(const Kernel* kernel) {
     if (kernel && kernel->state.load() == Kernel::kQueued) nudge_compiler();
     return RunResult::kNotReady;
+  }
+
+  // Adjacent axes are one loop, unless an operand's rows have gaps between them there, or it is repeated along the outer one.
+  bool likely(Layout* layout) const {
+    int rank = 0, cut = 0;
+    for (const SegmentInput& input : spec_.inputs) rank = std::max(rank, input.kind == InputKind::kArray ? input.rank : 0);
+    for (const SegmentInput& input : spec_.inputs) {
+      if (input.kind != InputKind::kArray) continue;
+      if (input.cut < 0) return false;
+      cut |= input.cut << (rank - input.rank) | (input.rank < rank ? 1 << (rank - input.rank) : 0);
+    }
+    layout->loop_rank = 1 + std::popcount(static_cast<unsigned>(cut) & ~1U);
+    if (layout->loop_rank > kMaxWholeRank && !tiled_) return false;
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) layout->inputs[i].at[0] = 1;
+    return true;
   }
 
   // Key of a variant: rank, then two bits for the innermost axis of each array input.

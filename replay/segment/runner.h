@@ -70,7 +70,7 @@ class SegmentRunner {
   virtual RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory) = 0;
   // As run(), which may let go of the GIL; the result of this number is handed to `taker`. outputs[i].in_memory: it is not kept.
   virtual RunResult run_in_pieces(const SegmentOperand* inputs, SegmentResult* outputs, int number, Taker* taker) = 0;
-  // Asks for the kernel of the usual layout (dense operands of one shape) before any call needs it.
+  // Asks for the kernel of the likely layout (operands that are dense but for how they are cut) before any call needs it.
   virtual void prepare() = 0;
   // For explain: kernels of this segment so far, as (layout text, state: "compiled" | "loaded" | "compiling" | "failed: ...").
   virtual std::vector<std::pair<std::string, std::string>> kernels() const = 0;

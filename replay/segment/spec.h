@@ -18,6 +18,7 @@ struct SegmentInput {
   InputKind kind = InputKind::kArray;
   DType dtype = DType::kFloat64;  // kArray, kScalar
   int rank = 0;                   // kArray
+  int cut = 0;                    // kArray, if a view by slices: bit d: axis d may be shorter than it was; -1: by something else
   bool operator==(const SegmentInput&) const = default;
 };
 // roll: elements of this axis of the operand have moved so far towards its end, those at the end to its beginning.

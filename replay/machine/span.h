@@ -1,0 +1,80 @@
+// Elements in memory, as array ops without objects work on them.
+#pragma once
+#include <algorithm>
+
+#include "replay/machine/loop_plan.h"
+
+namespace dalsegno::replay {
+
+struct Span {
+  static constexpr int kMaxRank = typed::kMaxViewRank;
+  char* data;
+  int rank;  // 0: one element, for all
+  npy_intp shape[kMaxRank];
+  npy_intp strides[kMaxRank];
+  npy_intp size() const {
+    npy_intp n = 1;
+    for (int d = 0; d < rank; ++d) n *= shape[d];
+    return n;
+  }
+  // In C order, without gaps.
+  void lay_out(npy_intp item) {
+    for (int d = rank - 1; d >= 0; --d) strides[d] = item, item *= shape[d];
+  }
+};
+
+inline bool same_shape(const Span& a, const Span& b) { return a.rank == b.rank && std::equal(a.shape, a.shape + a.rank, b.shape); }
+
+// Strides that do not grow inwards: NumPy gives results of such operands in C order.
+inline bool is_c_like(const Span& s) {
+  npy_intp last = -1;
+  for (int d = 0; d < s.rank; ++d) {
+    if (s.strides[d] < 0) return false;
+    if (s.shape[d] == 1 || s.strides[d] == 0) continue;
+    if (last >= 0 && s.strides[d] > last) return false;
+    last = s.strides[d];
+  }
+  return true;
+}
+
+inline bool is_contiguous(const Span& s, npy_intp item) {
+  npy_intp dense = item;
+  for (int d = s.rank - 1; d >= 0; --d) {
+    if (s.shape[d] != 1 && s.strides[d] != dense) return false;
+    dense *= s.shape[d];
+  }
+  return true;
+}
+
+// NumPy's rules of broadcasting. False: the shapes do not fit.
+inline bool broadcast(const Span& from, Span* to) {
+  if (from.rank > to->rank) {
+    const int more = from.rank - to->rank;
+    std::copy_backward(to->shape, to->shape + to->rank, to->shape + from.rank);
+    std::fill(to->shape, to->shape + more, 1);
+    to->rank = from.rank;
+  }
+  const int shift = to->rank - from.rank;
+  for (int d = 0; d < from.rank; ++d) {
+    npy_intp& extent = to->shape[d + shift];
+    if (extent == 1) extent = from.shape[d];
+    if (from.shape[d] != extent && from.shape[d] != 1) return false;
+  }
+  return true;
+}
+
+// A thread's memory for results that nobody sees: the same at every call, null if there is none.
+char* scratch(size_t size);
+
+// ---- blocks.cc: large groups by NumPy's loops, a piece of each op at a time, while it is in the first cache
+
+// Can all ops be done so? They are of one shape, which `shape` becomes.
+bool suits_blocks(const LoopPlan& plan, const Span* inputs, Span* shape);
+// Does them. results[k].data: where the result is to be, in C order; null: nobody sees it. `memory`: of kBlockMemory bytes, at a multiple
+// of 64. The flags that were raised.
+int run_in_blocks(const LoopPlan& plan, const Span* inputs, const Span& shape, const Span* results, char* memory);
+constexpr int kMostBlockSlots = 24;
+constexpr npy_intp kBlockBytes = 8 << 10;
+constexpr size_t kBlockMemory = static_cast<size_t>(kMostBlockSlots * kBlockBytes);
+
+}  // namespace dalsegno::replay
