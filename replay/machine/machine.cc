@@ -181,8 +181,9 @@ class Takeover {
 }  // namespace
 
 bool has_native_code(const Program& program) {
+  const auto runs = [](const ProgramImpl& loop) { return loop.native && loop.start == &loop.native->entry; };
   const auto& loop = static_cast<const ProgramImpl&>(program);
-  return loop.native && loop.start == &loop.native->entry;
+  return runs(loop) || std::any_of(loop.jumps.begin(), loop.jumps.end(), [&](const JumpPlan& j) { return j.target && runs(*j.target); });
 }
 
 Outcome enter_loop(Program& program, hook::RunningFrame& frame, PyObject** result, Exit** exit, FrameState* state) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <new>
 #include <string>
 #include <unordered_map>
@@ -149,6 +150,18 @@ class Locations {
   int line_;
 };
 
+bool branches(Opcode op) {
+  return op == Opcode::POP_JUMP_IF_TRUE || op == Opcode::POP_JUMP_IF_FALSE || op == Opcode::POP_JUMP_IF_NONE ||
+         op == Opcode::POP_JUMP_IF_NOT_NONE;
+}
+
+// Does it belong to a statement of its own, or is there no way on from it?
+bool ends_a_test(Opcode op) {
+  return op == Opcode::STORE_FAST || op == Opcode::STORE_DEREF || op == Opcode::STORE_GLOBAL || op == Opcode::STORE_ATTR ||
+         op == Opcode::STORE_SUBSCR || op == Opcode::STORE_SLICE || op == Opcode::POP_TOP || op == Opcode::RETURN_VALUE ||
+         op == Opcode::RAISE_VARARGS || op == Opcode::unknown;
+}
+
 }  // namespace
 
 void CodeInfo::read_lines() {
@@ -204,6 +217,50 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
   }
   Py_DECREF(bytes);
   read_lines();
+  if (kTestsOnce) find_tests();
+}
+
+// Handlers stand behind everything else; loops that go on from one, or are in one, end before.
+void CodeInfo::find_tests() {
+  std::map<int, int> ends;  // of loops, by where they jump back to
+  for (const Instr& i : instrs_) {
+    if (i.op == Opcode::PUSH_EXC_INFO) break;
+    if (i.target >= 0 && i.target < i.next) ends[i.target] = i.next;
+  }
+  for (const auto& [header, end] : ends)
+    if (const LoopTest test = test_from(header, end); test.to > header) tests_.push_back(test);
+}
+
+// All that comes before the body, straight on or to where the body begins, with a branch out of the loop last.
+LoopTest CodeInfo::test_from(int header, int end) const {
+  int body = header, inside = header;  // the furthest that a branch within the loop has gone to
+  for (const Instr* i = at(header); i && i->start < end;) {
+    if (i->target < 0 ? ends_a_test(i->op) : !branches(i->op)) break;
+    const bool leaves = i->target >= end, over = is_over_a_jump_back(*i, header);
+    const int next = over ? i->target : i->next;
+    if ((leaves || over) && inside <= next) body = next;
+    if (i->target >= 0 && !leaves) inside = std::max(inside, i->target);
+    i = at(next);
+  }
+  return {header, body};
+}
+
+// A branch to the head of a loop around this one is written so.
+bool CodeInfo::is_over_a_jump_back(const Instr& branch, int header) const {
+  if (branch.target < 0) return false;
+  const Instr* i = at(branch.next);
+  if (i && i->op == Opcode::NOP) i = at(i->next);
+  return i && i->op == Opcode::JUMP_BACKWARD && i->target < header && i->next == branch.target;
+}
+
+const LoopTest* CodeInfo::test_at(int offset) const {
+  const auto found = std::find_if(tests_.begin(), tests_.end(), [&](const LoopTest& t) { return t.from <= offset && offset < t.to; });
+  return found == tests_.end() ? nullptr : &*found;
+}
+
+bool CodeInfo::is_head(int offset) const {
+  const bool behind = std::any_of(tests_.begin(), tests_.end(), [&](const LoopTest& t) { return t.to == offset; });
+  return behind || (is_header(offset) && !test_at(offset));
 }
 
 const Instr* CodeInfo::at(int offset) const {

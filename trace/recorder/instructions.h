@@ -32,6 +32,11 @@ struct Instr {
   int line = 0;
 };
 
+// A test in front of a loop's body, that may leave the loop: the loop jumps back to `from`, its body begins at `to`. Straight on.
+struct LoopTest {
+  int from, to;
+};
+
 // Decoded once and kept with the code object, as long as that lives.
 class CodeInfo {
  public:
@@ -53,8 +58,13 @@ class CodeInfo {
   bool loops() const { return loops_from(0); }
   // May one be reached from `offset`?
   bool loops_from(int offset) const { return last_jump_back_ >= offset; }
-  // Does one begin there?
+  // Does one jump back there?
   bool is_header(int offset) const;
+  // Does the trace of one begin there? Behind the test where the compiler writes that once (3.14), so that the first turn to be recorded
+  // is one, though the test may end the loop; before, the compiler wrote it twice, the second time in front of the jump back.
+  bool is_head(int offset) const;
+  // The test that `offset` is in, or null.
+  const LoopTest* test_at(int offset) const;
   // Does it bind or delete the global with this name (an index into co_names) itself?
   bool stores_global(int name) const { return stored_globals_.contains(name); }
 
@@ -62,7 +72,11 @@ class CodeInfo {
 
  private:
   void read_lines();
+  void find_tests();
+  LoopTest test_from(int header, int end) const;
+  bool is_over_a_jump_back(const Instr& branch, int header) const;
   std::vector<Instr> instrs_;
+  std::vector<LoopTest> tests_;
   std::vector<int> by_offset_;
   std::vector<Instr> prefix_;
   std::set<int> stored_globals_;
@@ -79,6 +93,7 @@ inline constexpr bool kLocalsWriteThrough = PY_VERSION_HEX >= 0x030d0000;  // f_
 // Special methods are recorded through where the interpreter has no ways of its own from an instruction to them.
 inline constexpr bool kMethodsOfClasses = PY_VERSION_HEX < 0x030c0000;
 inline constexpr bool kPopsIterator = PY_VERSION_HEX >= 0x030e0000;  // POP_ITER drops an exhausted iterator (before: FOR_ITER)
+inline constexpr bool kTestsOnce = PY_VERSION_HEX >= 0x030e0000;     // the test of a `while` stands in front of its body alone
 inline constexpr bool kSlotForNamed =
     PY_VERSION_HEX >= 0x030e0000;               // CALL_FUNCTION_EX: a dict or NULL on top (before: as its argument says)
 int for_iter_exhausted(const Instr& for_iter);  // where an exhausted FOR_ITER goes on, its iterator dropped

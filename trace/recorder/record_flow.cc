@@ -11,7 +11,7 @@ void Recorder::on_JUMP_FORWARD(const Instr& i) { may_go_to(i.target); }
 
 void Recorder::on_JUMP_BACKWARD(const Instr& i) {
   may_go_to(i.target);
-  close_loop(i, i.target);
+  if (!is_in_test(i.target)) close_loop(i, i.target);
 }
 void Recorder::on_JUMP_BACKWARD_NO_INTERRUPT(const Instr& i) { not_recorded(i); }
 

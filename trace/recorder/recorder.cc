@@ -95,7 +95,8 @@ void Recorder::begin_exit(const LiveTrace& parent, int op, int which, PyFunction
   }
   constexpr OpKind kBranches[] = {OpKind::guard_true, OpKind::guard_false, OpKind::guard_is, OpKind::guard_is_not};
   const bool branches = std::find(std::begin(kBranches), std::end(kBranches), left.kind) != std::end(kBranches);
-  jumped_back_ = branches && frame().code->is_header(at.frames.back().offset);
+  jumped_back_ = branches && frame().code->is_head(at.frames.back().offset);
+  is_in_test(at.frames.back().offset);
   open_exit(parent, op, which, at, std::move(shadows));
 }
 
@@ -112,6 +113,7 @@ void Recorder::begin_loop(const hook::FrameView& running) {
   follow({info_of(running.code), function_, nullptr, running.id});
   open_running(std::move(shadow), next_number_++, function_, running.offset);
   note_numbers(running);
+  is_in_test(running.offset);
   begun();
 }
 
@@ -122,7 +124,7 @@ void Recorder::begins(const Instr& instr) {
   finisher_ = nullptr;
   call_ = PendingCall{};
   begin_instruction(instr.start, instr.line);
-  if (std::exchange(jumped_back_, false)) {
+  if (at_head(instr)) {
     close_loop(instr, instr.start);
     if (!following()) return;
     begin_instruction(instr.start, instr.line);
@@ -313,6 +315,22 @@ void Recorder::note_numbers(const hook::FrameView& running) {
     if (!live || !is_plain_type(Py_TYPE(live)) || !PyNumber_Check(live)) continue;
     op(v).object = object_index(reinterpret_cast<PyObject*>(Py_TYPE(live)), type_path(Py_TYPE(live)));
   }
+}
+
+// Where the innermost frame goes on, in a loop's test, behind which the loop's head is?
+bool Recorder::is_in_test(int offset) {
+  test_ = frame().code->test_at(offset);
+  test_depth_ = frames().size();
+  return test_ != nullptr;
+}
+
+bool Recorder::at_head(const Instr& instr) {
+  if (std::exchange(jumped_back_, false)) return true;
+  if (!test_ || frames().size() > test_depth_) return false;
+  const bool still = frames().size() == test_depth_ && instr.start >= test_->from && instr.start <= test_->to;
+  const bool head = still && instr.start == test_->to;
+  if (!still || head) test_ = nullptr;
+  return head;
 }
 
 // The trace jumps to the loop trace anchored at the header; if there is none, its recording begins.

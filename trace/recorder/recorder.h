@@ -75,6 +75,8 @@ class Recorder final : public Follower, private Builder {
   void set_sources(Shadow* shadow, PyFunctionObject* live, const std::string& code_path) const;
   void close(Reason reason);
   void close_loop(const Instr& instr, int header);
+  bool is_in_test(int offset);
+  bool at_head(const Instr& instr);
   SlotTypes slot_types() const;
   int find_loop(const AnchorKey& key) const;
   void give_up(Reason reason);  // the recording ends before this instruction
@@ -202,8 +204,10 @@ class Recorder final : public Follower, private Builder {
   std::vector<PyObject*> live_locals_;  // of all frames, as the instruction began; only if kLocalsWriteThrough
   int recursion_ = 0;                   // instructions announced of frames that are not recorded, of code that is
   bool abandoned_ = false;
-  bool jumped_back_ = false;  // the exit being recorded is a branch to a loop's head (3.11 has those that jump backward)
-  bool abort_ = false;        // a handler met something it cannot record
+  bool jumped_back_ = false;        // the exit being recorded is a branch to a loop's head (3.11 has those that jump backward)
+  const LoopTest* test_ = nullptr;  // of a loop, in frame test_depth_, that has jumped back: its head is behind it
+  size_t test_depth_ = 0;
+  bool abort_ = false;  // a handler met something it cannot record
   Reason abort_reason_ = Reason::none;
 
   // the instruction being recorded
