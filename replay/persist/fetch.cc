@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "hook/error_aside.h"
+#include "replay/persist/errors.h"
 #include "replay/persist/persist.h"
 #include "replay/py_ref.h"
 
@@ -183,7 +184,7 @@ PyObject* fetch(const ObjectRef& ref, PyObject* self_function) {
   std::string_view path = ref.source;
   PyRef object = take_base(&path, self_function);
   while (object && !path.empty()) object = take_step(object.get(), &path);
-  PyErr_Clear();
+  drop_error();
   if (!object || ref.fingerprint.empty() || fingerprint(object.get()) != ref.fingerprint) return nullptr;
   return object.release();
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hook/error_aside.h"
+#include "replay/persist/errors.h"
 #include "replay/persist/persist.h"
 #include "replay/py_ref.h"
 #include "store/sha256.h"
@@ -15,11 +16,17 @@ constexpr size_t kLongLiteral = 300;  // longer ones are kept by hash
 
 std::string text_of(PyObject* object) {
   const char* text = object != nullptr && PyUnicode_Check(object) ? PyUnicode_AsUTF8(object) : nullptr;
-  PyErr_Clear();
+  drop_error();
   return text == nullptr ? "" : text;
 }
 
 std::string hash(const std::string& text) { return store::hex(store::sha256(text)); }
+
+// (PyDict_GetItemString() keeps to itself that memory has run out.)
+std::string text_item(PyObject* dict, const char* name) {
+  PyRef key(PyUnicode_FromString(name));
+  return text_of(key ? PyDict_GetItemWithError(dict, key.get()) : nullptr);
+}
 
 std::string text_attribute(PyObject* object, const char* name) { return text_of(PyRef(PyObject_GetAttrString(object, name)).get()); }
 
@@ -42,7 +49,7 @@ std::string find_version(const std::string& top) {
   PyRef name(PyUnicode_FromString(top.c_str()));
   PyRef module(name ? PyImport_GetModule(name.get()) : nullptr);
   PyObject* dict = module && PyModule_Check(module.get()) ? PyModule_GetDict(module.get()) : nullptr;
-  const std::string version = text_of(dict == nullptr ? nullptr : PyDict_GetItemString(dict, "__version__"));
+  const std::string version = dict == nullptr ? "" : text_item(dict, "__version__");
   return version.empty() ? distribution_version(top) : version;
 }
 
@@ -51,10 +58,10 @@ std::string version_of(const std::string& module) {
   static std::map<std::string, std::string> known;
   const std::string top = module.substr(0, module.find('.'));
   if (top.empty()) return "";
-  auto [at, fresh] = known.try_emplace(top);
-  if (fresh) at->second = find_version(top);
-  PyErr_Clear();
-  return at->second;
+  if (const auto found = known.find(top); found != known.end()) return found->second;
+  const std::string version = find_version(top);
+  drop_error();
+  return known[top] = version;
 }
 
 std::string c_object(const std::string& module, const std::string& name) {
@@ -162,12 +169,12 @@ std::string jitted(PyObject* object) {
 // ---- modules, types, dicts ------------------------------------------------------------------------------------------------------
 
 std::string module(PyObject* object) {
-  const std::string name = text_of(PyDict_GetItemString(PyModule_GetDict(object), "__name__"));
+  const std::string name = text_item(PyModule_GetDict(object), "__name__");
   return name.empty() ? "" : "module:" + name;
 }
 
 std::string globals(PyObject* dict) {
-  const std::string name = text_of(PyDict_GetItemString(dict, "__name__"));
+  const std::string name = text_item(dict, "__name__");
   return name.empty() ? "" : "globals:" + name;
 }
 
@@ -270,7 +277,7 @@ std::string find_fingerprint(PyObject* object) {
 std::string fingerprint(PyObject* object) {
   const hook::ErrorAside keep;
   std::string text = find_fingerprint(object);
-  PyErr_Clear();
+  drop_error();
   return text;
 }
 

@@ -7,6 +7,7 @@
 
 #include "hook/error_aside.h"
 #include "replay/kernels/config.h"
+#include "replay/persist/errors.h"
 #include "replay/persist/persist.h"
 #include "replay/py_ref.h"
 #include "store/codec.h"
@@ -130,7 +131,7 @@ std::string code_hash(PyCodeObject* code) {
   const hook::ErrorAside keep;
   Parts parts;
   const bool ok = add_code(code, &parts);
-  PyErr_Clear();
+  drop_error();
   if (!ok) return "";
   auto hash = std::make_unique<std::string>(parts.hash());
   if (hashes.keep(code, hash.get())) return *hash.release();
@@ -147,7 +148,7 @@ std::string function_key(PyObject* object) {
                   encode_literal(function->func_qualname, &qualname);
   Parts parts;
   for (const std::string& part : {environment(), code, module, qualname}) parts.add(part);
-  PyErr_Clear();
+  drop_error();
   return ok ? parts.hash() : "";
 }
 

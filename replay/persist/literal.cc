@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hook/error_aside.h"
+#include "replay/persist/errors.h"
 #include "replay/persist/persist.h"
 #include "replay/py_ref.h"
 
@@ -178,14 +179,14 @@ bool encode_literal(PyObject* object, std::string* text) {
   const hook::ErrorAside keep;
   text->clear();
   const bool ok = encode(object, text, 0);
-  PyErr_Clear();
+  drop_error();
   return ok;
 }
 
 PyObject* decode_literal(const std::string& text) {
   const hook::ErrorAside keep;
   PyObject* object = decode(text, 0);
-  PyErr_Clear();
+  drop_error();
   return object;
 }
 

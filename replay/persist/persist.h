@@ -1,5 +1,6 @@
 // Names for the interpreter's objects that mean the same in another process: keys of functions, fingerprints of objects, and the way
-// back from a source path to the object. All need the GIL, run no code of the user's, and leave the exception state as it was.
+// back from a source path to the object. All need the GIL, run no code of the user's, leave the exception state as it was, and throw
+// std::bad_alloc where memory runs out: nothing is then known of the object.
 #pragma once
 #include <Python.h>
 

@@ -4,6 +4,7 @@
 
 #include "replay/door.h"
 #include "replay/kernels/compile.h"
+#include "replay/persist/errors.h"
 #include "replay/persist/kept_as.h"
 #include "replay/persist/persist.h"
 #include "replay/persist/store.h"
@@ -36,7 +37,7 @@ void note_changed(const Trace& trace, const ObjectRef& gone, PyFunctionObject* f
     const PyRef dict(fetch(trace.objects[static_cast<size_t>(folded.dict)], reinterpret_cast<PyObject*>(function)));
     const PyRef name(PyUnicode_FromString(trace.names[static_cast<size_t>(folded.name)].c_str()));
     if (dict && name) recorder::note_unsteady(dict.get(), name.get());
-    PyErr_Clear();
+    drop_error();
   }
 }
 
@@ -49,10 +50,7 @@ std::unique_ptr<LiveTrace> revive(Trace trace, PyFunctionObject* function) {
   }
   for (const std::string& name : trace.names) {
     PyObject* text = PyUnicode_InternFromString(name.c_str());
-    if (!text) {
-      PyErr_Clear();
-      return nullptr;
-    }
+    if (!text) return drop_error(), nullptr;
     live->names.push_back(text);
   }
   live->data = std::move(trace);
