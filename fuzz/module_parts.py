@@ -345,6 +345,11 @@ _SMALL_FUNCTIONS = {
     "        frame = sys._getframe(1)\n"
     "        if frame.f_globals is globals():  # not the fuzzer's, where it dies behind the call\n"
     "            LOG.append((frame.f_code.co_name, frame.f_lineno, sorted(frame.f_locals)))\n",
+    "Named": "class Named:\n"
+    "    def __init__(self, name):\n"
+    "        self.name = name\n"
+    "    def __del__(self):\n"
+    "        LOG.append(self.name)\n",
     "Point": "Point = collections.namedtuple('Point', 'x y')\n",
 }
 

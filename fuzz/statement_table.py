@@ -166,6 +166,7 @@ SIMPLE: Weighted[str] = Weighted(
         (1, "by_attribute(<fnvar> if turned else 0)"),
         (1, "by_index(<listvar>, turned and <num>)"),
         (1, "dying = turned and Dying(); del dying"),
+        (1, "early = turned and Named('early'); late = turned and Named('late')"),
         (1, "LOG.append(weakref.ref(turned and Sly(), turn)() is None)"),
         (1, "raising.__code__ = (lambda x: x - 1).__code__"),
         (1, "globals()['turned'] = CHOICES[<bool>]; LOG.append(turned(<num>))"),

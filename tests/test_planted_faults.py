@@ -57,6 +57,7 @@ ALONE: dict[str, dict[str, str]] = {
         "stale_world": "CHOICES",
         "swapped_operands": " - ",
         "unelided": "LARGE",
+        "unordered_deaths": "Named(",
         "unlinked_frames": "(<arr> / <mask>)",
         "unnamed_values": "**",
         "wrong_exit": " if <bool>",

@@ -19,6 +19,7 @@
   X(dropped_world_guard, "nobody asks whether the run may go on")                                   \
   X(stale_class, "attributes of classes are not looked up again")                                   \
   X(lost_release, "what dies is kept until the trace is left")                                      \
+  X(unordered_deaths, "a frame that ends lets go of its variables in another version's order")      \
   X(lost_cell_write, "variables of closures are not written")                                       \
   X(lost_attribute_write, "attributes of instances are not written")                                \
   X(lost_loop_variable, "two unboxed variables change places at a back edge")                       \

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "trace/fault.h"
 #include "trace/trace.h"
 
 namespace dalsegno::recorder {
@@ -15,7 +16,7 @@ inline constexpr bool kDropsLastFirst = PY_VERSION_HEX >= 0x030e0000;  // before
 inline std::vector<ValueId> in_order_of_deaths(const std::vector<ValueId>& locals, const std::vector<ValueId>& stack) {
   std::vector<ValueId> order = locals;
   order.insert(order.end(), stack.begin(), stack.end());
-  if (kDropsLastFirst) std::reverse(order.begin(), order.end());
+  if (kDropsLastFirst != planted(Fault::unordered_deaths)) std::reverse(order.begin(), order.end());
   return order;
 }
 
