@@ -57,7 +57,7 @@ constexpr double kLong = 200e3;        // nanoseconds: a call that can be judged
 constexpr double kTold = 1e6;          // nanoseconds: a recording that tells how long an eager call takes
 constexpr double kClock = 800;         // nanoseconds a timed call costs beside its own
 constexpr double kShare = 64;          // looking costs at most this part of what is run
-constexpr double kProvisional = 20e6;  // nanoseconds a provisional verdict lasts
+constexpr double kProvisional = 20e6;  // nanoseconds a provisional verdict for eager lasts
 constexpr int64_t kFewest = 8, kMost = int64_t{1} << 22;
 constexpr int kMostStreak = 10;
 constexpr int kUnsettled = 24;  // calls that may pass before the tree is as it will be
@@ -124,7 +124,7 @@ void Lane::judge(bool provisional) {
 
 void Lane::wait(double cost, double each, bool provisional) {
   double calls = kShare * cost / std::max(each, 1.0) * static_cast<double>(int64_t{1} << streak_);
-  if (provisional) calls = std::min(calls, kProvisional / std::max(each, 1.0));
+  if (provisional && eager_wins) calls = std::min(calls, kProvisional / std::max(each, 1.0));  // (kernels make replay no slower)
   left = std::clamp(static_cast<int64_t>(std::min(calls, 1e9)), kFewest, kMost);
 }
 

@@ -76,7 +76,21 @@ def not_read_again(a: Any) -> Any:
     return top * 0.25 + bottom * 0.75
 
 
-PROGRAMS = [old_value_of_a_variable, whole_numbers, rolled, used_after, not_read_again]
+LARGE = np.arange(40_000.0).reshape(200, 200)
+
+
+def temporaries_before_an_unknown_call(a: Any) -> Any:
+    return np.sqrt(LARGE) - np.sqrt(LARGE) * min([a[0]], key=abs)
+
+
+PROGRAMS = [
+    old_value_of_a_variable,
+    whole_numbers,
+    rolled,
+    used_after,
+    not_read_again,
+    temporaries_before_an_unknown_call,
+]
 
 
 @pytest.mark.parametrize("size", [3_000, 50_000])

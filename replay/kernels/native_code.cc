@@ -51,14 +51,13 @@ void NativeCode::compile() {
   const auto start = std::chrono::steady_clock::now();
   std::string object;
   bool ok = false, loaded = false;
-  size_t size = 0;
   try {
     const std::string text = native::to_ir(region, layout, kSymbol);
-    size = text.size();
+    text_size = text.size();
     ok = make_object(*this, text, &object, &loaded, &failure) && load(this, object, &failure);
   } catch (const std::exception&) {  // no memory: the steps stay
   }
-  if (size > kMostText) return state.store(kTooLarge, std::memory_order_release);
+  if (text_size > kMostText) return state.store(kTooLarge, std::memory_order_release);
   if (only_kept && !loaded) return state.store(kMissing, std::memory_order_release);
   count(loaded, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   state.store(ok ? kReady : kFailed, std::memory_order_release);

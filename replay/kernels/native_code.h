@@ -26,6 +26,7 @@ struct NativeCode final : CompileJob {
   const bool only_kept;
   std::atomic<int> state{kWaiting};
   native::Function function = nullptr;  // once it is ready
+  size_t text_size = 0;                 // once it has been tried
   std::string failure;
   void* library = nullptr;
 };

@@ -62,9 +62,11 @@ std::unique_ptr<Native> make_native(ProgramImpl& root, size_t below, bool only_k
   return made;
 }
 
-// In place of what was too large: with half of its steps, as long as that is more than `than` has. Null: there is none.
+// In place of what was too large: with as many steps as will hardly be, as long as that is more than `than` has. Null: there is none.
 std::unique_ptr<Native> make_smaller(ProgramImpl& root, const Native& large, const Native* than = nullptr) {
-  std::unique_ptr<Native> made = make_native(root, large.seen, large.code->only_kept, than, large.n_steps() / 2);
+  const double part = 0.9 * static_cast<double>(NativeCode::kMostText) / static_cast<double>(large.code->text_size);
+  const auto most = static_cast<size_t>(part * static_cast<double>(large.n_steps()));
+  std::unique_ptr<Native> made = make_native(root, large.seen, large.code->only_kept, than, most);
   if (!made) return nullptr;
   made->times = large.times;
   made->often = large.often;

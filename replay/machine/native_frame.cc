@@ -344,12 +344,21 @@ int32_t enters(native::Frame* frame, int32_t number) {
   if (running.m->unsettled || !worlds_hold(*running.native)) return 0;
   if (!p->parent) return 1;
   turn_to(running, block);
-  for (const Loc& loc : running.native->plans[block]->box) {
+  load(*frame, running, p, depth_of(p));
+  const ExitPlan& plan = *running.native->plans[block];
+  const Py_ssize_t before = hook::collections(running.m->collections);
+  try {
+    build_all(plan, running.m->r);
+  } catch (const std::bad_alloc&) {
+    return PyErr_Clear(), 0;
+  }
+  for (const Loc& loc : plan.box) {
     PyObject*& object = running.m->r[loc.obj].o;
     if (!object && !(object = box(loc.rep, running.m->r[loc.raw]))) return PyErr_Clear(), 0;
   }
-  load(*frame, running, p, depth_of(p));
-  return 1;
+  if (hook::collections(running.m->collections) == before) return 1;
+  running.m->unsettled = true;  // finalisers may have run: the machine goes on
+  return 0;
 }
 
 }  // namespace

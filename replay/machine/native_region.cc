@@ -360,12 +360,20 @@ class Describer {
       region_.blocks[block].drops = plan.drop;
       region_.blocks[block].nulls = side->object_regs;
       for (const Loc& loc : plan.box) region_.blocks[block].boxes.push_back({.from = loc.raw, .rep = loc.rep, .to_object = loc.obj});
+      for (const Virtual* what : plan.virtuals) add_built(*what, &region_.blocks[block]);
       native_.plans.back() = &plan;
     }
   }
+  // What is built of its parts, which may be boxed for that.
+  static void add_built(const Virtual& what, native::Block* block) {
+    block->boxes.push_back({.to_object = what.reg});
+    for (const Loc& part : what.parts) block->boxes.push_back({.from = part.raw, .rep = part.rep, .to_object = part.obj});
+    for (const Virtual* inner : what.inner)
+      if (inner) add_built(*inner, block);
+  }
   bool is_known(const ProgramImpl& p) const { return static_cast<size_t>(p.data().number) < below_; }
   bool joins(ProgramImpl& p, ExitPlan& plan, ProgramImpl& side, int32_t k) {
-    if (!plan.virtuals.empty() || !plan.pending.empty() || !comes_back(side)) return false;
+    if (!plan.pending.empty() || !comes_back(side)) return false;
     if (region_.blocks[k].depth + 1 >= native::kDeepest || static_cast<size_t>(next_) + side.steps.size() > native_.most) return false;
     if (std::find(native_.programs.begin(), native_.programs.end(), &side) != native_.programs.end()) return false;
     if (plan.prepared != &side) prepare_side(p, plan, &side);

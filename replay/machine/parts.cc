@@ -3,9 +3,10 @@
 // A kernel makes all its outputs before anything that its ops have done with can be dropped: until it has run, it may still have to be done
 // again by NumPy, which shows frames. So a group is done in parts (replay/lower/parts.cc) where that would make more than eager ever has.
 // What eager has is measured: the first time that a group gets arrays of a size its ops run one by one, which is what eager does, and the
-// arrays in registers are counted.
+// arrays that nobody but registers holds are counted.
 #include <algorithm>
 #include <cstdint>
+#include <map>
 
 #include "numpy/dtypes.h"
 #include "numpy/elide.h"
@@ -66,16 +67,21 @@ Way way_of(ProgramImpl& p, Group& group, const Reg* r) {
   return Way::kMeasured;
 }
 
+// What others hold, too, is there in eager at all times: it does not count, though the program may hold it only for a while.
 int64_t array_bytes(const ProgramImpl& program, const Reg* r) {
-  std::vector<PyArrayObject*> owners;
+  std::map<PyArrayObject*, Py_ssize_t> held;  // the program's arrays and those they are views of: references that come from it
   for (const ProgramImpl* p = &program; p; p = p->parent)
     for (int32_t reg : p->object_regs)
-      if (PyArrayObject* array = array_at(r[reg]))
-        if (PyArrayObject* owner = owner_of(array)) owners.push_back(owner);
-  std::sort(owners.begin(), owners.end());
-  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
+      if (PyArrayObject* array = array_at(r[reg])) {
+        ++held[array];
+        if (PyArrayObject* owner = owner_of(array); owner && owner != array) held.try_emplace(owner, 0);
+      }
+  for (const auto& [array, count] : held)  // (a view that others hold keeps what it is a view of)
+    if (const auto base = held.find(reinterpret_cast<PyArrayObject*>(PyArray_BASE(array))); base != held.end())
+      base->second += Py_REFCNT(array) <= count;
   int64_t bytes = 0;
-  for (PyArrayObject* owner : owners) bytes += PyArray_NBYTES(owner);
+  for (const auto& [array, count] : held)
+    if (PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA) && Py_REFCNT(array) <= count) bytes += PyArray_NBYTES(array);
   return bytes;
 }
 

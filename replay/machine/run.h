@@ -250,7 +250,7 @@ bool facts_hold(const Group& group, const Reg* r);
 inline constexpr int64_t kMinCounted = 16 << 10;  // bytes of an array; of smaller ones a few more do not matter
 // How a group that has parts is to be done.
 Way way_of(ProgramImpl& p, Group& group, const Reg* r);
-// Bytes of the arrays that the program holds.
+// Bytes of the arrays that nobody but the program holds.
 int64_t array_bytes(const ProgramImpl& program, const Reg* r);
 // Notes what the group took that has just been done one by one; `before`: array_bytes() then.
 void note_measure(Group& group, const Reg* r, int64_t before);

@@ -398,7 +398,7 @@ std::string Writer::prologue() const {
 // May a side trace be entered? Else on at `otherwise`.
 void Writer::ask(int32_t side, const std::string& otherwise) {
   for (const Move& box : region_.blocks[side].boxes)
-    if (const Key key = key_of(side, box.from); slots_.find(key) != slots_.end() && !constant(key)) store_to_file(key);
+    if (const Key key = key_of(side, box.from); box.from >= 0 && slots_.find(key) != slots_.end() && !constant(key)) store_to_file(key);
   const std::string ok = label("ok");
   const std::string may = op("call i32 " + helper(offsetof(Frame, enters)) + "(ptr %f, i32 " + std::to_string(side) + ")");
   branch(op("icmp ne i32 " + may + ", 0"), ok, otherwise);
@@ -410,7 +410,8 @@ void Writer::enter(const Block& block) {
   if (block.asks && !asked_.contains(block_)) ask(block_, exit_name(block.guard, hoisted_copy_));
   for (int32_t reg : block.owns) add_reference(object_in(reg));
   for (int32_t reg : block.drops) drop(reg);
-  for (const Move& box : block.boxes) forget(key_of(box.to_object));
+  for (const Move& box : block.boxes)
+    if (box.to_object >= 0) forget(key_of(box.to_object));
   for (int32_t reg : block.nulls) line("store ptr null, ptr " + place(reg));
   if (!is_light(block_)) note_entered(block_);
   if (!block.drops.empty()) guard(settled());  // else code has run: on with the block's first step

@@ -111,7 +111,8 @@ void Writer::find_changes() {
     const Block& block = region_.blocks[block_];
     number_ = block.number;
     for (int32_t reg : block.drops) note_change(key_of(reg));
-    for (const Move& box : block.boxes) note_change(key_of(box.to_object));
+    for (const Move& box : block.boxes)
+      if (box.to_object >= 0) note_change(key_of(box.to_object));
     for (const Instr& in : block.instrs) find_given(in), find_changes(in), ++number_;
   }
   block_ = 0;
@@ -122,7 +123,8 @@ void Writer::find_held() {
   for (int32_t k = 0; k < static_cast<int32_t>(region_.blocks.size()); ++k) {
     const Block& block = region_.blocks[k];
     for (int32_t reg : block.holds) held_.insert(key_of(k, reg));
-    for (const Move& box : block.boxes) held_.insert(key_of(k, box.to_object));
+    for (const Move& box : block.boxes)
+      if (box.to_object >= 0) held_.insert(key_of(k, box.to_object));
     for (const Instr& in : block.instrs) {
       if (in.what == Do::kStep) stepped_.insert(loop_of(k));
       for (int32_t reg : puts(in)) held_.insert(key_of(k, reg));

@@ -135,7 +135,8 @@ void Writer::find_nulls(int32_t loop, Hoisted* hoisted) const {
     if (reg >= 0 && is_loop(key.first) && !is_always_null(key) && !region_.blocks[loop].objects.contains(reg)) hoisted->nulls.insert(key);
   };
   for (int32_t block : hoisted->blocks) {
-    for (const Move& box : region_.blocks[block].boxes) put.insert(key_of(block, box.to_object));
+    for (const Move& box : region_.blocks[block].boxes)
+      if (box.to_object >= 0) put.insert(key_of(block, box.to_object));
     for (const Instr& in : region_.blocks[block].instrs) {
       if (in.what == Do::kStep) return hoisted->nulls.clear();
       for (int32_t reg : puts(in)) put.insert(key_of(block, reg));

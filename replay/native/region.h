@@ -142,7 +142,7 @@ struct Block {
   std::vector<int32_t> owns;              // object registers that hold a borrowed object until then
   std::vector<int32_t> nulls;             // object registers of its own
   std::vector<int32_t> holds;             // object registers that may hold something where it begins
-  std::vector<Move> boxes;                // unboxed values whose objects are made on the way to it
+  std::vector<Move> boxes;                // objects that are made on the way to it: of unboxed values (`from`), or of parts
   bool asks = false;                      // whether it may be entered has to be asked each time
   std::vector<Instr> instrs;              // what they are numbered by, in `number`, tells the machine where to go on
   int32_t number = 0;                     // of the first one; the others follow
