@@ -1,4 +1,4 @@
-"""Side traces that are part of a native loop although what exists as its parts has to be built on the way to them (Block::boxes)."""
+"""Side traces in native loops on whose way something is built of its parts (native::Block, boxes)."""
 
 from __future__ import annotations
 

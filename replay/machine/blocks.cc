@@ -33,7 +33,8 @@ class Blocks {
       Op& made = ops_.emplace_back(Op{&op.loop});
       for (const int32_t v : op.operands)
         made.operands[made.n++] = v >= 0 ? result(static_cast<size_t>(v)) : input(inputs[~v], dtype_size(plan.inputs[~v].dtype));
-      made.by_rows = std::any_of(made.operands.begin(), made.operands.begin() + made.n, [](const Operand& o) { return o.from == Operand::kRow; });
+      made.by_rows =
+          std::any_of(made.operands.begin(), made.operands.begin() + made.n, [](const Operand& o) { return o.from == Operand::kRow; });
       made.operands[made.n++] = result(k);
       widest = std::max(widest, made.operands[made.n - 1].stride);
       rows |= made.by_rows;
@@ -110,7 +111,8 @@ class Blocks {
     for (int i = 0; i < op.n; ++i) {
       const Operand& operand = op.operands[static_cast<size_t>(i)];
       const bool fault = planted(Fault::first_block) && i + 1 < op.n;
-      const npy_intp element = operand.from == Operand::kInBlock ? behind : begin + (operand.from == Operand::kRow || fault ? 0 : at.element);
+      const npy_intp element =
+          operand.from == Operand::kInBlock ? behind : begin + (operand.from == Operand::kRow || fault ? 0 : at.element);
       data[i] = operand.data + element * operand.stride;
       strides[i] = operand.stride;
       for (int d = 0; operand.from == Operand::kRow && !fault && d + 1 < shape_.rank; ++d) data[i] += at.axes[d] * operand.rows[d];
