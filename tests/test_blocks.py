@@ -1,4 +1,4 @@
-"""Groups of array operations in blocks (replay/machine/blocks.cc): NumPy's values, warnings and layouts, for rows of all kinds."""
+"""Groups of array operations in blocks (replay/machine/blocks.cc): NumPy's values, warnings and layouts."""
 
 from __future__ import annotations
 
