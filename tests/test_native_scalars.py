@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -301,3 +302,22 @@ def test_results_that_are_zero_infinite_or_too_small(dtype: type, errors: Any) -
             jitted(ones, ones, np.empty((50, 4), dtype))
         for _ in range(3):
             assert outcome(jitted) == outcome(_products)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="3.11 counts them all")
+def test_objects_that_are_never_dropped_are_not_counted() -> None:
+    """Small ints, None, True and the like count no references, wherever their count stands."""
+
+    def work(xs: list[object], n: int) -> list[object]:
+        out: list[object] = []
+        for i in range(n):
+            out.append(i % 7)
+            out.append(i % 2 == 0)
+            out.append(xs[i % 3])
+        return out
+
+    xs: list[object] = [None, True, "text"]
+    watched: list[object] = [None, True, False, *range(7)]
+    counts = [sys.getrefcount(o) for o in watched]
+    equivalent(work, *[(xs, 300)] * 6, engines=["native"])
+    assert [sys.getrefcount(o) for o in watched] == counts

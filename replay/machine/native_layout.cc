@@ -70,13 +70,20 @@ void find_text_state(native::Layout* l) {
   std::memcpy(&l->text_plain, &plain.state, sizeof l->text_plain);
 }
 
+// Py_INCREF() counts no reference of an object with so many of them; 0: it counts all.
+#if PY_VERSION_HEX >= 0x030e0000
+constexpr uint32_t kImmortalFrom = _Py_IMMORTAL_INITIAL_REFCNT;
+#else
+constexpr uint32_t kImmortalFrom = PY_VERSION_HEX >= 0x030c0000 ? UINT32_MAX : 0;
+#endif
+
 }  // namespace
 
 const native::Layout& native_layout() {
   static const native::Layout known = [] {
     native::Layout l;
     l.type = offsetof(PyObject, ob_type);
-    l.immortal = PY_VERSION_HEX >= 0x030c0000;
+    l.immortal = kImmortalFrom;
     if (hook::g_range_known) {
       l.range_start = offsetof(hook::RangeIterator, start), l.range_step = offsetof(hook::RangeIterator, step);
       l.range_length = offsetof(hook::RangeIterator, length);

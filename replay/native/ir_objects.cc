@@ -21,12 +21,13 @@ void Writer::drop(int32_t reg) {
 // ---- references ------------------------------------------------------------------------------------------------------------------
 
 void Writer::add_reference(const std::string& object) {
-  const std::string type = count_type(), more = op("add " + type + " " + op("load " + type + ", ptr " + object) + ", 1");
-  if (!layout_.immortal) return line("store " + type + " " + more + ", ptr " + object);
+  const std::string type = count_type(), count = op("load " + type + ", ptr " + object);
+  const auto add = [&] { line("store " + type + " " + op("add " + type + " " + count + ", 1") + ", ptr " + object); };
+  if (!layout_.immortal) return add();
   const std::string counted = label("c"), gone = label("k");
-  branch(op("icmp ne i32 " + more + ", 0"), counted, gone);
+  branch(op("icmp ult i32 " + count + ", " + std::to_string(layout_.immortal)), counted, gone);
   begin(counted);
-  line("store i32 " + more + ", ptr " + object);
+  add();
   go(gone);
   begin(gone);
 }

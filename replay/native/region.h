@@ -161,7 +161,7 @@ struct Region {
 // Where the objects of the interpreter and of NumPy have what is looked at.
 struct Layout {
   int32_t type = 8;       // of any object
-  bool immortal = false;  // references are counted in 32 bits, and not at all where all of them are set
+  uint32_t immortal = 0;  // not 0: references are counted in 32 bits, and new ones not at all from this count on
   int32_t size = 0, list_items = 0, list_allocated = 0, tuple_items = 0;
   int32_t float_value = 0, complex_value = 0, numpy_double_value = 0;
   int32_t int_size = 0, int_digit = 0;  // of ints
