@@ -131,6 +131,25 @@ def test_an_orbit_is_native_and_leaves_as_it_comes() -> None:
     assert grown["steps"] < 100
 
 
+def beside_reals(start: complex, x: float, n: int, turns: int) -> complex:
+    z = start
+    for _ in range(turns):
+        z = (z + x) * n - x
+        z = n - x / (z * x + n) + z / x
+    return z
+
+
+def test_complex_numbers_beside_real_ones_are_native() -> None:
+    check(beside_reals, (0.5 + 0.25j, 1.5, 2, 300), (complex(-0.0, -0.0), -0.0, 0, 20), (1j, math.inf, 1, 20))
+    jitted = ds.jit(store=False)(beside_reals)
+    with stepped(step_aside=False, hot_loop=1):
+        for _ in range(6):
+            jitted(0.5 + 0.25j, 1.5, 2, 3000)
+        loops = [trace["native"] for trace in jitted.explain().to_dict()["traces"] if trace["native"] is not None]
+    assert [native["called"] for native in loops] == [[]]
+    assert "fmul" in loops[0]["text"]  # (what is called without leaving native code is not named)
+
+
 def carried(values: list[Any]) -> tuple[Any, Any]:
     total = 0j
     last = None

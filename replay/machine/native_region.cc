@@ -157,6 +157,15 @@ class Describer {
     }
   }
 
+  void binary(const Step& s, native::Instr* in) {
+    const auto op = static_cast<BinaryOp>(s.imm);
+    const bool pair = s.rep == Rep::kComplex;
+    in->real = pair ? static_cast<typed::Real>(s.other) : typed::Real::kNeither;
+    in->n = pair ? complex_operator_function(BinaryOp::multiply, typed::Real::kNeither) != nullptr : s.other >= 0;
+    if (const void* function = pair ? complex_operator_function(op, in->real) : operator_function(op, s.rep))
+      in->object = address(function);
+  }
+
   native::Instr instr(ProgramImpl& p, const Step& s) {
     native::Instr in;
     in.what = known(s);
@@ -170,8 +179,7 @@ class Describer {
     if (s.does == native::Do::kNext) next(*s.next, &in);
     switch (in.what) {
       case native::Do::kBinary:
-        in.n = s.rep == Rep::kComplex ? complex_operator_function(BinaryOp::multiply) != nullptr : s.other >= 0;
-        if (const void* function = operator_function(static_cast<BinaryOp>(s.imm), s.rep)) in.object = address(function);
+        binary(s, &in);
         break;
       case native::Do::kLoad:
       case native::Do::kStore:

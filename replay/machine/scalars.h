@@ -70,17 +70,17 @@ inline auto& part_of(Reg& r) {
 // -- steps_scalar.cc
 // What native code calls for the operator on two doubles (two int64_t where rep is kInt), as its step does it: int32_t (*)(a, b, out); 0:
 // the step is to be done. Null: native code has it itself, or the step does it.
-const void* operator_function(BinaryOp op, Rep rep);
+const void* operator_function(BinaryOp op, Rep rep);  // not of complex numbers
 
 // -- steps_complex.cc
-StepFn complex_binary_step(BinaryOp op);
+StepFn complex_binary_step(BinaryOp op, typed::Real real);
 StepFn complex_compare_step(int32_t op);  // Py_EQ or Py_NE
 const Step* step_complex_negative(const Step* s, Reg* r, Machine& m);
 const Step* step_complex_truth(const Step* s, Reg* r, Machine& m);
 StepFn complex_call_step(typed::Callee callee);  // of one, or of kComplex
 // What native code calls for an operator: int32_t (*)(real a, imaginary a, real b, imaginary b, out); 0: the step is to be done. Null:
 // native code has it itself.
-const void* complex_operator_function(BinaryOp op);
+const void* complex_operator_function(BinaryOp op, typed::Real real);
 // The C library's function of both parts of one, whose finite results of finite operands are the callee's. Null: there is none.
 const void* complex_function(typed::Callee callee);
 

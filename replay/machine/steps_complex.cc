@@ -1,14 +1,18 @@
 // Typed steps on complex numbers, by the interpreter's own functions (Objects/complexobject.c): CPython's result, bit for bit, or the run
 // leaves before the instruction.
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <iterator>
 
+#include "hook/complex_numbers.h"
 #include "replay/machine/scalars.h"
 
 namespace dalsegno::replay {
 namespace {
 
 using typed::Callee;
+using typed::Real;
 
 bool is_finite(Py_complex x) { return std::isfinite(x.real) && std::isfinite(x.imag); }
 
@@ -22,6 +26,20 @@ bool quotient(Py_complex a, Py_complex b, Py_complex* out) {
   if (b.real == 0 && b.imag == 0) return false;
   return *out = _Py_c_quot(a, b), true;
 }
+
+#if PY_VERSION_HEX >= 0x030e0000
+bool sum_with_real(Py_complex a, Py_complex b, Py_complex* out) { return *out = _Py_cr_sum(a, b.real), true; }
+bool sum_of_real(Py_complex a, Py_complex b, Py_complex* out) { return *out = _Py_cr_sum(b, a.real), true; }
+bool difference_with_real(Py_complex a, Py_complex b, Py_complex* out) { return *out = _Py_cr_diff(a, b.real), true; }
+bool difference_of_real(Py_complex a, Py_complex b, Py_complex* out) { return *out = _Py_rc_diff(a.real, b), true; }
+bool product_with_real(Py_complex a, Py_complex b, Py_complex* out) { return *out = _Py_cr_prod(a, b.real), true; }
+bool product_of_real(Py_complex a, Py_complex b, Py_complex* out) { return *out = _Py_cr_prod(b, a.real), true; }
+bool quotient_with_real(Py_complex a, Py_complex b, Py_complex* out) { return b.real != 0 && (*out = _Py_cr_quot(a, b.real), true); }
+bool quotient_of_real(Py_complex a, Py_complex b, Py_complex* out) {
+  if (b.real == 0 && b.imag == 0) return false;
+  return *out = _Py_rc_quot(a.real, b), true;
+}
+#endif
 
 // c_powu()
 Py_complex natural_power(Py_complex x, int64_t n) {
@@ -102,23 +120,51 @@ bool contracts() {
   return _Py_c_prod({a, 1}, {b, 1}).real != 0;
 }
 
+enum class Natively : uint8_t { kWritten, kUnlessContracted, kCalled };  // how native code does it
+
+// How an operator is done, by which operand is real.
+struct Operation {
+  BinaryOp op;
+  Real real;
+  Natively native;
+  StepFn step;
+  int32_t (*function)(double, double, double, double, Py_complex*);
+};
+
+template <Function function>
+constexpr Operation operation(BinaryOp op, Real real, Natively native) {
+  return {op, real, native, binary<function>, result<function>};
+}
+
+constexpr Operation kOperations[] = {
+    operation<sum>(BinaryOp::add, Real::kNeither, Natively::kWritten),
+    operation<difference>(BinaryOp::subtract, Real::kNeither, Natively::kWritten),
+    operation<product>(BinaryOp::multiply, Real::kNeither, Natively::kUnlessContracted),
+    operation<quotient>(BinaryOp::true_divide, Real::kNeither, Natively::kCalled),
+    operation<power>(BinaryOp::power, Real::kNeither, Natively::kCalled),
+#if PY_VERSION_HEX >= 0x030e0000
+    operation<sum_with_real>(BinaryOp::add, Real::kRight, Natively::kWritten),
+    operation<sum_of_real>(BinaryOp::add, Real::kLeft, Natively::kWritten),
+    operation<difference_with_real>(BinaryOp::subtract, Real::kRight, Natively::kWritten),
+    operation<difference_of_real>(BinaryOp::subtract, Real::kLeft, Natively::kWritten),
+    operation<product_with_real>(BinaryOp::multiply, Real::kRight, Natively::kWritten),
+    operation<product_of_real>(BinaryOp::multiply, Real::kLeft, Natively::kWritten),
+    operation<quotient_with_real>(BinaryOp::true_divide, Real::kRight, Natively::kWritten),
+    operation<quotient_of_real>(BinaryOp::true_divide, Real::kLeft, Natively::kCalled),
+#endif
+};
+
+const Operation* operation_of(BinaryOp op, Real real) {
+  const Operation* operation =
+      std::find_if(std::begin(kOperations), std::end(kOperations), [&](const Operation& w) { return w.op == op && w.real == real; });
+  return operation == std::end(kOperations) ? nullptr : operation;
+}
+
 }  // namespace
 
-StepFn complex_binary_step(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::add:
-      return binary<sum>;
-    case BinaryOp::subtract:
-      return binary<difference>;
-    case BinaryOp::multiply:
-      return binary<product>;
-    case BinaryOp::true_divide:
-      return binary<quotient>;
-    case BinaryOp::power:
-      return binary<power>;
-    default:
-      return nullptr;
-  }
+StepFn complex_binary_step(BinaryOp op, Real real) {
+  const Operation* operation = operation_of(op, real);
+  return operation ? operation->step : nullptr;
 }
 
 StepFn complex_compare_step(int32_t op) { return op == Py_EQ ? compare<true> : compare<false>; }
@@ -148,11 +194,12 @@ StepFn complex_call_step(Callee callee) {
   }
 }
 
-const void* complex_operator_function(BinaryOp op) {
+const void* complex_operator_function(BinaryOp op, Real real) {
   static const bool contracted = contracts();
-  if (op == BinaryOp::true_divide) return reinterpret_cast<const void*>(result<quotient>);
-  if (op == BinaryOp::power) return reinterpret_cast<const void*>(result<power>);
-  return op == BinaryOp::multiply && contracted ? reinterpret_cast<const void*>(result<product>) : nullptr;
+  const Operation* operation = operation_of(op, real);
+  if (!operation || operation->native == Natively::kWritten || (operation->native == Natively::kUnlessContracted && !contracted))
+    return nullptr;
+  return reinterpret_cast<const void*>(operation->function);
 }
 
 const void* complex_function(Callee callee) {

@@ -358,21 +358,20 @@ int32_t int_power(int64_t a, int64_t b, int64_t* out) { return IntPow::apply(a, 
 const void* operator_function(BinaryOp op, Rep rep) {
   if (rep == Rep::kInt) return op == BinaryOp::power ? reinterpret_cast<const void*>(int_power) : nullptr;
   if (rep == Rep::kNpFloat64) return numpy_operator_function(op);
-  if (rep == Rep::kComplex) return complex_operator_function(op);
   if (rep != Rep::kFloat) return nullptr;
   if (op == BinaryOp::floor_divide) return reinterpret_cast<const void*>(float_result<FloatFloorDiv>);
   if (op == BinaryOp::remainder) return reinterpret_cast<const void*>(float_result<FloatMod>);
   return op == BinaryOp::power ? reinterpret_cast<const void*>(float_result<FloatPow>) : nullptr;
 }
 
-static StepFn complex_step(const Op& op) {
+static StepFn complex_step(const Op& op, typed::Real real) {
   if (op.kind == OpKind::compare) return complex_compare_step(op.imm);
-  return op.kind == OpKind::unary ? step_complex_negative : complex_binary_step(static_cast<BinaryOp>(op.imm));
+  return op.kind == OpKind::unary ? step_complex_negative : complex_binary_step(static_cast<BinaryOp>(op.imm), real);
 }
 
 StepFn operator_step(const Op& op, const typed::Operator& how) {
   const typed::Bits bits = typed::bits_of(how.operand);
-  if (bits == typed::Bits::kComplex) return complex_step(op);
+  if (bits == typed::Bits::kComplex) return complex_step(op, how.real);
   if (op.kind == OpKind::compare)
     return (bits == typed::Bits::kDouble ? kFloatCompare : bits == typed::Bits::kFloat ? kSingleCompare : kIntCompare)[op.imm];
   const bool numpy = typed::is_numpy_scalar(how.operand), unary = op.kind == OpKind::unary;

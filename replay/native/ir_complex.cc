@@ -59,6 +59,7 @@ void Writer::complex_binary(const Instr& in) {
     guard(op("icmp ne i32 " + done + ", 0"));
     return set(in.dst, op("load <2 x double>, ptr %out"));
   }
+  if (in.real != typed::Real::kNeither) return beside_real(in);
   switch (static_cast<BinaryOp>(in.imm)) {
     case BinaryOp::add:
       out = op("fadd <2 x double> " + a + ", " + b);
@@ -74,6 +75,39 @@ void Writer::complex_binary(const Instr& in) {
   }
   set(in.dst, out);
   unless(op("fcmp ord double " + part(out, 0) + ", " + part(out, 1)), in);
+}
+
+// One operand is a real number, and stands in the real part.
+void Writer::beside_real(const Instr& in) {
+  const bool left = in.real == typed::Real::kLeft;
+  const std::string a = get(in.a), b = get(in.b), pair = left ? b : a, number = part(left ? a : b, 0);
+  const auto with_real = [&](const std::string& how, const std::string& imaginary) {
+    return of_parts(op(how + " double " + part(a, 0) + ", " + part(b, 0)), imaginary);
+  };
+  const auto both_by = [&](const std::string& how) {
+    const std::string twice = of_parts(number, number);
+    return op(how + " <2 x double> " + pair + ", " + twice);
+  };
+  std::string out, holds = "true";
+  switch (static_cast<BinaryOp>(in.imm)) {
+    case BinaryOp::add:
+      out = with_real("fadd", part(pair, 1));
+      break;
+    case BinaryOp::subtract:
+      out = with_real("fsub", left ? op("fneg double " + part(pair, 1)) : part(pair, 1));
+      break;
+    case BinaryOp::multiply:
+      out = both_by("fmul");
+      break;
+    case BinaryOp::true_divide:
+      out = both_by("fdiv");
+      holds = op("fcmp une double " + number + ", 0.0");
+      break;
+    default:
+      return by_step(in);
+  }
+  set(in.dst, out);
+  unless(op("and i1 " + holds + ", " + op("fcmp ord double " + part(out, 0) + ", " + part(out, 1))), in);
 }
 
 void Writer::complex_compare(const Instr& in) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "replay/typed/calls.h"
+#include "replay/typed/operators.h"
 #include "replay/typed/rep.h"
 #include "trace/walk.h"
 
@@ -109,8 +110,9 @@ struct Instr {
   int32_t dst = -1, a = -1, b = -1, c = -1, imm = 0, n = 0;
   int32_t object = -1;  // index into Region's addresses; kBinary, kCall: of the function that does it, if it is called
   typed::Callee callee = typed::Callee::kNone;
-  int32_t side = -1;              // block that goes on where the guard fails, or the iterator ends, or -1: that leaves
-  Holder holder = Holder::kNone;  // kNext
+  int32_t side = -1;                         // block that goes on where the guard fails, or the iterator ends, or -1: that leaves
+  typed::Real real = typed::Real::kNeither;  // kBinary of complex numbers
+  Holder holder = Holder::kNone;             // kNext
   std::vector<NextItem> next;
   int32_t target = 0;             // kJump: the block
   std::vector<Promise> promises;  // kJump

@@ -182,6 +182,7 @@ class Writer {
   std::string product(const std::string& a, const std::string& b);
   std::string natural_power(const Instr& in, std::string x);
   void complex_binary(const Instr& in);
+  void beside_real(const Instr& in);
   void complex_compare(const Instr& in);
   void complex_call(const Instr& in);
   std::string both(const std::string& pair);

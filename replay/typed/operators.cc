@@ -100,17 +100,18 @@ Operator numpy_float_operator(BinaryOp op, Rep dtype, bool own) {
   }
 }
 
-// A number that is not complex becomes it first (Objects/complexobject.c, TO_COMPLEX).
+// A number that is not complex becomes it first (Objects/complexobject.c, TO_COMPLEX, on 3.14 COMPLEX_BINOP).
 Operator complex_operator(BinaryOp op, Rep a, Rep b) {
   if ((a != Rep::kComplex && !is_python_number(a)) || (b != Rep::kComplex && !is_python_number(b))) return {};
-  if (a != b && op != BinaryOp::power && !g_converts_to_complex) return {};
+  const bool converts = a == b || op == BinaryOp::power || g_converts_to_complex;
+  const Real real = converts ? Real::kNeither : a == Rep::kComplex ? Real::kRight : Real::kLeft;
   switch (op) {
     case BinaryOp::add:
     case BinaryOp::subtract:
     case BinaryOp::multiply:
     case BinaryOp::true_divide:
     case BinaryOp::power:
-      return {Rep::kComplex, Rep::kComplex};
+      return {Rep::kComplex, Rep::kComplex, real};
     default:
       return {};
   }

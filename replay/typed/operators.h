@@ -6,15 +6,19 @@
 
 namespace dalsegno::typed {
 
+// Which operand of an operator on complex numbers the interpreter takes as the real number that it is: no zero is added to it.
+enum class Real : uint8_t { kNeither, kLeft, kRight, kCount };
+
 struct Operator {
   Rep operand = Rep::kNone;  // what the operands are converted to first; kNone: there is no such typed operator
   Rep result = Rep::kNone;
+  Real real = Real::kNeither;
   explicit operator bool() const { return operand != Rep::kNone; }
   bool operator==(const Operator&) const = default;
 };
 Operator binary_operator(BinaryOp op, Rep a, Rep b);
 // Does the interpreter make a complex number of the other operand first? Since 3.14 it has ways of its own for complex numbers with others,
-// but for powers; they are left to it. Set once, before anything is inferred.
+// but for powers. Set once, before anything is inferred.
 extern bool g_converts_to_complex;
 Operator compare_operator(Rep a, Rep b, bool equality);  // == or !=?
 Operator unary_operator(UnaryOp op, Rep a);

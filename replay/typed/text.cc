@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kModes = static_cast<int64_t>(Mode::kAttribute) + 1;
 
 // The tables that numbers in the text stand for: where one grows, texts of before are of another version.
-constexpr int64_t kVersion[] = {3,
+constexpr int64_t kVersion[] = {4,
                                 static_cast<int64_t>(OpKind::kCount),
                                 static_cast<int64_t>(ArrayFn::kCount),
                                 static_cast<int64_t>(Rep::kCount),
@@ -137,6 +137,7 @@ void visit(IO& io, OpForm& form) {
   io.number(form.mode, kModes);
   one_of(io, form.typed.operand);
   one_of(io, form.typed.result);
+  one_of(io, form.typed.real);
   one_of(io, form.callee);
   one_of(io, form.fn);
   all(io, form.effects, form.of_tuple, form.facts);

@@ -49,6 +49,13 @@ TEST(Operators, FollowTheLanguage) {
       {BinaryOp::add, kNpBool, kInt, {}},
   };
   for (const auto& row : kRows) EXPECT_EQ(binary_operator(row.op, row.a, row.b), row.expected) << rep_name(row.a) << rep_name(row.b);
+  EXPECT_EQ(binary_operator(BinaryOp::add, kComplex, kFloat), (Operator{kComplex, kComplex}));
+  g_converts_to_complex = false;
+  EXPECT_EQ(binary_operator(BinaryOp::add, kComplex, kFloat), (Operator{kComplex, kComplex, Real::kRight}));
+  EXPECT_EQ(binary_operator(BinaryOp::true_divide, kInt, kComplex), (Operator{kComplex, kComplex, Real::kLeft}));
+  EXPECT_EQ(binary_operator(BinaryOp::power, kComplex, kInt), (Operator{kComplex, kComplex}));
+  EXPECT_EQ(binary_operator(BinaryOp::multiply, kComplex, kComplex), (Operator{kComplex, kComplex}));
+  g_converts_to_complex = true;
   EXPECT_FALSE(compare_operator(kInt, kFloat, true));
   EXPECT_FALSE(compare_operator(kNpInt64, kNpUint64, true));
   EXPECT_EQ(compare_operator(kBool, kInt, false), (Operator{kInt, kBool}));

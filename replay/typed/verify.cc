@@ -187,6 +187,7 @@ std::string form_text(const OpForm& form) {
   if (form.callee != Callee::kNone) text += std::string(" ") + callee_module(form.callee) + "." + callee_name(form.callee);
   if (form.fn != ArrayFn::none) text += array_fn_name(form.fn);
   if (form.typed) text += std::string(" ") + rep_name(form.typed.operand) + " -> " + rep_name(form.typed.result);
+  if (form.typed.real != Real::kNeither) text += form.typed.real == Real::kLeft ? ", left real" : ", right real";
   return text;
 }
 
