@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dalsegno as ds
-from tests.support import check_source
+import numpy as np
+from tests.support import check, check_source
 
 SOURCE = """
 class Keeps:
@@ -51,4 +54,24 @@ def test_slices_of_constants_are_known_as_such() -> None:
     jitted = ds.jit(tail, store=False)
     for _ in range(3):
         assert jitted([1.0, 2.0, 3.0]) == 5.0
+    _has_slices(jitted)
+
+
+def test_slices_of_constants_beside_variables_are_known_as_such() -> None:
+    def layer(x: Any, weights: Any) -> Any:
+        out = np.zeros((x.shape[0], x.shape[1], weights.shape[1]))
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                out[i, j, :] = x[i, j, :] @ weights
+        return out
+
+    x, weights = np.arange(24.0).reshape(2, 3, 4), np.arange(8.0).reshape(4, 2)
+    check(layer, (x, weights))
+    jitted = ds.jit(layer, store=False)
+    for _ in range(3):
+        jitted(x, weights)
+    _has_slices(jitted)
+
+
+def _has_slices(jitted: Any) -> None:
     assert any(op["kind"] == "build_slice" for trace in jitted.traces() for op in trace["ops"])

@@ -35,6 +35,7 @@ void Recorder::know_positions(int n) {
 
 void Recorder::on_BUILD_TUPLE(const Instr& i) {
   know_positions(i.arg);
+  take_items_apart(i);
   build(i, OpKind::build_tuple, i.arg, &PyTuple_Type, kNoEffect);
 }
 void Recorder::on_BUILD_LIST(const Instr& i) { build(i, OpKind::build_list, i.arg, &PyList_Type, kNoEffect); }

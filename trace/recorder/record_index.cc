@@ -64,4 +64,19 @@ void Recorder::take_index_apart(PyObject* live) {
   push(built);
 }
 
+// The items of an index that is built right in front of its subscript: without constants that are slices.
+void Recorder::take_items_apart(const Instr& build) {
+  const Instr* next = frame().code->at(build.next);
+  const bool subscript = next && (next->op == Opcode::BINARY_SUBSCR || next->op == Opcode::STORE_SUBSCR);
+  if (!subscript || !keeps_no_index(live_top(build.arg))) return;
+  const std::vector<ValueId>& stack = shadow().stack;
+  std::vector<ValueId> items(stack.end() - build.arg, stack.end());
+  const auto constant_slice = [this](ValueId v) { return v != kNull && info(v).object && is_slice(info(v).object); };
+  if (std::none_of(items.begin(), items.end(), constant_slice)) return;
+  for (ValueId& item : items)
+    if (constant_slice(item)) item = parts_of_index(info(item).object);
+  pop(build.arg);
+  for (const ValueId item : items) push(item);
+}
+
 }  // namespace dalsegno::recorder

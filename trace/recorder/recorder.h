@@ -115,6 +115,7 @@ class Recorder final : public Follower, private Builder {
   void get_item(const Instr& instr);
   void take_index_apart(PyObject* live);
   ValueId parts_of_index(PyObject* o);
+  void take_items_apart(const Instr& build);
   ValueId int_constant(PyObject* number);
   void call(const Instr& instr, int nargs, PyObject* kwnames);
   // What a call hands over: positional arguments, then those by keyword.
