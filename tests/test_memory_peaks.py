@@ -83,6 +83,16 @@ def temporaries_before_an_unknown_call(a: Any) -> Any:
     return np.sqrt(LARGE) - np.sqrt(LARGE) * min([a[0]], key=abs)
 
 
+def of_two_shapes(a: Any) -> Any:
+    a % 3.0
+    return np.sqrt(LARGE) + 1.0
+
+
+def of_two_shapes_the_wider_first(a: Any) -> Any:
+    LARGE % 3.0
+    return np.sqrt(a) + 1.0
+
+
 PROGRAMS = [
     old_value_of_a_variable,
     whole_numbers,
@@ -90,6 +100,8 @@ PROGRAMS = [
     used_after,
     not_read_again,
     temporaries_before_an_unknown_call,
+    of_two_shapes,
+    of_two_shapes_the_wider_first,
 ]
 
 

@@ -38,6 +38,7 @@ SplitSegment::Part SplitSegment::make_part(const std::vector<int>& shape_numbers
     for (int& v : op.operands) v = v >= 0 && inside[v] >= 0 ? inside[v] : outside(&part.inputs, v);
     op.output = leaves(shape_numbers, static_cast<int>(i));
     if (op.output) part.results.push_back(static_cast<int>(i));
+    if (part.first < 0) part.first = static_cast<int>(i);
     inside[i] = static_cast<int>(spec.ops.size());
     spec.ops.push_back(std::move(op));
     last = static_cast<int>(i);
@@ -53,6 +54,28 @@ SplitSegment::Part SplitSegment::make_part(const std::vector<int>& shape_numbers
   return part;
 }
 
+bool SplitSegment::is_in_order(const std::vector<Part>& parts) {
+  std::vector<int> there;
+  for (const Part& part : parts) {
+    for (int v : part.inputs)
+      if (v >= 0 && std::find(there.begin(), there.end(), v) == there.end()) return false;
+    there.insert(there.end(), part.results.begin(), part.results.end());
+  }
+  return true;
+}
+
+void SplitSegment::find_dead(std::vector<Part>* parts) const {
+  std::vector<bool> read(spec_.ops.size());
+  for (size_t i = 0; i < read.size(); ++i) read[i] = spec_.ops[i].output;
+  for (auto part = parts->rbegin(); part != parts->rend(); ++part) {
+    const auto dies = [&](int v) {
+      if (v >= 0 && !read[v]) read[v] = true, part->dead.push_back(v);
+    };
+    std::for_each(part->inputs.begin(), part->inputs.end(), dies);
+    std::for_each(part->results.begin(), part->results.end(), dies);
+  }
+}
+
 SplitSegment::Split& SplitSegment::find(const std::vector<int>& shape_numbers) {
   for (auto& s : splits_) {
     if (s->shape_numbers == shape_numbers) return *s;
@@ -62,6 +85,12 @@ SplitSegment::Split& SplitSegment::find(const std::vector<int>& shape_numbers) {
   const int count = shape_numbers.empty() ? 0 : 1 + *std::max_element(shape_numbers.begin(), shape_numbers.end());
   if (count > 1 && splits_.size() < kMaxSplits) {
     for (int n = 0; n < count; ++n) made->parts.push_back(make_part(shape_numbers, n));
+    // In the order that eager has, if one part need not wait for another then: what dies early is not there when others are made.
+    const auto eagers = [](const Part& a, const Part& b) { return a.first < b.first; };
+    const auto numbered = [&](const Part& a, const Part& b) { return shape_numbers[a.first] < shape_numbers[b.first]; };
+    std::sort(made->parts.begin(), made->parts.end(), eagers);
+    if (!is_in_order(made->parts)) std::sort(made->parts.begin(), made->parts.end(), numbered);
+    find_dead(&made->parts);
   }
   if (splits_.size() > kMaxSplits) splits_.pop_back();
   splits_.push_back(std::move(made));
@@ -79,6 +108,7 @@ RunResult SplitSegment::run(const std::vector<int>& shape_numbers, PyObject* con
     result = part.runner ? part.runner->run(in.data(), out.data()) : RunResult::kMismatch;
     if (result != RunResult::kDone) break;
     for (size_t i = 0; i < out.size(); ++i) values[part.results[i]] = out[i];
+    for (int v : part.dead) Py_CLEAR(values[v]);
   }
   for (size_t i = 0; i < values.size(); ++i) {
     if (result == RunResult::kDone && spec_.ops[i].output) {

@@ -26,6 +26,8 @@ class SplitSegment {
     std::unique_ptr<SegmentRunner> runner;  // null: some op of it has no rule
     std::vector<int> inputs;                // as operands of the spec's ops: op index, or ~input
     std::vector<int> results;               // ops whose values leave the part
+    std::vector<int> dead;                  // ops whose values nobody reads behind it
+    int first = -1;                         // op
   };
   struct Split {
     std::vector<int> shape_numbers;
@@ -35,6 +37,8 @@ class SplitSegment {
   Split& find(const std::vector<int>& shape_numbers);
   Part make_part(const std::vector<int>& shape_numbers, int number) const;
   bool leaves(const std::vector<int>& shape_numbers, int op) const;
+  void find_dead(std::vector<Part>* parts) const;
+  static bool is_in_order(const std::vector<Part>& parts);
 
   const SegmentSpec& spec_;
   std::vector<std::unique_ptr<Split>> splits_;  // one per way the shapes have fallen so far
