@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
@@ -204,16 +205,20 @@ class _Fuzz:
         self._running = None
 
     def _ended_badly(self, directory: str, status: int, hung: bool, errors: str) -> None:
-        """The worker crashed or hung: what it was at is the finding."""
-        self._finished.mismatches += 1
+        """The worker crashed or hung: what it was at is the finding; in eager a program that does not end is too slow,
+        as where a call in C is not interrupted."""
         self._finished.programs += 1  # so that a worker that always dies at once comes to an end
-        how = "hung" if hung else f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-        text = f"the process ended with {how}\n{_shortened(errors)}"
         try:
             with open(os.path.join(directory, "current.json"), encoding="utf-8") as file:
                 current = json.load(file)
         except (OSError, ValueError):
             current = {"program": None, "engine": "?"}
+        if hung and current["engine"] == Engine.EAGER.label:
+            self._finished.too_slow += 1
+            return
+        self._finished.mismatches += 1
+        how = "hung" if hung else f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        text = f"the process ended with {how}\n{_shortened(errors)}"
         if current["program"] is None:
             self._reports += 1
             print(f"mismatch: {text}", flush=True)
@@ -281,6 +286,9 @@ def _watch(worker: subprocess.Popen[str], current: str, hung: threading.Event) -
         now = time.monotonic()
         if patience.is_over(at, processor_seconds(worker.pid, now), now, waits):
             hung.set()
+            worker.send_signal(signal.SIGABRT)  # faulthandler writes where it is
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.wait(timeout=5)
             worker.kill()
             return
 

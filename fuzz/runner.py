@@ -185,6 +185,7 @@ def check(
 ) -> tuple[Session, list[Mismatch]]:
     """The eager session and what differs from it. Raises Flaky, TooSlow or InvalidProgram where there is nothing to
     compare."""
+    note(Engine.EAGER)
     with _time_limit(_EAGER_SECONDS):
         expected = run_session(loaded, Engine.EAGER, backend)
         again = compare(expected, run_session(loaded, Engine.EAGER, backend))

@@ -1,9 +1,12 @@
 """A program has hung when the processor has done too much for it, or nothing at all for long."""
 
+import json
 import os
+import signal
 
 import pytest
 
+from dalsegno.fuzz.cli import Options, _Fuzz
 from dalsegno.fuzz.hang import Patience, processor_seconds
 
 pytestmark = pytest.mark.once
@@ -43,3 +46,13 @@ def test_what_the_processor_does_is_seen() -> None:
     while processor_seconds(os.getpid(), -1.0) == before:
         sum(range(10000))
     assert processor_seconds(2**30, -1.0) == -1.0
+
+
+def test_a_program_that_does_not_end_in_eager_is_too_slow(tmp_path, capsys) -> None:
+    """np.power.outer of two large arrays, 12 GB, was reported as hung in the engine of the program before it."""
+    fuzz = _Fuzz(Options(100, 1, 1e9, ["stepped"], "", False, False, ()))
+    program = {"source": "", "calls": ""}
+    (tmp_path / "current.json").write_text(json.dumps({"program": program, "engine": "eager"}), encoding="utf-8")
+    fuzz._ended_badly(str(tmp_path), -signal.SIGKILL, True, "")
+    fuzz._summary()
+    assert " 0 mismatches, 0 flaky, 0 invalid, 1 too slow" in capsys.readouterr().out
