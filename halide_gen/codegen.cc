@@ -2,19 +2,17 @@
 
 #include <Halide.h>
 
-#include <algorithm>
-#include <map>
+#include <stdexcept>
 
-#include "halide_gen/expressions.h"
-#include "halide_gen/plan/plan.h"
-#include "halide_gen/plan/rules.h"
+#include "halide_gen/plan/expressions.h"
+#include "halide_gen/plan/stage_values.h"
 
 namespace dalsegno::halide_gen {
 namespace {
 
 using namespace Halide;
-
-constexpr int kVectorBytes = 64;  // at least: several narrower registers hide latency where a vector is shorter
+using PlainExpr = halide_gen::Expr;
+using Halide::Expr;
 
 Target kernel_target() {
   return get_host_target()
@@ -24,17 +22,52 @@ Target kernel_target() {
       .with_feature(Target::StrictFloat);
 }
 
+Type halide_type(const ValueType& t) {
+  return t.is_bool() ? Bool() : t.is_float() ? Float(t.bits) : t.is_int() ? Int(t.bits) : UInt(t.bits);
+}
+
+// What is called by its operands.
+using Make1 = Expr (*)(Expr);
+using Make2 = Expr (*)(Expr, Expr);
+const std::map<Node, Make1> kOfOne = {
+    {Node::kNot, [](Expr x) { return !std::move(x); }},          {Node::kBitNot, [](Expr x) { return ~std::move(x); }},
+    {Node::kIsNan, [](Expr x) { return is_nan(std::move(x)); }}, {Node::kSqrt, [](Expr x) { return sqrt(std::move(x)); }},
+    {Node::kFloor, [](Expr x) { return floor(std::move(x)); }},  {Node::kCeil, [](Expr x) { return ceil(std::move(x)); }},
+    {Node::kTrunc, [](Expr x) { return trunc(std::move(x)); }},  {Node::kRound, [](Expr x) { return round(std::move(x)); }},
+};
+#define BINARY(op) [](Expr a, Expr b) -> Expr { return std::move(a) op std::move(b); }
+const std::map<Node, Make2> kOfTwo = {
+    {Node::kAdd, BINARY(+)},
+    {Node::kSub, BINARY(-)},
+    {Node::kMul, BINARY(*)},
+    {Node::kEq, BINARY(==)},
+    {Node::kNe, BINARY(!=)},
+    {Node::kLt, BINARY(<)},
+    {Node::kLe, BINARY(<=)},
+    {Node::kGt, BINARY(>)},
+    {Node::kGe, BINARY(>=)},
+    {Node::kAnd, BINARY(&&)},
+    {Node::kOr, BINARY(||)},
+    {Node::kBitAnd, BINARY(&)},
+    {Node::kBitOr, BINARY(|)},
+    {Node::kBitXor, BINARY(^)},
+    {Node::kShiftLeft, BINARY(<<)},
+    {Node::kShiftRight, BINARY(>>)},
+    // (a plain division by what turns out to be a constant zero is refused)
+    {Node::kDiv, [](Expr a, Expr b) { return strict_float(std::move(a) / std::move(b)); }},
+};
+#undef BINARY
+
 // Compiles one expression stage of a plan: a Func of rank axes whose Tuple holds the values that are stored.
-class StageBuilder {
+class StageBuilder : StageValues {
  public:
-  StageBuilder(const KernelSpec& spec, const Stage& stage, int rank) : spec_(spec), stage_(stage) {
+  StageBuilder(const KernelSpec& spec, const Stage& stage, int rank) : StageValues(spec, stage) {
     for (int d = 0; d < rank; ++d) vars_.emplace_back("axis_" + std::to_string(d));
   }
 
   // Names have an underscore before their number: those that Halide makes up have none, and must not meet ours.
   Module compile(const std::string& name, const Target& target) {
-    for (size_t i = 0; i < stage_.sources.size(); ++i) add_source(stage_.sources[i], stage_.reads[i]);
-    for (int i : stage_.ops) add_op(i);
+    find_values();
     Func f("stage");
     std::vector<Expr> values;
     for (int r : stage_.results) values.push_back(with_lets(r));
@@ -48,66 +81,53 @@ class StageBuilder {
   }
 
  private:
-  void add_source(int v, const Ref& ref) {
-    const auto dtype = static_cast<DType>(ref.dtype);
-    if (ref.scalar) {
-      Parameter p(memory_type(dtype), false, 0, "scalar_" + std::to_string(arguments_.size()));
-      arguments_.emplace_back(p.name(), Argument::InputScalar, p.type(), 0, ArgumentEstimates{});
-      values_[v] = load(Internal::Variable::make(p.type(), p.name(), p), dtype);
-      return;
-    }
-    const Inner inner = v < 0 ? spec_.inputs[~v].inner : Inner::kDense;
-    ImageParam image(memory_type(dtype), static_cast<int>(vars_.size()), "operand_" + std::to_string(arguments_.size()));
+  PlainExpr source(size_t k) override {
+    const ValueType type = memory_type(dtype(k));
+    const std::string name = (is_scalar(k) ? "scalar_" : "operand_") + std::to_string(k);
+    names_[name] = is_scalar(k) ? scalar(type, name) : element(k, type, name);
+    return variable(type, name, is_scalar(k));
+  }
+
+  Expr scalar(const ValueType& type, const std::string& name) {
+    const Parameter p(halide_type(type), false, 0, name);
+    arguments_.emplace_back(p.name(), Argument::InputScalar, p.type(), 0, ArgumentEstimates{});
+    return Internal::Variable::make(p.type(), p.name(), p);
+  }
+
+  Expr element(size_t k, const ValueType& type, const std::string& name) {
+    ImageParam image(halide_type(type), static_cast<int>(vars_.size()), name);
     std::vector<Expr> at(vars_.begin(), vars_.end());
     for (size_t d = 0; d < vars_.size(); ++d) image.dim(static_cast<int>(d)).set_min(0);
-    image.dim(0).set_stride(inner == Inner::kDense ? Expr(1) : Expr());
-    if (inner == Inner::kBroadcast) at[0] = 0;
+    image.dim(0).set_stride(inner(k) == Inner::kDense ? Expr(1) : Expr());
+    if (inner(k) == Inner::kBroadcast) at[0] = 0;
     arguments_.push_back(image);
-    values_[v] = load(image(at), dtype);
-    if (dtype == DType::kBool) bytes_[v] = image(at);
+    return image(at);
   }
 
-  // A bool as it is stored. Bytes other than 0 and 1 count as true, and stay what they are where they are only copied.
-  Expr byte(int v) const {
-    const auto known = bytes_.find(v);
-    return known != bytes_.end() ? known->second : store(values_.at(v), DType::kBool);
+  PlainExpr bind(int op, const std::string& name, const PlainExpr& value) override {
+    lets_.push_back({op, name, halide(value)});
+    names_[name] = Internal::Variable::make(lets_.back().value.type(), name);
+    return variable(value.type(), name);
   }
 
-  // The byte that the op copies, undefined if it copies none.
-  Expr copied_byte(const KernelOp& op) const {
-    if (!copies_bools(op.fn, op.loop, op.result)) return Expr();
-    const std::vector<int>& v = op.operands;
-    const bool plain = std::none_of(v.begin(), v.end(), [&](int k) { return bytes_.contains(k); });
-    if (plain) return Expr();
-    return op.fn == ArrayFn::where ? select(values_.at(v[0]), byte(v[1]), byte(v[2])) : byte(v[0]);
-  }
-
-  Expr bind(int op, const std::string& name, const Expr& value) {
-    lets_.push_back({op, name, value});
-    return Internal::Variable::make(value.type(), name);
-  }
-
-  // Every op is bound to a name: a shared subexpression written out at each use grows exponentially.
-  void add_op(int i) {
-    const KernelOp& op = spec_.ops[i];
-    const std::string number = std::to_string(i);
-    Expr value = copied_byte(op);
-    if (value.defined()) {
-      bytes_[i] = bind(i, "byte_" + number, value);
-      value = load(bytes_[i], op.result);
-    } else {
-      std::vector<Expr> operands;
-      for (int v : op.operands) operands.push_back(values_.at(v));
-      value = build(op.fn, op.loop, op.result, operands);
-    }
-    if (!value.defined()) throw std::runtime_error(std::string("no expression for ") + array_fn_name(op.fn));
-    values_[i] = bind(i, "value_" + number, value);
+  Expr halide(const PlainExpr& e) const {
+    const Type type = halide_type(e.type());
+    const auto& x = e->operands;
+    if (e->node == Node::kVariable) return names_.at(e->name);
+    if (e->node == Node::kNumber)
+      return type.is_float()  ? Internal::make_const(type, e->real)
+             : type.is_uint() ? Internal::make_const(type, static_cast<uint64_t>(e->whole) & (~uint64_t{0} >> (64 - type.bits())))
+                              : Internal::make_const(type, e->whole);
+    if (e->node == Node::kSelect) return Halide::select(halide(x[0]), halide(x[1]), halide(x[2]));
+    if (e->node == Node::kConvert) return cast(type, halide(x[0]));
+    if (e->node == Node::kReinterpret) return Halide::reinterpret(type, halide(x[0]));
+    return x.size() == 1 ? kOfOne.at(e->node)(halide(x[0])) : kOfTwo.at(e->node)(halide(x[0]), halide(x[1]));
   }
 
   Expr with_lets(int result) const {
     std::vector<bool> needed(spec_.ops.size());
     needed[result] = true;
-    Expr e = spec_.ops[result].result == DType::kBool ? byte(result) : values_.at(result);
+    Expr e = halide(stored(result));
     for (auto let = lets_.rbegin(); let != lets_.rend(); ++let) {
       if (!needed[let->op]) continue;
       for (int v : spec_.ops[let->op].operands) {
@@ -120,13 +140,10 @@ class StageBuilder {
 
   // Masked tails would compute in padding, and raise flags there: whole vectors, the last one shifted inwards; below that, scalars.
   void schedule(Func& f) {
-    int widest = 1;
-    for (int i : stage_.ops) widest = std::max({widest, dtype_size(spec_.ops[i].loop), dtype_size(spec_.ops[i].result)});
-    const int lanes = kVectorBytes / widest;
     std::vector<OutputImageParam> outputs = f.output_buffers();
     for (size_t d = 0; d < vars_.size(); ++d) outputs[0].dim(static_cast<int>(d)).set_min(0);
     for (OutputImageParam& out : outputs) out.dim(0).set_stride(1);
-    f.specialize(outputs[0].dim(0).extent() >= lanes).vectorize(vars_[0], lanes, TailStrategy::ShiftInwards);
+    f.specialize(outputs[0].dim(0).extent() >= lanes()).vectorize(vars_[0], lanes(), TailStrategy::ShiftInwards);
   }
 
   struct LetBinding {
@@ -135,12 +152,9 @@ class StageBuilder {
     Expr value;
   };
 
-  const KernelSpec& spec_;
-  const Stage& stage_;
   std::vector<Var> vars_;
   std::vector<Argument> arguments_;
-  std::map<int, Expr> values_;  // by op index, or ~input
-  std::map<int, Expr> bytes_;   // the same, of bools that come from memory
+  std::map<std::string, Expr> names_;  // of variables
   std::vector<LetBinding> lets_;
 };
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "halide_gen/expressions.h"
+#include "halide_gen/plan/expressions.h"
 #include "halide_gen/plan/kernel.h"
 #include "halide_gen/plan/rules.h"
 
@@ -26,12 +26,12 @@ void for_every_rule(Visit visit) {
 TEST(Codegen, EveryExpressionRuleHasAnExpressionOfItsType) {
   int count = 0;
   for_every_rule([&](ArrayFn fn, DType loop, DType result) {
-    std::vector<Halide::Expr> operands;
+    std::vector<Expr> operands;
     for (int k = 0; k < array_fn_inputs(fn); ++k) {
       const DType type = fn == ArrayFn::where && k == 0 ? DType::kBool : loop;
-      operands.push_back(Halide::Internal::Variable::make(value_type(type), "v" + std::to_string(k)));
+      operands.push_back(variable(value_type(type), "v" + std::to_string(k)));
     }
-    const Halide::Expr e = build(fn, loop, result, operands);
+    const Expr e = build(fn, loop, result, operands);
     ASSERT_TRUE(e.defined()) << array_fn_name(fn) << " " << dtype_name(loop);
     EXPECT_EQ(e.type(), value_type(result)) << array_fn_name(fn) << " " << dtype_name(loop);
     ++count;

@@ -3,6 +3,7 @@
 
 #include "halide_gen/codegen.h"
 #include "halide_gen/compiler_api.h"
+#include "halide_gen/plan/llvm_text.h"
 
 namespace py = pybind11;
 using namespace dalsegno::halide_gen;
@@ -25,4 +26,12 @@ PYBIND11_MODULE(_halide, m) {
         return py::bytes(object);
       },
       py::arg("text"), "The object code of a kernel, given as its text.");
+  m.def(
+      "llvm",
+      [](const std::string& text) {
+        std::string ir, error;
+        if (!to_llvm(text, &ir, &error)) throw py::value_error(error);
+        return ir;
+      },
+      py::arg("text"), "The LLVM IR of a kernel, given as its text.");
 }

@@ -1,5 +1,5 @@
-"""Whom background threads give way to: those of array kernels and of the store to everybody, since BLAS' threads wait
-for each other; those of loops to nobody. None starts on its caller's processor."""
+"""Whom background threads give way to: that of the store to everybody, since BLAS' threads wait for each other; those that
+compile, which takes milliseconds, to nobody. None starts on its caller's processor."""
 
 import os
 import subprocess
@@ -44,9 +44,9 @@ PROGRAM = """
     assert gave_way() == 1 or usual >= 10, niceness()  # who writes to the store
     settle(arrays, np.arange(1e5))
     assert ds.stats()["kernels_compiled"] > 0
-    assert gave_way() == 2 or usual >= 10, niceness()
+    assert gave_way() == 1 or usual >= 10, niceness()
     assert processors() == {frozenset(all_processors)}
-    settle(lambda n: loop(n) + 1, 5000)  # the other one still does loops
+    settle(lambda n: loop(n) + 1, 5000)
     assert usual in niceness()
     child = os.fork()
     if child == 0:

@@ -19,7 +19,7 @@ import numpy as np  # noqa: E402
 numpy_functions: Any = importlib.import_module("dalsegno._testing").numpy_functions
 
 WAYS = {
-    "expression": "a Halide expression: computed in kernels, together with what stands around it",
+    "expression": "an expression: computed in kernels, together with what stands around it",
     "loop": "NumPy's own inner loop, in kernels, on pieces that stay in the cache",
     "view": "read where it lies: no elements are copied, and kernels go through them as they stand",
     "reduction": "NumPy's inner loop in NumPy's order; of what array operations have just given, as it is made, "

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "halide_gen/compiler_api.h"
+#include "halide_gen/plan/llvm_text.h"
 #include "hook/error_aside.h"
 #include "replay/clock.h"
 #include "replay/kernels/loader.h"
@@ -17,6 +18,7 @@ using halide_gen::CompilerApi;
 std::atomic<uint64_t> compiled_count{0}, loaded_count{0};
 std::atomic<int> asked_for{0};  // of the compile threads, and not finished
 std::atomic<LaunchFunction> launch_function{nullptr};
+std::atomic<bool> halide_only{false};
 
 KernelCache* cache = nullptr;  // guarded by work_mutex()
 
@@ -72,15 +74,26 @@ bool open_all(std::string* error) {
   return launch_function.load() && open_loader(error);
 }
 
-bool compile_text(const std::string& key, const Kernel& k, std::string* object, std::string* error) {
+bool by_halide(const std::string& text, std::string* object, std::string* error) {
   const CompilerApi* api = compiler(error);
-  if (!api || !open_all(error)) return false;
+  if (!api) return false;
   give_way();
-  {
-    std::lock_guard<std::mutex> lock(halide_mutex());
-    if (!api->compile(k.text, object, error)) return false;
-  }
-  std::lock_guard<std::mutex> lock(work_mutex());
+  const std::lock_guard<std::mutex> lock(halide_mutex());
+  return api->compile(text, object, error);
+}
+
+bool by_llvm(const std::string& ir, std::string* object, std::string* error) {
+  const std::lock_guard<std::mutex> lock(work_mutex());
+  return compile_ir(ir, native::Output::kObject, object, error);
+}
+
+// Halide compiles what is not written as LLVM IR: nothing, as kernels are now, but in tests.
+bool compile_text(const std::string& key, const Kernel& k, std::string* object, std::string* error) {
+  if (!open_all(error)) return false;
+  std::string ir;
+  const bool written = !halide_only.load() && halide_gen::to_llvm(k.text, &ir, error);
+  if (!(written ? by_llvm(ir, object, error) : by_halide(k.text, object, error))) return false;
+  const std::lock_guard<std::mutex> lock(work_mutex());
   if (cache && k.keep) cache->put(key, *object, k.text);
   return true;
 }
@@ -200,6 +213,8 @@ void set_kernel_cache(KernelCache* new_cache) {
     cache = new_cache;
   });
 }
+
+void compile_by_halide(bool only) { halide_only = only; }
 
 void count_asked_for(int change) { asked_for += change; }
 bool kernels_under_way() { return asked_for.load(std::memory_order_relaxed) > 0; }

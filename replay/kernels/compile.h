@@ -34,10 +34,15 @@ void nudge_compiler();
 // What both do, without the GIL.
 void compile_kernel(Kernel* kernel);
 
-// Called before the long work of a job that is not urgent: from here on its thread gives way to the program's own. BLAS' threads wait for
-// one another, so that one of them without a core holds up all. Not while it may still have to take the GIL, which others would wait for.
+// For tests: from now on kernels are compiled by Halide.
+void compile_by_halide(bool only);
+
+// Called before the long work of a job that is not urgent, Halide's: from here on its thread gives way to the program's own. BLAS' threads
+// wait for one another, so that one of them without a core holds up all. Not while it may still have to take the GIL, which others would
+// wait for. What takes LLVM a few milliseconds gives way to nobody: beside threads that turn while they wait it would take ten times as
+// long.
 void give_way();
-// dlopen(), on a thread that gives way: mapping a compiler takes as long as compiling does, and GIL and mutexes are taken behind it.
+// dlopen(), on a thread that gives way: mapping Halide takes as long as its compiling does, and GIL and mutexes are taken behind it.
 void* open_giving_way(const std::string& file);
 
 // The cache, for any kind of machine code. Without the GIL or with it.

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "hook/error_aside.h"
 #include "replay/kernels/compile.h"
@@ -112,7 +113,17 @@ class Gil {
   std::optional<hook::ErrorAside> keep_;
 };
 
+// sys.path as it was when something was first asked for. An import would let go of the GIL, and wait for it again, at each of its looks
+// into a folder: a tenth of a second beside a thread that computes.
+std::atomic<const std::vector<std::filesystem::path>*> search_path{nullptr};  // set once, with the GIL
+
 std::string library_file() {
+  const std::filesystem::path within = std::filesystem::path("llvmlite") / "binding" / "libllvmlite.so";
+  if (const auto* folders = search_path.load()) {
+    std::error_code ignored;
+    for (const std::filesystem::path& folder : *folders)
+      if (std::filesystem::exists(folder / within, ignored)) return (folder / within).string();
+  }
   const Gil gil;
   const std::string package = package_file("llvmlite");
   return package.empty() ? "" : (std::filesystem::path(package).parent_path() / "binding" / "libllvmlite.so").string();
@@ -124,12 +135,25 @@ std::atomic<Session*> g_session{nullptr};  // set with the GIL held; never close
 void* open_library(std::string* error) {
   const std::string file = library_file();
   if (file.empty()) return *error = "llvmlite is not installed", nullptr;
-  void* library = open_giving_way(file);
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) *error = "libllvmlite.so cannot be opened";
   return library;
 }
 
 }  // namespace
+
+void note_search_path() {
+  PyObject* given = PySys_GetObject("path");  // borrowed
+  if (search_path.load() || !given || !PyList_Check(given)) return;
+  auto folders = std::make_unique<std::vector<std::filesystem::path>>();
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(given); ++i) {
+    PyObject* folder = PyList_GET_ITEM(given, i);
+    const char* utf8 = PyUnicode_Check(folder) ? PyUnicode_AsUTF8(folder) : nullptr;
+    if (!utf8) PyErr_Clear();
+    if (utf8 && *utf8) folders->emplace_back(utf8);
+  }
+  search_path = folders.release();
+}
 
 bool open_loader(std::string* error) {
   if (g_session.load()) return true;

@@ -10,6 +10,9 @@
 
 namespace dalsegno::replay {
 
+// Where the library is to be looked for, first of all: as sys.path says now. With the GIL, with no exception set; before open_loader().
+void note_search_path();
+
 // Opens the library and an ORC session, once for the process. False, with the reason in `error`. Without the GIL, which it takes for a
 // moment, and without locks that somebody may hold while waiting for the GIL. Any thread.
 bool open_loader(std::string* error);

@@ -13,6 +13,7 @@
 #include "replay/background.h"
 #include "replay/forks.h"
 #include "replay/kernels/compile.h"
+#include "replay/kernels/loader.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -208,6 +209,7 @@ PyObject* stop_at_exit(PyObject*, PyObject*) {
 void compile_later(std::shared_ptr<CompileJob> job) {
   note_caller();
   kernel_environment();  // asks NumPy, with the GIL, once
+  note_search_path();
   CompileThread& thread = compile_threads()[job->urgent()];
   thread.add(std::move(job));
 }

@@ -110,6 +110,7 @@ void bind_segments(py::module_ m) {
   m.def("wait", &wait_for_compilers);
   m.def("count_kernels", &count_kernels);
   m.def("keep_idle_kernels", &set_idle_kernels);
+  m.def("compile_by_halide", &compile_by_halide);
   m.def("counters", [] {
     const KernelCounters c = kernel_counters();
     return py::dict(py::arg("launches") = c.launches, py::arg("compiled") = c.compiled, py::arg("loaded") = c.loaded);
