@@ -217,7 +217,13 @@ void Lowering::emit_make_instance(const Op& o, ValueId i) {
   defined(i);
 }
 
-bool Lowering::is_mask(ValueId v) const { return values_[v].facts.rank > 0 && values_[v].facts.dtype == DType::kBool; }
+// May it be one? The step looks at it once more. (What runs unknown code lets facts be forgotten: arithmetic on complex numbers, for one.)
+bool Lowering::is_mask(ValueId v) const {
+  const ArrayFacts& facts = values_[v].facts;
+  if (facts.rank >= 0) return facts.rank > 0 && facts.dtype == DType::kBool;
+  const Op& o = op(v);
+  return known_type(v) == &PyArray_Type || (o.fn != ArrayFn::none && o.facts >= 0 && t().facts[o.facts].dtype == DType::kBool);
+}
 
 void Lowering::emit_get_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kLookup) return emit_lookup(o, i);
