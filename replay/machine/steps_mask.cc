@@ -1,7 +1,7 @@
 // Elements where a mask is true: `a[m]`, and `a[m] = v` of a number or of as many elements. NumPy looks for them one by one, which costs
-// a branch mispredicted for each run of them; here 64 bytes of the mask are looked at together (replay/masks/stretches.h). The order is C's,
-// as in array_boolean_subscript and array_assign_boolean_subscript (numpy/_core/src/multiarray/mapping.c). Anything that is not as expected
-// is NumPy's.
+// a branch mispredicted for each run of them; here 64 bytes of the mask are looked at together (replay/masks/stretches.h). The order is
+// C's, as in array_boolean_subscript and array_assign_boolean_subscript (numpy/_core/src/multiarray/mapping.c). Anything that is not as
+// expected is NumPy's.
 #include <algorithm>
 #include <cstring>
 

@@ -5,8 +5,8 @@
 #include "replay/masks/works.h"
 
 #if defined(__x86_64__) && !defined(__clang_analyzer__)  // clang-tidy reads with GCC's headers, whose intrinsics are GCC's own
+#include "replay/masks/newer.h"
 #include "replay/masks/wide.h"
-#define DALSEGNO_NEWER __attribute__((target("avx2,bmi,bmi2,popcnt")))
 #endif
 
 namespace dalsegno::replay::masks {
@@ -56,16 +56,7 @@ struct Bits {
     }
     return ~none;
   }
-};
-
-struct NewerBits {
-  DALSEGNO_NEWER static uint64_t word(const char* m) {
-    const __m256i zero = _mm256_setzero_si256();
-    const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(m)), b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(m + 32));
-    const auto low = static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, zero)));
-    const auto high = static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(b, zero)));
-    return ~(uint64_t{high} << 32 | low);
-  }
+  static uint64_t less(const char* m, int64_t n) { return bits_of(m, 1, n); }
 };
 
 int64_t plain_count(const Mask& mask, bool* odd) {
@@ -85,12 +76,14 @@ int64_t plain_count(const Mask& mask, bool* odd) {
 template <class T>
 struct Newer {
   DALSEGNO_NEWER [[gnu::flatten]] static int64_t take(const Mask& mask, Items from, char* to, int64_t room) {
-    return taken<NewerBits>(mask, Take<T>{from, to, room});
+    return taken<NewerBits>(mask, NewerTake<T>{{from, to, room}});
   }
   DALSEGNO_NEWER [[gnu::flatten]] static int64_t put(const Mask& mask, Items to, Items from, int64_t left) {
     return put_there<NewerBits>(mask, Put<T>{to, from.at, from.step, left});
   }
-  DALSEGNO_NEWER [[gnu::flatten]] static void fill(const Mask& mask, Items to, const char* value) { filled<NewerBits>(mask, Fill<T>{to, item<T>(value)}); }
+  DALSEGNO_NEWER [[gnu::flatten]] static void fill(const Mask& mask, Items to, const char* value) {
+    filled<NewerBits>(mask, Fill<T>{to, item<T>(value)});
+  }
 };
 
 template <class T>
@@ -107,20 +100,18 @@ struct Wide {
 };
 
 Way find_best() {
-  const auto has_all = [](auto... known) { return (known && ...); };
-  if (!has_all(__builtin_cpu_supports("avx2"), __builtin_cpu_supports("bmi"), __builtin_cpu_supports("bmi2"),
-               __builtin_cpu_supports("popcnt")))
-    return Way::kPlain;
-  return has_all(__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512bw"), __builtin_cpu_supports("avx512vl"),
-                 __builtin_cpu_supports("avx512vbmi2"))
-             ? Way::kWide
-             : Way::kNewer;
+  const bool newer =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+  const bool wide = newer && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi2");
+  return wide ? Way::kWide : newer ? Way::kNewer : Way::kPlain;
 }
 
 #else
 
 struct Bits {
   static uint64_t word(const char* m) { return bits_of(m, 1, kWord); }
+  static uint64_t less(const char* m, int64_t n) { return bits_of(m, 1, n); }
 };
 
 int64_t plain_count(const Mask& mask, bool* odd) { return count_any(mask.at, 1, mask.n, odd); }

@@ -9,15 +9,19 @@
 
 namespace dalsegno::replay::masks {
 
+DALSEGNO_WIDE inline uint64_t lowest(int64_t n) { return _bzhi_u64(kAll, static_cast<unsigned>(n)); }
+DALSEGNO_WIDE inline uint64_t lowest(int64_t n, uint64_t of) { return _pdep_u64(lowest(n), of); }
+
 struct WideBits {
   DALSEGNO_WIDE static uint64_t word(const char* m) {
     const __m512i bytes = _mm512_loadu_si512(m);
     return _mm512_test_epi8_mask(bytes, bytes);
   }
+  DALSEGNO_WIDE static uint64_t less(const char* m, int64_t n) {
+    const __m512i bytes = _mm512_maskz_loadu_epi8(lowest(n), m);
+    return _mm512_test_epi8_mask(bytes, bytes);
+  }
 };
-
-DALSEGNO_WIDE inline uint64_t lowest(int64_t n) { return _bzhi_u64(kAll, static_cast<unsigned>(n)); }
-DALSEGNO_WIDE inline uint64_t lowest(int64_t n, uint64_t of) { return _pdep_u64(lowest(n), of); }
 
 // A register full of items.
 template <class T>
@@ -83,7 +87,7 @@ struct WidePut : Put<T> {
     if (many > left) word = lowest(left, word), many = left;
     char* at = to.at + first * kSize;
     left -= many;
-    if (many <= kFew) {
+    if (many <= kFew && n > 2 * L::kItems) {
       for (; word != 0; word = _blsr_u64(word), from += kSize) set(at + static_cast<int64_t>(_tzcnt_u64(word)) * kSize, item<T>(from));
       return;
     }
@@ -108,7 +112,7 @@ struct WideFill : Fill<T> {
 
   DALSEGNO_WIDE void some(int64_t first, uint64_t word, int64_t n) {
     char* at = to.at + first * kSize;
-    if (std::popcount(word) <= kFew) {
+    if (std::popcount(word) <= kFew && n > 2 * L::kItems) {
       for (; word != 0; word = _blsr_u64(word)) set(at + static_cast<int64_t>(_tzcnt_u64(word)) * kSize, value);
       return;
     }

@@ -1,5 +1,5 @@
-// For stretches.cc and wide.h: how a mask is gone through, and what is done with its words in plain C++. `Work` has all(first, n), for items
-// that are all wanted, and some(first, word, n), for up to 64 of which those with a bit in the word are.
+// For stretches.cc and wide.h: how a mask is gone through, and what is done with its words in plain C++. `Work` has all(first, n), for
+// items that are all wanted, and some(first, word, n), for up to 64 of which those with a bit in the word are.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@
 namespace dalsegno::replay::masks {
 
 constexpr int64_t kWord = 64, kWords = 4;  // mask bytes that become a word of bits, and words that are looked at together
-constexpr int64_t kFew = 4, kMost = 61;  // items of 64: no more are done without a branch, more by eights
+constexpr int64_t kFew = 4, kMost = 61;    // items of 64: no more are done without a branch, more by eights
 constexpr uint64_t kAll = ~uint64_t{0};
 
 struct Sixteen {
@@ -29,6 +29,7 @@ void set(char* at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 
+// The highest bit of each byte that is not 0 is set, and the product brings them together.
 inline uint64_t bits_of_eight(const char* m) {
   constexpr uint64_t kLow = 0x7f7f7f7f7f7f7f7f;
   const auto bytes = item<uint64_t>(m);
@@ -46,7 +47,8 @@ inline uint64_t bits_of(const char* m, int64_t step, int64_t n) {
   return word;
 }
 
-// Always inline: it is compiled for the instructions that its caller may use. Bits::word() is bits_of() for 64 neighbours.
+// Always inline: it is compiled for the instructions that its caller may use. Bits::word() is bits_of() for 64 neighbours,
+// Bits::less() for some.
 template <class Bits, class Work>
 [[gnu::always_inline]] inline void walk(const Mask& mask, Work& work) {
   int64_t first = 0, full = 0;  // that many before `first` are all wanted, and have not been done yet
@@ -65,7 +67,8 @@ template <class Bits, class Work>
   if (full != 0) work.all(first - full, full);
   for (; first < mask.n; first += kWord) {
     const int64_t n = std::min(mask.n - first, kWord);
-    work.some(first, bits_of(mask.at + first * mask.step, mask.step, n), n);
+    const char* m = mask.at + first * mask.step;
+    work.some(first, mask.step != 1 ? bits_of(m, mask.step, n) : n == kWord ? Bits::word(m) : Bits::less(m, n), n);
   }
 }
 
@@ -101,7 +104,8 @@ struct Take {
 
   [[gnu::always_inline]] void one(int64_t i) { set(to, item<T>(from.at + i * from.step)), to += sizeof(T); }
 
-  // False: they are not. Where there are less, the first item follows, and is overwritten by the next that is taken.
+  // Takes kFew, whatever is wanted: behind those that are, the first item of all follows, and is overwritten by the next that is taken.
+  // False: more are wanted, or there is no room.
   [[gnu::always_inline]] bool few(int64_t first, uint64_t word, int64_t many) {
     if (many > kFew || room < kFew) return false;
     const char* at = from.at + first * from.step;
@@ -115,6 +119,7 @@ struct Take {
   [[gnu::always_inline]] void some(int64_t first, uint64_t word, int64_t n) {
     const int64_t many = std::popcount(word);
     if (few(first, word, many)) return;
+    if (word == kAll) return all(first, kWord);
     if (many > kMost && room >= many) {
       by_eights(*this, first, word);
       room -= many;
@@ -150,6 +155,7 @@ struct Put {
   [[gnu::always_inline]] void one(int64_t i) { set(to.at + i * to.step, item<T>(from)), from += step; }
 
   [[gnu::always_inline]] void some(int64_t first, uint64_t word, int64_t) {
+    if (word == kAll) return all(first, kWord);
     if (std::popcount(word) > kMost && left >= kWord) {
       by_eights(*this, first, word);
       left -= std::popcount(word);
@@ -177,6 +183,7 @@ struct Fill {
   [[gnu::always_inline]] void one(int64_t i) { set(to.at + i * to.step, value); }
 
   [[gnu::always_inline]] void some(int64_t first, uint64_t word, int64_t) {
+    if (word == kAll) return all(first, kWord);
     if (std::popcount(word) > kMost) return by_eights(*this, first, word);
     char* at = to.at + first * to.step;
     for (; word != 0; word &= word - 1) set(at + std::countr_zero(word) * to.step, value);
