@@ -37,8 +37,9 @@ struct Masked {
   bool rows = false;
 
   bool find(PyObject* a, PyObject* m) {
-    mask = plain_array(m, {DType::kBool, static_cast<int8_t>(PyArray_Check(m) ? PyArray_NDIM(reinterpret_cast<PyArrayObject*>(m)) : 0)});
-    if (!mask || !a || !PyArray_CheckExact(a)) return false;
+    if (!a || !m || !PyArray_CheckExact(a) || !PyArray_CheckExact(m)) return false;
+    mask = plain_array(m, {DType::kBool, static_cast<int8_t>(PyArray_NDIM(reinterpret_cast<PyArrayObject*>(m)))});
+    if (!mask) return false;
     array = reinterpret_cast<PyArrayObject*>(a);
     PyArray_Descr* descr = PyArray_DESCR(array);
     const int rank = PyArray_NDIM(array), of_mask = PyArray_NDIM(mask);
