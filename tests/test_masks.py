@@ -74,6 +74,8 @@ def sums_of_complex(z: Any, t: Any) -> Any:
 
 
 def test_masks_of_complex_numbers():
+    for v in (1, -0.0, 2j, True, np.complex128(complex(-0.0, float("inf"))), np.complex64(1j), np.float64(3), "1"):
+        check(put_by, (values(300, "c16"), R.random(300) < 0.3, v), (values(90, "c8"), R.random(90) < 0.3, v))
     settles(sums_of_complex, (values(300, "c16"), R.random(300)))
 
 
@@ -125,6 +127,14 @@ def test_put(dtype: str):
         np.float32(0.5),
         np.int64(3),
         np.uint8(7),
+        2 - 3j,
+        complex(-0.0, float("nan")),
+        np.complex128(1j),
+        np.complex64(2j),
+        2**53 + 1,
+        -(2**63),
+        2**64,
+        10**400,
     ]
     for shape in ((300,), (20, 31), (5, 6, 7)):
         a, t = values(shape, dtype), R.random(shape)
