@@ -42,6 +42,43 @@ def test_taken(dtype: str):
         check(by_mask, (a.T, t.T), (np.asfortranarray(a), t), (a, np.asfortranarray(t)))
 
 
+def at_last(a: Any, m: Any, v: Any, w: Any) -> Any:
+    b = a[m]
+    a[m] = v
+    c = a[~m]
+    a[~m] = w
+    return b, a, c
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u2", "f4", "f8", "c16"])
+def test_densities(dtype: str):
+    for size in (64, 255, 1000):
+        a, t = values(size, dtype), R.random(size)
+        for density in (0, 0.01, 0.1, 0.5, 0.9, 0.99, 1):
+            m = t < density
+            check(
+                at_last,
+                (a, m, a[m] + 1, 7),
+                (a[::-1], m[::-1], 3, a[~m].copy()),
+                (a.copy(), m, a[m][::-1], 0),
+                rounds=3,
+            )
+
+
+def sums_of_complex(z: Any, t: Any) -> Any:
+    for k in range(3):
+        m = t < 0.7
+        z[m] = z[m] * 0.5 + z[m]  # runs unknown code, after which less is known of m
+        z[~m] = z[~m] * z[~m] - k
+    return z
+
+
+def test_masks_of_complex_numbers():
+    for v in (1, -0.0, 2j, True, np.complex128(complex(-0.0, float("inf"))), np.complex64(1j), np.float64(3), "1"):
+        check(put_by, (values(300, "c16"), R.random(300) < 0.3, v), (values(90, "c8"), R.random(90) < 0.3, v))
+    settles(sums_of_complex, (values(300, "c16"), R.random(300)))
+
+
 def test_rows():
     for dtype in ("f8", "i2", "c16"):
         a, t = values((40, 3), dtype), R.random(40)
@@ -90,6 +127,14 @@ def test_put(dtype: str):
         np.float32(0.5),
         np.int64(3),
         np.uint8(7),
+        2 - 3j,
+        complex(-0.0, float("nan")),
+        np.complex128(1j),
+        np.complex64(2j),
+        2**53 + 1,
+        -(2**63),
+        2**64,
+        10**400,
     ]
     for shape in ((300,), (20, 31), (5, 6, 7)):
         a, t = values(shape, dtype), R.random(shape)
@@ -156,9 +201,18 @@ def test_what_is_refused():
     )
 
 
+def put_by(a: Any, m: Any, v: Any) -> Any:
+    a[m] = v
+    return a
+
+
 def test_bytes_that_are_neither_0_nor_1():
     odd = np.array([0, 2, 255, 1] * 5, "u1").view(bool)
     check(lambda a, m: (a[m & m], a[m], m[m]), (np.arange(20.0), odd))
+    for size in (20, 300):
+        for dtype in ("u1", "i2", "f4", "f8", "c16"):
+            a, m = values(size, dtype), np.resize(odd.view("u1"), size).view(bool)
+            check(put_by, (a, m, 3), (a, m, a[: size // 2]), (a, m, a[: size * 3 // 4].copy()), (a, m, a[m]), rounds=3)
 
 
 def escaping(c: Any, n: int) -> Any:

@@ -217,7 +217,17 @@ void Lowering::emit_make_instance(const Op& o, ValueId i) {
   defined(i);
 }
 
-bool Lowering::is_mask(ValueId v) const { return values_[v].facts.rank > 0 && values_[v].facts.dtype == DType::kBool; }
+// May it be a mask of an array? The step looks at it once more. (What runs unknown code lets facts be forgotten: arithmetic on complex
+// numbers, for one; and of arrays of such, and what goes with them, none are asked for.)
+bool Lowering::may_be_masked(ValueId array, ValueId mask) const {
+  const ArrayFacts& facts = values_[mask].facts;
+  if (facts.rank >= 0) return facts.rank > 0 && facts.dtype == DType::kBool;
+  const auto may_be_array = [&](ValueId v) {
+    const PyTypeObject* type = known_type(v);
+    return !values_[v].born_raw && (!type || type == &PyArray_Type);
+  };
+  return may_be_array(array) && may_be_array(mask);
+}
 
 void Lowering::emit_get_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kLookup) return emit_lookup(o, i);
@@ -233,7 +243,7 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
   const bool of_items = !type || type == &PyList_Type || type == &PyTuple_Type;  // (others ask for an object, and a constant has one)
   if (form(i).mode != Mode::kIndex || (!of_items && is_constant(index))) {
     emit_python(o, i);
-    p_->steps.back().fn = is_mask(index) ? step_get_masked : step_get_item;
+    p_->steps.back().fn = may_be_masked(in(o)[0], index) ? step_get_masked : step_get_item;
     return;
   }
   int32_t container = boxed(in(o)[0], o, i);
@@ -258,7 +268,7 @@ void Lowering::emit_set_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode != Mode::kIndex) {
     emit_python(o, i);
-    if (is_mask(in(o)[1])) p_->steps.back().fn = step_set_masked;
+    if (may_be_masked(in(o)[0], in(o)[1])) p_->steps.back().fn = step_set_masked;
     return;
   }
   int32_t container = boxed(in(o)[0], o, i);

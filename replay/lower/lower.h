@@ -82,7 +82,7 @@ class Lowering {
   void take_part(ValueId i, Step* s);
   void emit_get_item(const Op& op, ValueId i);
   void emit_set_item(const Op& op, ValueId i);
-  bool is_mask(ValueId v) const;
+  bool may_be_masked(ValueId array, ValueId mask) const;
   void emit_element(const Op& op, ValueId i);
   void emit_item(const Op& op, ValueId i);
   void emit_text(const Op& op, ValueId i);
