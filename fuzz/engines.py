@@ -77,7 +77,8 @@ class Engine(enum.Enum):
     STEPPED = EngineSpec(settings=(("kernels", False), ("background", False), _STEPS, _REPLAYING))
     # Loops are compiled at their first turn, before anything else is done in them.
     NATIVE = EngineSpec(settings=(("background", False), ("hot_loop", 1), _REPLAYING))
-    BLOCKS = EngineSpec(settings=(*_AT_ONCE, ("inner_loops", 1_000_000)))
+    # Arrays in blocks, and loops as they are compiled at first.
+    BLOCKS = EngineSpec(settings=(*_AT_ONCE, ("inner_loops", 1_000_000), ("hot_loop", 1), ("refine", False)))
     COMPILED = EngineSpec(settings=(*_AT_ONCE, ("inner_loops", 0)))
     BACKGROUND = EngineSpec(
         settings=(("kernels", True), ("background", True)), watch=Watch.WAIT_AFTER_CALL, peaks=False

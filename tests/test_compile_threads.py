@@ -1,5 +1,6 @@
-"""Whom background threads give way to: that of the store to everybody, since BLAS' threads wait for each other; those that
-compile, which takes milliseconds, to nobody. None starts on its caller's processor."""
+"""Whom background threads give way to: that of the store, and that which compiles loops once more, to everybody, since
+BLAS' threads wait for each other; those that somebody waits for, for milliseconds, to nobody. None starts on its
+caller's processor."""
 
 import os
 import subprocess
@@ -41,10 +42,10 @@ PROGRAM = """
 
     usual, all_processors = os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0)
     settle(loop, 5000)
-    assert gave_way() == 1 or usual >= 10, niceness()  # who writes to the store
+    assert gave_way() == 2 or usual >= 10, niceness()  # who writes to the store, and who compiles once more
     settle(arrays, np.arange(1e5))
     assert ds.stats()["kernels_compiled"] > 0
-    assert gave_way() == 1 or usual >= 10, niceness()
+    assert gave_way() == 2 or usual >= 10, niceness()
     assert processors() == {frozenset(all_processors)}
     settle(lambda n: loop(n) + 1, 5000)
     assert usual in niceness()

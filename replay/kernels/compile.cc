@@ -1,5 +1,6 @@
 #include "replay/kernels/compile.h"
 
+#include <array>
 #include <mutex>
 #include <optional>
 
@@ -82,17 +83,14 @@ bool by_halide(const std::string& text, std::string* object, std::string* error)
   return api->compile(text, object, error);
 }
 
-bool by_llvm(const std::string& ir, std::string* object, std::string* error) {
-  const std::lock_guard<std::mutex> lock(work_mutex());
-  return compile_ir(ir, native::Output::kObject, object, error);
-}
-
 // Halide compiles what is not written as LLVM IR: nothing, as kernels are now, but in tests.
 bool compile_text(const std::string& key, const Kernel& k, std::string* object, std::string* error) {
   if (!open_all(error)) return false;
   std::string ir;
   const bool written = !halide_only.load() && halide_gen::to_llvm(k.text, &ir, error);
-  if (!(written ? by_llvm(ir, object, error) : by_halide(k.text, object, error))) return false;
+  if (!(written ? compile_ir(ir, CompileKind::kKernel, native::Output::kObject, native::Effort::kFull, object, error)
+                : by_halide(k.text, object, error)))
+    return false;
   const std::lock_guard<std::mutex> lock(work_mutex());
   if (cache && k.keep) cache->put(key, *object, k.text);
   return true;
@@ -197,6 +195,11 @@ std::mutex& work_mutex() {
 std::mutex& halide_mutex() {
   static auto* mutex = new std::mutex;
   return *mutex;
+}
+
+std::mutex& llvm_mutex(CompileKind kind) {
+  static auto* mutexes = new std::array<std::mutex, static_cast<size_t>(CompileKind::kCount)>;
+  return (*mutexes)[static_cast<size_t>(kind)];
 }
 
 LaunchFunction launcher() { return launch_function.load(std::memory_order_relaxed); }

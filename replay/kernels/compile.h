@@ -1,6 +1,6 @@
-// Turns kernels' texts into loaded code: from the cache, or by Halide (dalsegno._halide, imported when first needed), then through
-// loader.h. Two threads of our own, one for each kind of job, started at need, stopped before the interpreter is finalised, made anew after
-// a fork.
+// Turns kernels' texts into loaded code: from the cache, or by LLVM or Halide (dalsegno._halide, imported when first needed), then through
+// loader.h. Threads of our own, one for each kind of job, started at need, stopped before the interpreter is finalised, made anew after a
+// fork.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,19 +15,26 @@ namespace dalsegno::replay {
 
 struct Kernel;
 
+enum class CompileKind : uint8_t {
+  kKernel,
+  kLoop,     // it is running while it waits: what was asked for last is done first
+  kRefined,  // a loop's code once more; nobody waits
+  kCount
+};
+
 // What a compile thread does, without the GIL.
 struct CompileJob {
   virtual ~CompileJob() = default;
   virtual void compile() = 0;
-  // A loop is running while it waits for this: what was asked for last is done first, and nobody else's program comes before it. Other jobs
-  // are done one after the other, and give way.
-  virtual bool urgent() const { return false; }
+  virtual CompileKind kind() const { return CompileKind::kKernel; }
 };
 
 // The kernel's state becomes kReady or kFailed. With the GIL; it is released while Halide works.
 void compile_now(Kernel* kernel);
-// On one of the compile threads.
+// On one of the compile threads. With the GIL.
 void compile_later(std::shared_ptr<CompileJob> job);
+// The same, of what one of them is doing: without the GIL.
+void compile_next(std::shared_ptr<CompileJob> job);
 
 // Starts the threads again, if a fork has ended them while kernels were waiting.
 void nudge_compiler();
@@ -37,7 +44,7 @@ void compile_kernel(Kernel* kernel);
 // For tests: from now on kernels are compiled by Halide.
 void compile_by_halide(bool only);
 
-// Called before the long work of a job that is not urgent, Halide's: from here on its thread gives way to the program's own. BLAS' threads
+// Called before long work that nobody waits for, Halide's or LLVM's: from here on its thread gives way to the program's own. BLAS' threads
 // wait for one another, so that one of them without a core holds up all. Not while it may still have to take the GIL, which others would
 // wait for. What takes LLVM a few milliseconds gives way to nobody: beside threads that turn while they wait it would take ten times as
 // long.
@@ -52,11 +59,12 @@ void keep_in_cache(const std::string& key, const std::string& object, const std:
 void unload_later(void* library);
 void unload_unused();  // with work_mutex()
 
-// Held while the cache, LLVM or the loader works, never while waiting for the GIL. A fork waits for it, so that the child finds them at
-// rest.
+// Held while the cache or the loader works, never while waiting for the GIL. A fork waits for it, so that the child finds them at rest.
 std::mutex& work_mutex();
-// The same while Halide works: it takes long, and loops do not wait for it. Never taken with the other held.
+// The same while Halide, or LLVM for this kind of job, works: that takes long, and others do not wait for it. None of them is taken with
+// another, or work_mutex(), held.
 std::mutex& halide_mutex();
+std::mutex& llvm_mutex(CompileKind kind);
 
 // Runs work() with the GIL released.
 template <typename Work>

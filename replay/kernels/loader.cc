@@ -190,8 +190,10 @@ bool load_object(const std::string& image, const std::vector<std::string>& symbo
   return true;
 }
 
-bool compile_ir(const std::string& text, native::Output kind, std::string* out, std::string* error) {
-  return native::compile(g_session.load()->library, text, kind, out, error);
+bool compile_ir(const std::string& text, CompileKind kind, native::Output output, native::Effort effort, std::string* out,
+                std::string* error) {
+  const std::lock_guard<std::mutex> lock(llvm_mutex(kind));
+  return native::compile(g_session.load()->library, text, output, effort, static_cast<int>(kind), out, error);
 }
 
 void unload_object(void* library) {

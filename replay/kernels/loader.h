@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "replay/kernels/compile.h"
 #include "replay/kernels/table.h"
 #include "replay/native/llvm.h"
 
@@ -21,8 +22,9 @@ bool open_loader(std::string* error);
 // `symbols`; `library` keeps the code in memory until unload_object(). False, with the reason in `error`. Any thread, one at a time.
 bool load_object(const std::string& image, const std::vector<std::string>& symbols, std::vector<void*>* addresses, void** library,
                  std::string* error);
-// After open_loader(). LLVM IR as object code or assembly (replay/native/llvm.h). Threads as above.
-bool compile_ir(const std::string& text, native::Output kind, std::string* out, std::string* error);
+// After open_loader(). LLVM IR as object code or assembly (replay/native/llvm.h). Any thread; holds llvm_mutex(kind).
+bool compile_ir(const std::string& text, CompileKind kind, native::Output output, native::Effort effort, std::string* out,
+                std::string* error);
 // Nothing may run in the code, or keep an address of it, any more. Threads as above.
 void unload_object(void* library);
 

@@ -5,10 +5,14 @@
 
 #include "replay/clock.h"
 #include "replay/kernels/loader.h"
+#include "replay/settings.h"
 
 namespace dalsegno::replay {
 
-NativeCode::~NativeCode() { unload_later(library); }
+NativeCode::~NativeCode() {
+  unload_later(library);
+  unload_later(first);
+}
 
 namespace {
 
@@ -22,53 +26,89 @@ void count(bool loaded, double milliseconds) {
   times.longest = std::max(times.longest, milliseconds);
 }
 
+std::string key_of(const std::string& text) { return "native\n" + text + kernel_environment(); }
+
+// All that LLVM can; it is kept.
+bool compile_fully(const NativeCode& code, const std::string& text, CompileKind kind, std::string* object, std::string* error) {
+  if (!compile_ir(text, kind, native::Output::kObject, native::Effort::kFull, object, error)) return false;
+  const std::lock_guard<std::mutex> lock(work_mutex());
+  if (code.keep) keep_in_cache(key_of(text), *object, text);
+  return true;
+}
+
 // What the cache has, or what LLVM makes of it.
 bool make_object(const NativeCode& code, const std::string& text, std::string* object, bool* loaded, std::string* error) {
   if (text.empty()) return *error = "a register of two kinds", false;
   if (text.size() > NativeCode::kMostText) return *error = "the region is too large", false;
-  const std::string key = "native\n" + text + kernel_environment();
-  if ((*loaded = code.keep && cached(key, object)) || code.only_kept) return *loaded;
+  if ((*loaded = code.keep && cached(key_of(text), object)) || code.only_kept) return *loaded;
   if (!open_loader(error)) return false;
-  std::lock_guard<std::mutex> lock(work_mutex());
-  if (!compile_ir(text, native::Output::kObject, object, error)) return false;
-  if (code.keep) keep_in_cache(key, *object, text);
-  return true;
+  if (code.course == NativeCode::Course::kFull) return compile_fully(code, text, CompileKind::kLoop, object, error);
+  return compile_ir(text, CompileKind::kLoop, native::Output::kObject, native::Effort::kQuick, object, error);
 }
 
-bool load(NativeCode* code, const std::string& object, std::string* error) {
+bool load(NativeCode* code, const std::string& object, void** library, std::string* error) {
   if (!open_loader(error)) return false;
   std::vector<void*> addresses;
-  std::lock_guard<std::mutex> lock(work_mutex());
+  const std::lock_guard<std::mutex> lock(work_mutex());
   unload_unused();
-  if (!load_object(object, {NativeCode::kSymbol}, &addresses, &code->library, error)) return false;
-  code->function = reinterpret_cast<native::Function>(addresses[0]);
+  if (!load_object(object, {NativeCode::kSymbol}, &addresses, library, error)) return false;
+  code->function.store(reinterpret_cast<native::Function>(addresses[0]), std::memory_order_release);
   return true;
 }
 
+struct Refinement final : CompileJob {
+  explicit Refinement(std::weak_ptr<NativeCode> code) : code(std::move(code)) {}
+  void compile() override {
+    if (const std::shared_ptr<NativeCode> still = code.lock()) still->refine();
+  }
+  CompileKind kind() const override { return CompileKind::kRefined; }
+  const std::weak_ptr<NativeCode> code;  // a larger region may have taken its place
+};
+
 }  // namespace
+
+static void refine_later(const std::weak_ptr<NativeCode>& code) {
+  try {
+    compile_next(std::make_shared<Refinement>(code));
+  } catch (const std::bad_alloc&) {
+  }
+}
 
 void NativeCode::compile() {
   const auto start = std::chrono::steady_clock::now();
   std::string object;
   bool ok = false, loaded = false;
   try {
-    const std::string text = native::to_ir(region, layout, kSymbol);
+    text = native::to_ir(region, layout, kSymbol);
     text_size = text.size();
-    ok = make_object(*this, text, &object, &loaded, &failure) && load(this, object, &failure);
+    ok = make_object(*this, text, &object, &loaded, &failure) && load(this, object, &library, &failure);
   } catch (const std::exception&) {  // no memory: the steps stay
   }
   if (text_size > kMostText) return state.store(kTooLarge, std::memory_order_release);
   if (only_kept && !loaded) return state.store(kMissing, std::memory_order_release);
   count(loaded, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  const bool again = ok && !loaded && course == Course::kQuickThenFull;
+  if (again) std::swap(first, library);
+  if (!again) text = {};
   state.store(ok ? kReady : kFailed, std::memory_order_release);
+  if (again) refine_later(self);
+}
+
+// Where memory ends, or LLVM refuses, what there is stays.
+void NativeCode::refine() {
+  give_way();
+  try {
+    std::string object, error;
+    if (compile_fully(*this, text, CompileKind::kRefined, &object, &error)) load(this, object, &library, &error);
+    text = {};
+  } catch (const std::exception&) {
+  }
 }
 
 std::string native_assembly(const std::string& text, std::string* error) {
   std::string assembly;
   without_gil([&] {
-    if (!open_loader(error)) return;
-    const std::lock_guard<std::mutex> lock(work_mutex());
-    compile_ir(text, native::Output::kAssembly, &assembly, error);
+    if (open_loader(error)) compile_ir(text, CompileKind::kLoop, native::Output::kAssembly, native::Effort::kFull, &assembly, error);
   });
   return assembly;
 }
@@ -80,6 +120,9 @@ NativeTimes native_times() {
 
 void compile_native(const std::shared_ptr<NativeCode>& code) {
   kernel_environment();  // asks NumPy, with the GIL, once
+  using Course = NativeCode::Course;
+  code->self = code;
+  code->course = !settings().refine ? Course::kQuick : compiles_in_background() ? Course::kQuickThenFull : Course::kFull;
   if (compiles_in_background()) return compile_later(code);
   const Uncounted clock;
   without_gil([&] { code->compile(); });

@@ -1,5 +1,5 @@
 // A region's native code (replay/native): written as text and compiled, or taken from the cache, on a compile thread, and swapped in when
-// ready.
+// ready. A loop waits for it: first it is compiled quickly, and then, behind that, once more as well as LLVM can.
 #pragma once
 #include <memory>
 #include <string>
@@ -16,7 +16,11 @@ struct NativeCode final : CompileJob {
       : region(std::move(region)), layout(layout), keep(keep), only_kept(only_kept) {}
   ~NativeCode() override;  // the code is unloaded before the next is loaded: nobody runs in it any more
   void compile() override;
-  bool urgent() const override { return true; }
+  CompileKind kind() const override { return CompileKind::kLoop; }
+  void refine();  // what runs already, on a compile thread
+
+  // What is compiled: in the background, kQuick, then kFull; elsewhere kFull at once. Without `refine` kQuick alone.
+  enum class Course : uint8_t { kQuickThenFull, kQuick, kFull };
 
   static constexpr const char* kSymbol = "dalsegno_region";
   static constexpr size_t kMostText = size_t{1} << 19;
@@ -25,10 +29,13 @@ struct NativeCode final : CompileJob {
   const bool keep;  // may be taken from and put into the cache
   const bool only_kept;
   std::atomic<int> state{kWaiting};
-  native::Function function = nullptr;  // once it is ready
-  size_t text_size = 0;                 // once it has been tried
+  std::atomic<native::Function> function{nullptr};  // once it is ready
+  Course course = Course::kFull;
+  std::weak_ptr<NativeCode> self;
+  size_t text_size = 0;  // once it has been tried
   std::string failure;
-  void* library = nullptr;
+  std::string text;                           // of what is to be refined
+  void *library = nullptr, *first = nullptr;  // first: what was compiled quickly, as long as somebody may run in it
 };
 
 // Asks for its compilation: on a compile thread or, where there is none, at once. With the GIL.

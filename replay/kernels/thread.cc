@@ -22,11 +22,11 @@ thread_local bool to_give_way = false;  // it is the compile thread of what is n
 
 class CompileThread {
  public:
-  explicit CompileThread(bool urgent) : urgent_(urgent) {}
+  explicit CompileThread(CompileKind kind) : kind_(kind) {}
 
   void add(std::shared_ptr<CompileJob> k) {
     std::lock_guard<std::mutex> lock(mutex_);
-    urgent_ ? queue_.push_front(std::move(k)) : queue_.push_back(std::move(k));
+    kind_ == CompileKind::kLoop ? queue_.push_front(std::move(k)) : queue_.push_back(std::move(k));
     count_asked_for(1);
     start();
   }
@@ -118,7 +118,7 @@ class CompileThread {
   }
 
   void serve() {
-    to_give_way = !urgent_;
+    to_give_way = kind_ != CompileKind::kLoop;
     std::unique_lock<std::mutex> lock(mutex_);
     place_.keep_off_caller();
     while (paused_ == 0) {
@@ -137,7 +137,7 @@ class CompileThread {
   Place place_;  // its
   std::deque<std::shared_ptr<CompileJob>> queue_;
   std::shared_ptr<CompileJob> current_;
-  const bool urgent_;
+  const CompileKind kind_;
   bool running_ = false, stopped_ = false;
   int paused_ = 0;
 };
@@ -158,7 +158,7 @@ void call(const char* module_name, const char* name, PyObject* arguments, PyObje
 }
 
 // Never destroyed: their threads may outlive static destructors. Made with the GIL.
-using CompileThreads = std::array<CompileThread, 2>;  // the second one's jobs are urgent
+using CompileThreads = std::array<CompileThread, static_cast<size_t>(CompileKind::kCount)>;
 CompileThreads& compile_threads();
 
 template <class Do>
@@ -166,14 +166,19 @@ void for_each_thread(Do&& act) {
   for (CompileThread& thread : compile_threads()) act(thread);
 }
 
+template <class Do>
+void for_each_mutex(Do&& act) {
+  for (size_t kind = 0; kind < static_cast<size_t>(CompileKind::kCount); ++kind) act(llvm_mutex(static_cast<CompileKind>(kind)));
+  act(halide_mutex());
+  act(work_mutex());
+}
+
 void before_fork() {
-  halide_mutex().lock();
-  work_mutex().lock();
+  for_each_mutex([](std::mutex& m) { m.lock(); });
   for_each_thread([](CompileThread& t) { t.before_fork(); });
 }
 void unlock_work() {
-  work_mutex().unlock();
-  halide_mutex().unlock();
+  for_each_mutex([](std::mutex& m) { m.unlock(); });
 }
 void after_fork_parent() {
   for_each_thread([](CompileThread& t) { t.after_fork_parent(); });
@@ -192,7 +197,8 @@ void register_hooks() {
 }
 
 CompileThreads& compile_threads() {
-  static auto* threads = new CompileThreads{CompileThread(false), CompileThread(true)};
+  static auto* threads =
+      new CompileThreads{CompileThread(CompileKind::kKernel), CompileThread(CompileKind::kLoop), CompileThread(CompileKind::kRefined)};
   static const bool registered = (pthread_atfork(before_fork, after_fork_parent, after_fork_child), register_hooks(), true);
   static_cast<void>(registered);
   return *threads;
@@ -210,7 +216,11 @@ void compile_later(std::shared_ptr<CompileJob> job) {
   note_caller();
   kernel_environment();  // asks NumPy, with the GIL, once
   note_search_path();
-  CompileThread& thread = compile_threads()[job->urgent()];
+  compile_next(std::move(job));
+}
+
+void compile_next(std::shared_ptr<CompileJob> job) {
+  CompileThread& thread = compile_threads()[static_cast<size_t>(job->kind())];
   thread.add(std::move(job));
 }
 

@@ -180,7 +180,7 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   frame.addresses = native.addresses.data();
   frame.forced = forced_number, frame.forced_turn = forced_turn;
   static_assert(sizeof(native::Register) == sizeof(Reg));
-  const int32_t number = native.code->function(reinterpret_cast<native::Register*>(r), &frame);
+  const int32_t number = native.code->function.load(std::memory_order_acquire)(reinterpret_cast<native::Register*>(r), &frame);
   drop_spares(&frame);
   counters.forced += number == forced_number;
   const Step* s = running.next;

@@ -111,7 +111,8 @@ Function loaded(const std::string& object) {
 
 Function compiled(const Region& region) {
   std::string object, error;
-  const bool ok = library() && compile(library(), to_ir(region, {}, "f"), Output::kObject, &object, &error);
+  const bool ok = library() && compile(library(), to_ir(region, {}, "f"), Output::kObject, Effort::kQuick, 1, &object, &error) &&
+                  compile(library(), to_ir(region, {}, "f"), Output::kObject, Effort::kFull, 0, &object, &error);
   EXPECT_TRUE(ok) << error;
   return ok ? loaded(object) : nullptr;
 }
@@ -163,7 +164,7 @@ TEST(Text, ThereIsNoneWhereARegisterIsOfTwoKinds) {
 TEST(Text, WhatIsNoTextIsRefused) {
   std::string object, error;
   ASSERT_NE(library(), nullptr) << dlerror();
-  EXPECT_FALSE(compile(library(), "no such thing", Output::kObject, &object, &error));
+  EXPECT_FALSE(compile(library(), "no such thing", Output::kObject, Effort::kQuick, 0, &object, &error));
   EXPECT_NE(error, "");
 }
 

@@ -82,18 +82,19 @@ void* builder_for(const Functions& f, void* machine) {
   return builder;
 }
 
-// The machine the process runs on; made once. LLVM's fusing of floating-point operations stays as it is by default: only what the text
-// asks for (llvm.fmuladd, the flag `contract`).
-const Host* host(const Functions& f, std::string* error) {
-  static Host host;
+// The machine the process runs on; made once for each user and effort. LLVM's fusing of floating-point operations stays as it is by
+// default: only what the text asks for (llvm.fmuladd, the flag `contract`).
+const Host* host_of(const Functions& f, Effort effort, int user, std::string* error) {
+  static Host hosts[kUsers][2];
+  Host& host = hosts[user][static_cast<int>(effort)];
   if (host.machine) return &host;
   const std::string triple = taken(f, f.default_triple);
   void* target = nullptr;
   *error = taken(f, [&](const char** message) { target = f.target(triple.c_str(), message); });
   if (!target) return nullptr;
   const std::string cpu = taken(f, f.cpu_name), features = taken(f, f.cpu_features);
-  constexpr int kLevel = 1;  // 2 takes a tenth longer, for the same speed
-  void* machine = f.create_machine(target, triple.c_str(), cpu.c_str(), features.c_str(), kLevel, "default", "jitdefault", 0, 1, "");
+  const int level = static_cast<int>(effort);  // (2 takes a tenth longer than 1, for the same speed)
+  void* machine = f.create_machine(target, triple.c_str(), cpu.c_str(), features.c_str(), level, "default", "jitdefault", 0, 1, "");
   if (!machine) return *error = "LLVM has no machine for this CPU", nullptr;
   host = {machine, builder_for(f, machine)};
   return &host;
@@ -121,11 +122,11 @@ bool emit(const Functions& f, void* machine, void* module, Output kind, std::str
 
 }  // namespace
 
-bool compile(void* library, const std::string& ir, Output kind, std::string* out, std::string* error) {
+bool compile(void* library, const std::string& ir, Output kind, Effort effort, int user, std::string* out, std::string* error) {
   static Functions f;
   static const bool found = find_all(library, &f);
   if (!found) return *error = "this llvmlite lacks functions of version 0.50", false;
-  const Host* known = host(f, error);
+  const Host* known = host_of(f, effort, user, error);
   if (!known) return false;
   void* context = f.create_context();
   void* module = nullptr;

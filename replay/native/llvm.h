@@ -6,9 +6,11 @@
 namespace dalsegno::native {
 
 enum class Output : int { kAssembly, kObject };  // in LLVM's numbers
+enum class Effort : int { kQuick, kFull };  // the same; kQuick: a sixth of the time for the machine code, which takes twice as long to run
 
 // `library`: libllvmlite, opened, its native target initialised. Code for this CPU, all its features, and nothing that changes bits: what
-// the text does not allow is not done. False, with the reason in `error`. Any thread, one at a time.
-bool compile(void* library, const std::string& ir, Output kind, std::string* out, std::string* error);
+// the text does not allow is not done. False, with the reason in `error`. Any thread, one at a time for each `user`.
+constexpr int kUsers = 3;
+bool compile(void* library, const std::string& ir, Output kind, Effort effort, int user, std::string* out, std::string* error);
 
 }  // namespace dalsegno::native
