@@ -26,6 +26,12 @@ Type halide_type(const ValueType& t) {
   return t.is_bool() ? Bool() : t.is_float() ? Float(t.bits) : t.is_int() ? Int(t.bits) : UInt(t.bits);
 }
 
+// What is compared in place of a NaN is none, and gives false: both become zero.
+Expr less_of_numbers(Expr a, Expr b) {
+  const Expr ordered = !is_nan(a) && !is_nan(b), zero = Internal::make_zero(a.type());
+  return select(ordered, a, zero) < select(ordered, b, zero);
+}
+
 // What is called by its operands.
 using Make1 = Expr (*)(Expr);
 using Make2 = Expr (*)(Expr, Expr);
@@ -55,6 +61,8 @@ const std::map<Node, Make2> kOfTwo = {
     {Node::kShiftRight, BINARY(>>)},
     // (a plain division by what turns out to be a constant zero is refused)
     {Node::kDiv, [](Expr a, Expr b) { return strict_float(std::move(a) / std::move(b)); }},
+    {Node::kQuietLt, less_of_numbers},
+    {Node::kQuietLe, [](Expr a, Expr b) { return less_of_numbers(a, b) || a == b; }},
 };
 #undef BINARY
 
@@ -85,7 +93,7 @@ class StageBuilder : StageValues {
     const ValueType type = memory_type(dtype(k));
     const std::string name = (is_scalar(k) ? "scalar_" : "operand_") + std::to_string(k);
     names_[name] = is_scalar(k) ? scalar(type, name) : element(k, type, name);
-    return variable(type, name, is_scalar(k));
+    return variable(type, name);
   }
 
   Expr scalar(const ValueType& type, const std::string& name) {

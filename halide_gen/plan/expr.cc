@@ -1,7 +1,5 @@
 #include "halide_gen/plan/expr.h"
 
-#include <limits>
-
 namespace dalsegno::halide_gen {
 namespace {
 
@@ -15,20 +13,16 @@ Expr test(Node node, const Expr& a, const Expr& b) { return make(node, kBoolType
 
 }  // namespace
 
-Expr variable(const ValueType& type, const std::string& name, bool scalar) {
-  return Expr({.node = Node::kVariable, .type = type, .name = name, .scalar = scalar});
-}
+Expr variable(const ValueType& type, const std::string& name) { return Expr({.node = Node::kVariable, .type = type, .name = name}); }
 Expr number(const ValueType& type, int64_t value) {
   return Expr({.node = Node::kNumber, .type = type, .whole = value, .real = static_cast<double>(value)});
-}
-Expr infinity(const ValueType& type, bool negative) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return Expr({.node = Node::kNumber, .type = type, .real = negative ? -kInfinity : kInfinity});
 }
 Expr select(const Expr& condition, const Expr& yes, const Expr& no) { return make(Node::kSelect, yes.type(), {condition, yes, no}); }
 Expr convert(const ValueType& to, const Expr& x) { return make(Node::kConvert, to, {x}); }
 Expr reinterpret(const ValueType& to, const Expr& x) { return make(Node::kReinterpret, to, {x}); }
 Expr is_nan(const Expr& x) { return make(Node::kIsNan, kBoolType, {x}); }
+Expr quiet_less(const Expr& a, const Expr& b) { return test(Node::kQuietLt, a, b); }
+Expr quiet_less_equal(const Expr& a, const Expr& b) { return test(Node::kQuietLe, a, b); }
 Expr sqrt(const Expr& x) { return make(Node::kSqrt, x.type(), {x}); }
 Expr floor(const Expr& x) { return make(Node::kFloor, x.type(), {x}); }
 Expr ceil(const Expr& x) { return make(Node::kCeil, x.type(), {x}); }

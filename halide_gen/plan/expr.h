@@ -33,7 +33,8 @@ enum class Node : uint8_t {
   kCeil,
   kTrunc,
   kRound,  // halves to even
-  // Of two operands of one type. Integers wrap. Comparisons give a bool; of a NaN they are false, but for kNe.
+  // Of two operands of one type. Integers wrap. Comparisons give a bool; of a NaN they are false, but for kNe. Where one is a NaN machines'
+  // < and <= raise "invalid", those that are quiet do not, as == and != do not.
   kAdd,
   kSub,
   kMul,
@@ -44,6 +45,8 @@ enum class Node : uint8_t {
   kLe,
   kGt,
   kGe,
+  kQuietLt,  // floats
+  kQuietLe,
   kAnd,  // bools
   kOr,
   kBitAnd,  // integers
@@ -72,22 +75,22 @@ struct Expr::Data {
   Node node = Node::kNumber;
   ValueType type;
   std::vector<Expr> operands;
-  std::string name;     // kVariable
-  bool scalar = false;  // kVariable: one value for the whole iteration
-  int64_t whole = 0;    // kNumber: of integers and bools, its bits
-  double real = 0;      // kNumber: of floats
+  std::string name;   // kVariable
+  int64_t whole = 0;  // kNumber: of integers and bools, its bits
+  double real = 0;    // kNumber: of floats
 };
 
 inline Expr::Expr(Data data) : data_(std::make_shared<const Data>(std::move(data))) {}
 inline const ValueType& Expr::type() const { return data_->type; }
 
-Expr variable(const ValueType& type, const std::string& name, bool scalar = false);
+Expr variable(const ValueType& type, const std::string& name);
 Expr number(const ValueType& type, int64_t value);
-Expr infinity(const ValueType& type, bool negative);
 Expr select(const Expr& condition, const Expr& yes, const Expr& no);
 Expr convert(const ValueType& to, const Expr& x);
 Expr reinterpret(const ValueType& to, const Expr& x);
 Expr is_nan(const Expr& x);
+Expr quiet_less(const Expr& a, const Expr& b);
+Expr quiet_less_equal(const Expr& a, const Expr& b);
 Expr sqrt(const Expr& x);
 Expr floor(const Expr& x);
 Expr ceil(const Expr& x);

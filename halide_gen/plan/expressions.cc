@@ -40,33 +40,13 @@ Expr wrapping_negative(const Expr& a) { return from_bits(a.type(), number(unsign
 Expr shift_in_range(const Operands& v) { return bits(v[1]) < number(unsigned_of(v[1]), v[1].type().bits); }
 Expr safe_shift(const Operands& v) { return select(shift_in_range(v), v[1], zero(v[1])); }
 
-// Machines' < raises "invalid" on a NaN, and NumPy's comparisons raise nothing; == and != are quiet in both. So what is compared in place
-// of a NaN is no NaN, and gives false: a scalar is looked at once, and an element becomes the scalar itself; of two elements both become
-// zero.
-bool is_scalar(const Expr& x) { return x->node == Node::kVariable && x->scalar; }
-Expr unless_nan(const Expr& x, const Expr& otherwise) { return select(is_nan(x), otherwise, x); }
-Expr less(const Expr& a, const Expr& b) {
-  if (is_scalar(b)) {
-    const Expr limit = unless_nan(b, infinity(a.type(), true));
-    return unless_nan(a, limit) < limit;
-  }
-  if (is_scalar(a)) {
-    const Expr limit = unless_nan(a, infinity(a.type(), false));
-    return limit < unless_nan(b, limit);
-  }
-  const Expr ordered = !is_nan(a) && !is_nan(b);
-  return select(ordered, a, zero(a)) < select(ordered, b, zero(b));
-}
-Expr less_equal(const Expr& a, const Expr& b) { return less(a, b) || a == b; }
-
 Expr sign(const Operands& v) {
   const Expr& a = v[0];
   return select(a > zero(a), one(a), select(a < zero(a), minus_one(a), zero(a)));
 }
 Expr float_sign(const Operands& v) {
   const Expr& a = v[0];
-  const Expr b = select(is_nan(a), zero(a), a);
-  return select(b > zero(a), one(a), select(b < zero(a), minus_one(a), select(a == zero(a), zero(a), a)));
+  return select(quiet_less(zero(a), a), one(a), select(quiet_less(a, zero(a)), minus_one(a), select(a == zero(a), zero(a), a)));
 }
 
 Expr copysign(const Operands& v) { return from_bits(v[0].type(), magnitude(v[0]) | (bits(v[1]) & sign_mask(v[1]))); }
@@ -91,12 +71,12 @@ const std::map<F, Builder> kFloatRules = {
     {F::rint, RULE(round(v[0]))},
     {F::sign, float_sign},
     {F::copysign, copysign},
-    {F::maximum, RULE(select(less(v[1], v[0]) || is_nan(v[0]), v[0], v[1]))},
-    {F::minimum, RULE(select(less(v[0], v[1]) || is_nan(v[0]), v[0], v[1]))},
-    {F::less, RULE(less(v[0], v[1]))},
-    {F::greater, RULE(less(v[1], v[0]))},
-    {F::less_equal, RULE(less_equal(v[0], v[1]))},
-    {F::greater_equal, RULE(less_equal(v[1], v[0]))},
+    {F::maximum, RULE(select(quiet_less(v[1], v[0]) || is_nan(v[0]), v[0], v[1]))},
+    {F::minimum, RULE(select(quiet_less(v[0], v[1]) || is_nan(v[0]), v[0], v[1]))},
+    {F::less, RULE(quiet_less(v[0], v[1]))},
+    {F::greater, RULE(quiet_less(v[1], v[0]))},
+    {F::less_equal, RULE(quiet_less_equal(v[0], v[1]))},
+    {F::greater_equal, RULE(quiet_less_equal(v[1], v[0]))},
     {F::equal, RULE(v[0] == v[1])},
     {F::not_equal, RULE(v[0] != v[1])},
     {F::isnan, RULE(magnitude(v[0]) > exponent_mask(v[0]))},

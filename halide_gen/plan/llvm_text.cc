@@ -102,7 +102,7 @@ class Turn : StageValues {
     const std::string name = "source_" + text_of(k);
     const ValueType t = memory_type(dtype(k));
     names_[name] = is_scalar(k) || inner(k) == Inner::kBroadcast ? places_[k].pointer : loaded(k, t);
-    return variable(t, name, is_scalar(k));
+    return variable(t, name);
   }
 
   Expr bind(int, const std::string& name, const Expr& value) override {
@@ -175,12 +175,27 @@ class Turn : StageValues {
       case Node::kNot:
       case Node::kBitNot:
         return "xor " + typed(x[0]) + ", " + in_all_lanes(element_type(e.type), e.type.is_bool() ? "true" : "-1");
+      case Node::kQuietLt:
+        return quiet_comparison("olt", e);
+      case Node::kQuietLe:
+        return quiet_comparison("ole", e);
       case Node::kIsNan:
         return "fcmp uno " + typed(x[0]) + ", " + text(x[0]);
       default:
         return x.size() == 1 ? call(e) : operation(e);
     }
   }
+
+  // LLVM's other comparisons leave open whether they raise "invalid".
+  std::string quiet_comparison(const std::string& how, const Expr::Data& e) {
+    const std::string t = type(e.operands[0].type()), name = "@llvm.experimental.constrained.fcmp." + suffix(e.operands[0].type());
+    declared_.insert("declare " + type(e.type) + " " + name + "(" + t + ", " + t + ", metadata, metadata)\n");
+    const std::string left = typed(e.operands[0]);
+    return "call " + type(e.type) + " " + name + "(" + left + ", " + typed(e.operands[1]) + ", metadata !\"" + how +
+           "\", metadata !\"fpexcept.strict\")";
+  }
+
+  std::string suffix(const ValueType& t) const { return (lanes_ > 1 ? "v" + text_of(lanes_) : "") + "f" + text_of(t.bits); }
 
   std::string operation(const Expr::Data& e) {
     const Expr &a = e.operands[0], &b = e.operands[1];
@@ -195,8 +210,7 @@ class Turn : StageValues {
   std::string call(const Expr::Data& e) {
     for (const Function& known : kFunctions) {
       if (known.node != e.node) continue;
-      const std::string t = type(e.type), suffix = (lanes_ > 1 ? "v" + text_of(lanes_) : "") + "f" + text_of(e.type.bits);
-      const std::string name = std::string("@llvm.") + known.name + "." + suffix;
+      const std::string t = type(e.type), name = std::string("@llvm.") + known.name + "." + suffix(e.type);
       declared_.insert("declare " + t + " " + name + "(" + t + ")\n");
       return "call " + t + " " + name + "(" + typed(e.operands[0]) + ")";
     }
