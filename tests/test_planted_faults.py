@@ -50,6 +50,7 @@ ALONE: dict[str, dict[str, str]] = {
         "lost_loop_variable": "rotated",
         "lost_release": "weakref",
         "lost_snapshot_value": "np.divide(",
+        "lost_summand": "sum(LARGE[",
         "missing_effect": "print",
         "missing_name_effect": "by_",
         "repeated_raise": "stumble",

@@ -38,6 +38,7 @@
   X(wrong_view_stride, "slices with a step take neighbours")                                        \
   X(ignored_overlap, "arrays are written while they are read")                                      \
   X(lost_turn, "what np.roll moves beyond the end does not come back at the beginning")             \
+  X(lost_summand, "the last one of several arrays that a generator expression gives is not summed") \
   X(first_block, "operands of a group that is done in blocks are those of its first block")         \
   X(unequal_halves, "sums that are made piece by piece are cut elsewhere than NumPy cuts them")     \
   X(unnamed_values, "names of keyword arguments are not compared")                                  \

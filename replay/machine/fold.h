@@ -1,8 +1,8 @@
 // Folds: a builtin that uses up a generator expression nobody else sees, or map(): sum(x * x for x in row), min, max, any, all, list,
 // tuple; min and max by a key. The expression's code, and that of small functions it calls, is translated once into operations on unboxed
-// numbers, which look at lists, tuples, dicts and ranges, alone or side by side (zip, enumerate), and change nothing. So whatever they do
-// not know, an error among it, costs nothing but time: the generator has not begun, and the builtin is called with it as if nothing had
-// been.
+// numbers and slices of arrays, which look at lists, tuples, dicts, ranges and arrays, alone or side by side (zip, enumerate), and change
+// nothing. So whatever they do not know, an error among it, costs nothing but time: the generator has not begun, and the builtin is called
+// with it as if nothing had been.
 #pragma once
 #include <Python.h>
 
@@ -22,6 +22,7 @@ enum class FoldOp : uint8_t {
   kNot,       // dst = not a
   kItem,      // dst = a[b]
   kPairItem,  // dst = a[b, c]
+  kSlice,     // dst = a[index of c parts, three in list from b on] (ArrayViews::item)
   kUnpack,    // list[b], ..., list[b + c - 1] = a
   kCall,      // dst = a(list[b] ... list[b + c - 1])
   kIterate,   // iterator `sub` = iter(a)

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "replay/machine/fold.h"
+#include "replay/machine/fold_arrays.h"
 #include "trace/recorder/code_extra.h"
 #include "trace/recorder/instructions.h"
 #include "trace/trace.h"
@@ -18,9 +19,13 @@ using recorder::CodeInfo;
 using recorder::Instr;
 using recorder::Opcode;
 
+constexpr int16_t kPosition = folds::ArrayViews::kPosition;
+
 struct Entry {
-  enum Kind : uint8_t { kSlot, kPair, kIterator, kNull, kYielded } kind = kSlot;
+  // kSlice, kIndex: `second` parts of an index, three slots each in the list, from `slot` on
+  enum Kind : uint8_t { kSlot, kPair, kIterator, kNull, kYielded, kSlice, kIndex } kind = kSlot;
   int16_t slot = -1, second = -1;  // kIterator: its number
+  bool is_index() const { return kind == kSlice || kind == kIndex; }
   bool operator==(const Entry&) const = default;
 };
 using Stack = std::vector<Entry>;
@@ -140,7 +145,9 @@ class Translator {
   bool store(int local) {
     int16_t from;
     if (!pop(&from)) return false;
-    const auto held = [&](const Entry& e) { return e.slot == local && e.kind != Entry::kIterator && e.kind != Entry::kNull; };
+    const auto held = [&](const Entry& e) {
+      return e.is_index() || (e.slot == local && e.kind != Entry::kIterator && e.kind != Entry::kNull);
+    };
     if (std::any_of(stack_.begin(), stack_.end(), held)) return false;
     if (int16_t* dst = here() > last_label_ && from >= temporaries_ ? result_in(&out_->instrs.back(), from) : nullptr)
       *dst = static_cast<int16_t>(local);
@@ -162,6 +169,12 @@ class Translator {
   }
 
   bool item() {
+    if (!stack_.empty() && stack_.back().is_index()) {
+      FoldInstr made{FoldOp::kSlice};
+      made.b = stack_.back().slot, made.c = stack_.back().second;
+      stack_.pop_back();
+      return pop(&made.a) && push_result(made);
+    }
     if (!stack_.empty() && stack_.back().kind == Entry::kPair) {
       FoldInstr made{FoldOp::kPairItem};
       made.b = stack_.back().slot, made.c = stack_.back().second;
@@ -169,6 +182,50 @@ class Translator {
       return pop(&made.a) && push_result(made);
     }
     return operation(FoldOp::kItem, 0, 2);
+  }
+
+  // A slot for what is on top until the index is used: temporaries are used again before that.
+  bool pop_part(int16_t* slot) {
+    if (!pop(slot)) return false;
+    if (*slot < temporaries_ || *slot >= temporaries_ + code_->co_stacksize) return true;
+    const auto own = static_cast<int16_t>(out_->slots++);
+    out_->instrs.push_back({FoldOp::kMove, 0, own, *slot});
+    return *slot = own, true;
+  }
+
+  bool slice(int n) {
+    int16_t parts[] = {-1, -1, -1};
+    for (int k = n; k-- > 0;)
+      if (!pop_part(&parts[k])) return false;
+    const Entry e{Entry::kSlice, static_cast<int16_t>(out_->list.size()), 1};
+    out_->list.insert(out_->list.end(), parts, parts + 3);
+    return stack_.push_back(e), true;
+  }
+
+  // A tuple with slices in it.
+  bool index(int n) {
+    std::vector<int16_t> parts;
+    for (int k = 0; k < n; ++k) {
+      if (stack_.empty()) return false;
+      int16_t part[] = {-1, kPosition, kPosition};
+      if (const Entry e = stack_.back(); e.kind == Entry::kSlice) {
+        std::copy_n(&out_->list[static_cast<size_t>(e.slot)], 3, part);
+        stack_.pop_back();
+      } else if (!pop_part(&part[0])) {
+        return false;
+      }
+      parts.insert(parts.begin(), part, part + 3);
+    }
+    const Entry e{Entry::kIndex, static_cast<int16_t>(out_->list.size()), static_cast<int16_t>(n)};
+    out_->list.insert(out_->list.end(), parts.begin(), parts.end());
+    return stack_.push_back(e), true;
+  }
+
+  bool tuple(const Instr& i) {
+    const auto n = static_cast<size_t>(i.arg);
+    const bool sliced = n > 0 && n <= stack_.size() &&
+                        std::any_of(stack_.end() - i.arg, stack_.end(), [](const Entry& e) { return e.kind == Entry::kSlice; });
+    return sliced ? index(i.arg) : pair(i);
   }
 
   // The first item is on top then.
@@ -295,8 +352,12 @@ class Translator {
         return i.arg < 2 * recorder::kInplaceFrom && operation(FoldOp::kBinary, static_cast<uint8_t>(i.arg % recorder::kInplaceFrom), 2);
       case Opcode::BINARY_SUBSCR:
         return item();
+      case Opcode::BINARY_SLICE:
+        return slice(2) && item();
+      case Opcode::BUILD_SLICE:
+        return slice(i.arg);
       case Opcode::BUILD_TUPLE:
-        return pair(i);
+        return tuple(i);
       case Opcode::UNPACK_SEQUENCE:
         return unpack(i);
       case Opcode::COMPARE_OP:

@@ -24,6 +24,11 @@ struct Items {
     return (list || PyTuple_CheckExact(o)) && !(alone && from > 0);
   }
 
+  void over_range(int64_t from, int64_t stop, int64_t by) {
+    sequence = nullptr, at = from, step = by;
+    left = by > 0 ? std::max<int64_t>(0, (stop - from + by - 1) / by) : std::max<int64_t>(0, (from - stop - by - 1) / -by);
+  }
+
   void over_numbers(int64_t from) { sequence = nullptr, at = from, step = 1, left = std::numeric_limits<int64_t>::max(); }
 
   bool over_iterator(PyObject* it) {

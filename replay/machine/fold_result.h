@@ -7,13 +7,14 @@
 #include <utility>
 
 #include "replay/machine/fold.h"
+#include "replay/machine/fold_arrays.h"
 #include "replay/machine/fold_value.h"
 
 namespace dalsegno::replay::folds {
 
 class Result {
  public:
-  explicit Result(FoldInto into) : into_(into) {}
+  Result(FoldInto into, ArrayViews* views) : into_(into), views_(views) {}
   ~Result() { Py_XDECREF(list_); }
   Result(const Result&) = delete;
 
@@ -26,6 +27,9 @@ class Result {
     Py_SET_SIZE(list_, 0);
     return true;
   }
+
+  // Are items themselves seen in what comes of it?
+  bool gives_items() const { return into_ != FoldInto::kSum && into_ != FoldInto::kAny && into_ != FoldInto::kAll; }
 
   // The usual sum.
   bool adds(const Slot& item) {
@@ -62,6 +66,7 @@ class Result {
     PyObject* made = nullptr;
     switch (into_) {
       case FoldInto::kSum:
+        if (!summands_.empty()) return sum_of(summands_);
         made = counts_ ? PyLong_FromLongLong(whole_) : PyFloat_FromDouble(compensated());
         break;
       case FoldInto::kMin:
@@ -97,7 +102,10 @@ class Result {
   // As builtin_sum() of Python/bltinmodule.c: ints first; from the first float on floats, ints among them converted; since 3.12 with a
   // compensation, since 3.14 of these ints, too.
   Verdict sum(const Slot& item) {
+    if (item.tag == Slot::kView || item.tag == Slot::kObject) return sum_arrays(item);
+    if (!summands_.empty()) return kRefused;
     if (counts_) {
+      some_ = true;
       if (item.tag == Slot::kInt || item.tag == Slot::kBool) return __builtin_add_overflow(whole_, item.i, &whole_) ? kRefused : kGoOn;
       if (item.tag != Slot::kFloat) return kRefused;
       counts_ = false;
@@ -113,6 +121,13 @@ class Result {
 #else
     total_ += item.f;
 #endif
+    return kGoOn;
+  }
+  // With a number among them, too, NumPy's own way.
+  Verdict sum_arrays(const Slot& item) {
+    const ArrayView* view = some_ || !counts_ ? nullptr : views_->of(item);
+    if (!view) return kRefused;
+    summands_.push_back(*view);
     return kGoOn;
   }
   double compensated() const { return correction_ != 0.0 && std::isfinite(correction_) ? total_ + correction_ : total_; }
@@ -135,7 +150,9 @@ class Result {
 
   static constexpr Py_ssize_t kRoom = 8;
   FoldInto into_;
-  bool counts_ = true, stopped_ = false;
+  ArrayViews* views_;
+  std::vector<ArrayView> summands_;
+  bool counts_ = true, some_ = false, stopped_ = false;
   int64_t whole_ = 0;
   double total_ = 0.0, correction_ = 0.0;
   Slot best_{};

@@ -81,7 +81,7 @@ vectorcallfunc plain_call() {
 
 class Run {
  public:
-  explicit Run(Result* result) : result_(result), breaker_(hook::eval_breaker()) {}
+  Run(Result* result, ArrayViews* views) : result_(result), views_(views), breaker_(hook::eval_breaker()) {}
 
   // What map() would give.
   bool map(PyObject* callee, PyObject* iterator) {
@@ -118,8 +118,8 @@ class Run {
     Rows items[FoldCode::kMostIterators];
     clear(code, slots);
     // (A number of a range that is given more than once would be one object.)
-    if (!variables[0].get() || !items[0].over_iterator(variables[0].get()) || (code.iterators > 1 && items[0].gives_numbers()))
-      return false;
+    if (!variables[0].get() || !items[0].over_iterator(variables[0].get())) return false;
+    if (code.iterators > 1 && items[0].gives_numbers() && result_->gives_items()) return false;
     for (int k = code.first_cell; k < code.variables; ++k)
       if (!content(variables[k].get(), &slots[k])) return false;
     return inputs(code, f->func_globals, f->func_builtins, slots) && run(code, slots, items, nullptr) && !items[0].leaves_any();
@@ -176,7 +176,18 @@ class Run {
     return a.f > -kLimit && a.f < kLimit && give(out, static_cast<int64_t>(a.f));
   }
 
-  static bool builtin(PyObject* callee, const Slot* const* args, int n, Slot* out) {
+  // What is gone through and not seen.
+  bool range(const Slot* const* args, int n, Slot* out) {
+    constexpr int64_t kMost = int64_t{1} << 40;
+    const auto suits = [](const Slot* s) { return s->tag == Slot::kInt && s->i > -kMost && s->i < kMost; };
+    if (n < 1 || !std::all_of(args, args + n, suits) || (n == 3 && args[2]->i == 0)) return false;
+    Items& made = ranges_[next_range_ % kMostRanges];
+    made.over_range(n > 1 ? args[0]->i : 0, args[n > 1 ? 1 : 0]->i, n > 2 ? args[2]->i : 1);
+    out->tag = Slot::kRange, out->i = next_range_++, out->object = nullptr;
+    return true;
+  }
+
+  bool builtin(PyObject* callee, const Slot* const* args, int n, Slot* out) {
     static PyObject* const kAbs = own_builtin("abs");
     static PyObject* const kLen = own_builtin("len");
     static PyObject* const kMin = own_builtin("min");
@@ -193,6 +204,7 @@ class Run {
       if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) return give(out, static_cast<int64_t>(Py_SIZE(o)));
       return PyUnicode_CheckExact(o) && give(out, static_cast<int64_t>(PyUnicode_GET_LENGTH(o)));
     }
+    if (callee == reinterpret_cast<PyObject*>(&PyRange_Type)) return range(args, n, out);
     if (n == 1) return convert(callee, *args[0], out);
     if ((callee != kMin && callee != kMax) || n != 2) return false;
     bool better = false;
@@ -210,6 +222,13 @@ class Run {
     return s[at.a].tag == Slot::kObject && call(s[at.a].object, args, at.c, out);
   }
 
+  // A range is gone through at once, before another is made in its place.
+  bool iterate(const Slot& of, Rows* items) const {
+    if (of.tag == Slot::kObject) return items->over_sequence(of.object);
+    if (of.tag != Slot::kRange || result_ == nullptr || result_->gives_items() || next_range_ - of.i > kMostRanges) return false;
+    return items->n = 0, items->parts[0] = ranges_[of.i % kMostRanges], true;
+  }
+
   // out: what a function returns.
   bool run(const FoldCode& code, Slot* s, Rows* items, Slot* out) {
     bool is = false;
@@ -222,7 +241,8 @@ class Run {
           break;
         case FoldOp::kBinary:
           done = quick_binary(static_cast<BinaryOp>(i->sub), s[i->a], s[i->b], &s[i->dst]) ||
-                 binary(static_cast<BinaryOp>(i->sub), s[i->a], s[i->b], &s[i->dst]);
+                 binary(static_cast<BinaryOp>(i->sub), s[i->a], s[i->b], &s[i->dst]) ||
+                 (static_cast<BinaryOp>(i->sub) == BinaryOp::multiply && views_ && views_->product(s[i->a], s[i->b], &s[i->dst]));
           break;
         case FoldOp::kCompare:
           done = compare(i->sub, s[i->a], s[i->b], &is) && give_truth(&s[i->dst], is);
@@ -239,6 +259,9 @@ class Run {
         case FoldOp::kPairItem:
           done = pair_item(s[i->a], s[i->b], s[i->c], &s[i->dst]);
           break;
+        case FoldOp::kSlice:
+          done = views_ && views_->item(s[i->a], &code.list[static_cast<size_t>(i->b)], i->c, s, &s[i->dst]);
+          break;
         case FoldOp::kUnpack:
           done = unpack(Slot(s[i->a]), items, i->c, &code.list[static_cast<size_t>(i->b)], s);
           break;
@@ -246,7 +269,7 @@ class Run {
           done = call(code, *i, s, &s[i->dst]);
           break;
         case FoldOp::kIterate:
-          done = s[i->a].tag == Slot::kObject && items[i->sub].over_sequence(s[i->a].object);
+          done = iterate(s[i->a], &items[i->sub]);
           break;
         case FoldOp::kNext: {
           if (*breaker_) return false;
@@ -283,7 +306,11 @@ class Run {
     }
   }
 
+  static constexpr int64_t kMostRanges = 4;
+  Items ranges_[kMostRanges];
+  int64_t next_range_ = 0;
   Result* result_;
+  ArrayViews* views_;
   const volatile unsigned char* breaker_;
   int level_ = 0;
 };
@@ -337,8 +364,10 @@ PyObject* fold_map(FoldInto into, PyObject* map) {
   if (!of.function || !PyTuple_CheckExact(of.iterators) || PyTuple_GET_SIZE(of.iterators) != 1 || Py_REFCNT(of.iterators) > 1)
     return nullptr;
   if (!may_apply(of.function, &fruitless)) return nullptr;
-  Result result(into);
-  return counted(result.begin() && Run(&result).map(of.function, PyTuple_GET_ITEM(of.iterators, 0)) ? result.take() : nullptr, fruitless);
+  ArrayViews views;
+  Result result(into, &views);
+  return counted(result.begin() && Run(&result, &views).map(of.function, PyTuple_GET_ITEM(of.iterators, 0)) ? result.take() : nullptr,
+                 fruitless);
 }
 
 }  // namespace
@@ -350,7 +379,7 @@ PyObject* fold_by_key(FoldInto into, PyObject* iterable, PyObject* key) {
   PyObject* numbers = PyRange_Check(iterable) ? PyObject_GetIter(iterable) : nullptr;
   Slot best{};
   const bool found = (numbers ? items.over_iterator(numbers) : items.over_sequence(iterable, 0, false)) &&
-                     Run(nullptr).by_key(into == FoldInto::kMin ? Py_LT : Py_GT, &items, key, &best);
+                     Run(nullptr, nullptr).by_key(into == FoldInto::kMin ? Py_LT : Py_GT, &items, key, &best);
   PyObject* made = found ? object_of(best) : nullptr;
   Py_XDECREF(numbers);
   PyErr_Clear();
@@ -365,8 +394,10 @@ PyObject* fold(FoldInto into, PyObject* generator) {
   int* fruitless = variables ? chances_of(reinterpret_cast<PyCodeObject*>(function->func_code), true) : nullptr;
   if (!fruitless) return nullptr;
   const FoldCode& code = *fold_code(reinterpret_cast<PyCodeObject*>(function->func_code), true);
-  Result result(into);
-  PyObject* made = counted(result.begin() && Run(&result).generator(code, function, variables) ? result.take() : nullptr, fruitless);
+  ArrayViews views;
+  Result result(into, &views);
+  PyObject* made =
+      counted(result.begin() && Run(&result, &views).generator(code, function, variables) ? result.take() : nullptr, fruitless);
   if (made) hook::never_begins(generator);
   return made;
 }

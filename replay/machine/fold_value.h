@@ -11,7 +11,8 @@ namespace dalsegno::replay::folds {
 
 // object: where it has one (borrowed: of a variable, a container or a constant), which is what it is if somebody asks.
 struct Slot {
-  enum Tag : uint8_t { kEmpty, kInt, kFloat, kBool, kObject, kRow } tag;  // kRow: what iterator `i` gives as a tuple, which is not made
+  // kRow: what iterator `i` gives as a tuple, which is not made; kView, kRange: number `i` of those of the run (fold_arrays.h, Ranges)
+  enum Tag : uint8_t { kEmpty, kInt, kFloat, kBool, kObject, kRow, kView, kRange } tag;
   union {
     int64_t i;
     double f;
@@ -35,7 +36,7 @@ inline bool give(Slot* to, int64_t i) { return to->tag = Slot::kInt, to->i = i, 
 inline bool give(Slot* to, double f) { return to->tag = Slot::kFloat, to->f = f, to->object = nullptr, true; }
 inline bool give_truth(Slot* to, bool b) { return to->tag = Slot::kBool, to->i = b, to->object = nullptr, true; }
 
-inline bool is_made(const Slot& s) { return s.tag != Slot::kEmpty && s.tag != Slot::kRow; }
+inline bool is_made(const Slot& s) { return s.tag != Slot::kEmpty && s.tag < Slot::kRow; }
 
 // New reference, or null with MemoryError. Of what is made.
 inline PyObject* object_of(const Slot& s) {

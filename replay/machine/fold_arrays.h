@@ -1,0 +1,44 @@
+// What folds know of arrays: slices of them, which are no objects, times a number or as they are; and their sum, which is made piece by
+// piece, without the arrays that come between. Part of fold_run.cc.
+#pragma once
+#include <Python.h>
+
+#include <vector>
+
+#include "replay/machine/fold_value.h"
+#include "replay/machine/span.h"
+
+namespace dalsegno::replay::folds {
+
+struct ArrayView {
+  PyArrayObject* array;  // whose memory it is; borrowed
+  DType dtype;
+  Span span;
+  bool scaled = false, factor_left = false;
+  double factor = 1.0;
+};
+
+// Of one fold. Slots with kView say which by number.
+class ArrayViews {
+ public:
+  // What a slot holds, an exact array or a view of one; null: it is neither.
+  const ArrayView* of(const Slot& s);
+  // a[index]. index: for each of n axes the slots of start, stop and step (-1: there is none); or of a position, and twice kPosition.
+  bool item(const Slot& a, const int16_t* index, int n, const Slot* slots, Slot* out);
+  // a * b, where one is a number and the other a float64 array.
+  bool product(const Slot& a, const Slot& b, Slot* out);
+
+  static constexpr int16_t kPosition = -2;
+
+ private:
+  bool give_view(const ArrayView& view, Slot* out);
+
+  static constexpr size_t kMost = 4096;
+  std::vector<ArrayView> views_;
+  ArrayView whole_{};  // of an array that is no view
+};
+
+// 0 + views[0] + views[1] ...: views of one dtype and shape, in C order. New reference; null, without an exception: refused.
+PyObject* sum_of(const std::vector<ArrayView>& views);
+
+}  // namespace dalsegno::replay::folds

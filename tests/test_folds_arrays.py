@@ -1,0 +1,153 @@
+"""Sums of slices of arrays that a generator expression gives: one array, NumPy's bits, flags and layout."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import dalsegno as ds
+import numpy as np
+
+A = np.random.default_rng(5).random((40, 50)) - 0.5
+
+
+def observed(f: Callable[..., Any], *args: Any) -> Any:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            x = f(*args)
+        except Exception as e:
+            return type(e), str(e)
+    said = [(w.category, str(w.message)) for w in caught]
+    if isinstance(x, np.ndarray):
+        return type(x), x.dtype, x.shape, x.strides, x.tobytes(), x.base is None, x.flags.writeable, said
+    return type(x), repr(x), said
+
+
+def same(f: Callable[..., Any], *args: Any) -> None:
+    jitted = ds.jit(store=False)(f)
+    with ds.config(step_aside=False):
+        for _ in range(6):
+            assert observed(jitted, *args) == observed(f, *args)
+            ds.wait()
+
+
+def windows(a: Any, size: int, h: int, w: int) -> Any:
+    return sum(a[i : i + h, j : j + w] for i in range(size) for j in range(size))
+
+
+def weighted(a: Any, weights: Any, n: int) -> Any:
+    return sum(w * a[k : k + n] for k, w in enumerate(weights))
+
+
+def weighted_behind(a: Any, weights: Any, n: int) -> Any:
+    return sum(a[:, k : k + n] * weights[k] for k in range(len(weights)))
+
+
+def whole(arrays: Any) -> Any:
+    return sum(x for x in arrays)
+
+
+def steps(a: Any) -> Any:
+    return sum(a[::-1, 2 * k :: k + 1][:, :5] for k in range(3))
+
+
+def positions(a: Any) -> Any:
+    return sum(a[k, 1:] for k in (-1, 2, 0)), sum(a[1:4, -k] for k in (1, 2))
+
+
+def chosen(a: Any, n: int) -> Any:
+    return sum(a[k + 1 : k + n - 1, k * 2 : k * 2 + n] for k in range(6) if k != 3)
+
+
+def counted(n: int, m: int) -> Any:
+    return sum(i * j - 1 for i in range(n) for j in range(m, 0, -2))
+
+
+DTYPES = ("float64", "float32", "int64", "int8", "uint8", "uint64", "bool", "complex128", "float16")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_windows_of_every_dtype(dtype: str) -> None:
+    a = (A * 100).astype(dtype)
+    for layout in (a, a.T, a[::-1], a[:, ::2], np.asfortranarray(a), a[::2, 3:]):
+        same(windows, layout, 3, 20, 17)
+    same(windows, a, 1, 40, 50)
+    same(windows, a, 3, 40, 50)  # the shapes differ
+    same(whole, [a, a, a])
+    same(whole, (a, a.T))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_weights(dtype: str) -> None:
+    a = (A * 10).astype(dtype)
+    for weights in (
+        [0.25, 0.5, 0.25],
+        [1, 2, 3, -1],
+        (0.5, 2),
+        [2**60, 1.0],
+        [2**70, 1],
+        [True, 2.0],
+        [np.float64(0.5)],
+        [1j],
+        [],
+    ):
+        same(weighted, a, weights, 30)
+        same(weighted_behind, a, weights, 40)
+    same(weighted, A[:, 0], [0.5, 0.25], 30)
+
+
+def test_indices() -> None:
+    for a in (A, A.T, A[::-1], A.astype("int32")):
+        same(steps, a)
+        same(positions, a)
+        same(chosen, a, 12)
+    same(positions, A[:1])  # an index is out of range
+    same(windows, A[0], 2, 3, 4)  # too many indices
+    same(windows, "abc", 2, 3, 4)
+    same(windows, [[1.0]], 2, 3, 4)
+
+
+def test_signs_of_zeros_and_nan() -> None:
+    a = np.array([[-0.0] * 9, [np.nan, -np.nan, np.inf, -np.inf, -0.0, 0.0, 1e308, 5e-324, -1.0]] * 4)
+    same(windows, a[::2], 1, 4, 9)
+    same(whole, [a, a])
+    same(weighted, a, [-1.0, 0.0], 3)
+
+
+@pytest.mark.parametrize("mode", ["warn", "raise", "ignore"])
+def test_flags_are_reported_as_numpy_does(mode: Any) -> None:
+    a = np.array([[1e308, np.inf, 1.0], [1e308, -np.inf, 1.0]])
+    with np.errstate(all=mode):
+        same(lambda x: sum(x[k] for k in (0, 1)), a)
+        same(weighted, np.full(9, 1e308), [10.0, 1.0], 5)
+
+
+def test_memory_that_is_written_meanwhile_is_read_as_it_was() -> None:
+    def into(a: Any) -> Any:
+        a[1:] = sum(a[k : k + 5] for k in range(2))
+        return a.copy()
+
+    same(lambda: into(np.arange(6.0)))
+
+
+def test_counted_in_ranges_inside_each_other() -> None:
+    same(counted, 5, 9)
+    same(counted, 0, 9)
+    same(counted, 5, 0)
+    same(lambda n: sum(i for i in range(3) for j in range(n, n + 2) for _ in range(j)), 4)
+    same(lambda n: any(i * j > n for i in range(5) for j in range(5)), 12)
+    same(lambda n: list(i * j for i in range(n) for j in range(n)), 4)
+    same(lambda n: sum(1 for i in range(3) for j in range(0, 3, n)), 0)  # a step of zero
+    same(lambda n: sum(i for i in range(2) for j in range(n)), 2.5)
+
+
+def test_others_see_the_generator_that_is_not_used_up() -> None:
+    def late(a: Any) -> Any:
+        g = (a[k : k + 3] for k in range(3))
+        return sum(g), next(g, "none")
+
+    same(late, np.arange(9.0))
