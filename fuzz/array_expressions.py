@@ -23,7 +23,7 @@ ARRAY_EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "noticed(<arr>, <mask>)"),
         (1, "((<arrvar:1> == <arrvar:1>) / <mask>)"),
         (2, "sum(<arr> * k for k in range(<positive>))"),
-        (2, "sum(<num> * <arrvar:1>[k:k+2] for k in range(<positive>))"),
+        (2, "sum(<floatlit> * <arrvar:1>[k:k+2] for k in range(<positive>))"),
         (1, "sum(<arrvar:1>[..., k:] for k in (0, 0))"),
         (1, "sum(x for x in (<arrvar>, <arrvar>, <arrvar>))"),
         (3, "<arr>.copy()"),

@@ -10,6 +10,7 @@ namespace dalsegno::replay {
 namespace {
 
 std::atomic<int> g_callers_processor{-1};
+thread_local const cpu_set_t* own_given = nullptr;  // to one of ours
 
 }  // namespace
 
@@ -23,10 +24,19 @@ void lower_priority() {
 
 void note_caller() { g_callers_processor.store(sched_getcpu(), std::memory_order_relaxed); }
 
-void Place::keep_off_caller() {
+cpu_set_t own_processors() {
+  if (own_given) return *own_given;
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  sched_getaffinity(0, sizeof all, &all);  // (none are known where it fails, and nothing is changed)
+  return all;
+}
+
+void Place::keep_off_caller(const cpu_set_t& given) {
   const int own = g_callers_processor.load(std::memory_order_relaxed);
   kept_off_ = false;
-  if (own < 0 || own >= CPU_SETSIZE || sched_getaffinity(0, sizeof given_, &given_) != 0) return;
+  given_ = given, own_given = &given_;
+  if (own < 0 || own >= CPU_SETSIZE) return;
   cpu_set_t others = given_;
   CPU_CLR(own, &others);
   kept_off_ = CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0;

@@ -14,10 +14,15 @@ void lower_priority();
 // Called by who leaves something to the background: the processor it is on is its own.
 void note_caller();
 
-// The processors a background thread may use: at first not the caller's, if there are others. With the lock of its owner.
+// The processors that the calling thread may use; one of ours, that keeps off a caller's, those that it was given. Asked by who starts a
+// thread, which begins where that one is.
+cpu_set_t own_processors();
+
+// The processors a background thread may use: at first not the caller's, if there are others. With the lock of its owner, which it
+// outlives.
 class Place {
  public:
-  void keep_off_caller();  // the calling thread
+  void keep_off_caller(const cpu_set_t& given);  // the calling thread; given: own_processors() of who started it
   // It may use all that it was given: it has had its first turn, or the caller waits for it.
   void lift(std::thread::native_handle_type thread);
 

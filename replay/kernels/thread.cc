@@ -96,7 +96,7 @@ class CompileThread {
     if (!running_) {
       try {
         const SignalsBlocked blocked;
-        thread_ = std::thread([this] { serve(); });
+        thread_ = std::thread([this, given = own_processors()] { serve(given); });
         running_ = true;
       } catch (const std::exception&) {
         return false;
@@ -117,10 +117,10 @@ class CompileThread {
     idle_.notify_all();
   }
 
-  void serve() {
+  void serve(const cpu_set_t& given) {
     to_give_way = kind_ != CompileKind::kLoop;
     std::unique_lock<std::mutex> lock(mutex_);
-    place_.keep_off_caller();
+    place_.keep_off_caller(given);
     while (paused_ == 0) {
       if (queue_.empty() || stopped_) {
         if (running_) place_.lift(thread_.native_handle());

@@ -58,7 +58,7 @@ class Writer {
     if (!running_ && paused_ == 0) {
       try {
         const SignalsBlocked blocked;
-        thread_ = std::thread([this] { serve(); });
+        thread_ = std::thread([this, given = own_processors()] { serve(given); });
         running_ = true;
       } catch (const std::system_error&) {  // no more threads, or no memory for one
         draining_ = true;
@@ -69,9 +69,9 @@ class Writer {
     wake_.notify_all();
   }
 
-  void serve() {
+  void serve(const cpu_set_t& given) {
     std::unique_lock lock(mutex_);
-    place_.keep_off_caller();
+    place_.keep_off_caller(given);
     lock.unlock();
     lower_priority();
     lock.lock();
