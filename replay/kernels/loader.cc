@@ -143,8 +143,9 @@ void* open_library(std::string* error) {
 }  // namespace
 
 void note_search_path() {
+  if (search_path.load()) return;
   PyObject* given = PySys_GetObject("path");  // borrowed
-  if (search_path.load() || !given || !PyList_Check(given)) return;
+  if (!given || !PyList_Check(given)) return;
   auto folders = std::make_unique<std::vector<std::filesystem::path>>();
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(given); ++i) {
     PyObject* folder = PyList_GET_ITEM(given, i);
@@ -192,6 +193,7 @@ bool load_object(const std::string& image, const std::vector<std::string>& symbo
 
 bool compile_ir(const std::string& text, CompileKind kind, native::Output output, native::Effort effort, std::string* out,
                 std::string* error) {
+  static_assert(native::kUsers == static_cast<int>(CompileKind::kCount));
   const std::lock_guard<std::mutex> lock(llvm_mutex(kind));
   return native::compile(g_session.load()->library, text, output, effort, static_cast<int>(kind), out, error);
 }

@@ -65,14 +65,14 @@ struct Refinement final : CompileJob {
   const std::weak_ptr<NativeCode> code;  // a larger region may have taken its place
 };
 
-}  // namespace
-
-static void refine_later(const std::weak_ptr<NativeCode>& code) {
+void refine_later(std::weak_ptr<NativeCode> code) {
   try {
-    compile_next(std::make_shared<Refinement>(code));
-  } catch (const std::bad_alloc&) {
+    compile_next(std::make_shared<Refinement>(std::move(code)));
+  } catch (const std::bad_alloc&) {  // it stays as it is
   }
 }
+
+}  // namespace
 
 void NativeCode::compile() {
   const auto start = std::chrono::steady_clock::now();
@@ -91,7 +91,7 @@ void NativeCode::compile() {
   if (again) std::swap(first, library);
   if (!again) text = {};
   state.store(ok ? kReady : kFailed, std::memory_order_release);
-  if (again) refine_later(self);
+  if (again) refine_later(weak_from_this());
 }
 
 // Where memory ends, or LLVM refuses, what there is stays.
@@ -121,7 +121,6 @@ NativeTimes native_times() {
 void compile_native(const std::shared_ptr<NativeCode>& code) {
   kernel_environment();  // asks NumPy, with the GIL, once
   using Course = NativeCode::Course;
-  code->self = code;
   code->course = !settings().refine ? Course::kQuick : compiles_in_background() ? Course::kQuickThenFull : Course::kFull;
   if (compiles_in_background()) return compile_later(code);
   const Uncounted clock;

@@ -9,7 +9,7 @@
 
 namespace dalsegno::replay {
 
-struct NativeCode final : CompileJob {
+struct NativeCode final : CompileJob, std::enable_shared_from_this<NativeCode> {
   enum State : int { kWaiting, kReady, kFailed, kMissing, kTooLarge };
   // layout: stays as it is. only_kept: kMissing if it is not in the cache. kTooLarge: of a part there may be some.
   NativeCode(native::Region region, const native::Layout& layout, bool keep, bool only_kept)
@@ -31,7 +31,6 @@ struct NativeCode final : CompileJob {
   std::atomic<int> state{kWaiting};
   std::atomic<native::Function> function{nullptr};  // once it is ready
   Course course = Course::kFull;
-  std::weak_ptr<NativeCode> self;
   size_t text_size = 0;  // once it has been tried
   std::string failure;
   std::string text;                           // of what is to be refined

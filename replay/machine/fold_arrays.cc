@@ -58,10 +58,8 @@ const ArrayView* ArrayViews::of(const Slot& s) {
   if (s.tag == Slot::kView) return &views_[static_cast<size_t>(s.i)];
   ArrayFacts facts;
   if (s.tag != Slot::kObject || !numpy::facts_of(s.object, &facts) || facts.rank < 1 || facts.rank > Span::kMaxRank) return nullptr;
-  auto* array = reinterpret_cast<PyArrayObject*>(s.object);
-  whole_ = {array, facts.dtype, {PyArray_BYTES(array), facts.rank, {}, {}}};
-  std::copy_n(PyArray_DIMS(array), facts.rank, whole_.span.shape);
-  std::copy_n(PyArray_STRIDES(array), facts.rank, whole_.span.strides);
+  whole_.array = reinterpret_cast<PyArrayObject*>(s.object), whole_.dtype = facts.dtype;
+  set_of_array(whole_.array, &whole_.span);
   return &whole_;
 }
 

@@ -42,13 +42,6 @@ void set_of_block(const Virtual& view, const Reg* r, Span* out) {
   }
 }
 
-void set_of_array(PyArrayObject* a, Span* out) {
-  out->data = PyArray_BYTES(a);
-  out->rank = PyArray_NDIM(a);
-  std::copy_n(PyArray_DIMS(a), out->rank, out->shape);
-  std::copy_n(PyArray_STRIDES(a), out->rank, out->strides);
-}
-
 // A thread's memory for results that nobody sees, for as long as it lives.
 class Scratch {
  public:

@@ -23,6 +23,14 @@ struct Span {
   }
 };
 
+// Of an array with kMaxRank axes at most.
+inline void set_of_array(PyArrayObject* a, Span* out) {
+  out->data = PyArray_BYTES(a);
+  out->rank = PyArray_NDIM(a);
+  std::copy_n(PyArray_DIMS(a), out->rank, out->shape);
+  std::copy_n(PyArray_STRIDES(a), out->rank, out->strides);
+}
+
 inline bool same_shape(const Span& a, const Span& b) { return a.rank == b.rank && std::equal(a.shape, a.shape + a.rank, b.shape); }
 
 // Strides that do not grow inwards: NumPy gives results of such operands in C order.
