@@ -17,18 +17,19 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 CPP_FOLDERS = ["hook", "numpy", "trace", "store", "halide_gen", "replay"]
 # What clang-tidy reads: the layers without Python.h, whose headers clang parses quickly and without noise.
-TIDY_FOLDERS = ["trace", "store", "replay/typed", "replay/native", "replay/masks"]
+TIDY_FOLDERS = ["trace", "store", "replay/typed", "replay/native", "replay/masks", "replay/memory"]
 
 # Who may include what: (headers, files that must not include them).
 LAYERS = [
     (r"pycore_\w+\.h", r"(?!hook/)"),
     (
         r"(Python|pybind11/\w+|numpy/\w+)\.h",
-        r"(trace/(?!recorder/)|store/|halide_gen/(?!module\.cc)|replay/(typed|native|masks)/)",
+        r"(trace/(?!recorder/)|store/|halide_gen/(?!module\.cc)|replay/(typed|native|masks|memory)/)",
     ),
     (r"(replay/(?!typed/)|hook|halide_gen|store|trace/recorder)[\w/]*/\w+\.h", r"replay/typed/"),
     (r"(replay/(?!typed/|native/)|hook|halide_gen|store|trace/recorder)[\w/]*/\w+\.h", r"replay/native/"),
     (r"(replay/(?!masks/)|hook|halide_gen|store|trace|numpy)[\w/]*/\w+\.h", r"replay/masks/"),
+    (r"(replay/(?!memory/)|hook|halide_gen|store|trace|numpy)[\w/]*/\w+\.h", r"replay/memory/"),
     (r"Halide\.h", r"(?!halide_gen/)"),
     (r"sqlite3\.h", r"(?!store/)"),
     (r"(replay|halide_gen|store)/[\w/]+\.h", r"(trace|hook)/"),

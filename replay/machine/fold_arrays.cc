@@ -6,6 +6,7 @@
 #include "numpy/dtypes.h"
 #include "numpy/errstate.h"
 #include "numpy/loops.h"
+#include "replay/arrays.h"
 #include "replay/typed/rep.h"
 #include "trace/fault.h"
 
@@ -172,10 +173,8 @@ PyObject* sum_of(const std::vector<ArrayView>& views) {
   if (!suit(views)) return nullptr;
   const Span& shape = views[0].span;
   if (shape.size() > kMostAdditions / static_cast<npy_intp>(views.size())) return nullptr;
-  PyArray_Descr* descr = numpy::descriptor(views[0].dtype);
-  Py_INCREF(descr);
-  PyObject* made = PyArray_NewFromDescr(&PyArray_Type, descr, shape.rank, shape.shape, nullptr, nullptr, 0, nullptr);
-  if (!made) return PyErr_Clear(), nullptr;
+  PyObject* made = new_array(views[0].dtype, shape.rank, shape.shape);
+  if (!made) return nullptr;
   const Sum sum(views, reinterpret_cast<PyArrayObject*>(made));
   const int raised = sum.run();
   if (raised != 0 && !numpy::errstate_ignores(raised)) Py_CLEAR(made);

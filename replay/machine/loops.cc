@@ -14,6 +14,7 @@
 #include "numpy/dtypes.h"
 #include "numpy/elide.h"
 #include "numpy/errstate.h"
+#include "replay/arrays.h"
 #include "replay/machine/array_operand.h"
 #include "replay/machine/loop_plan.h"
 #include "replay/machine/scalars.h"
@@ -287,10 +288,8 @@ class GroupRun {
   }
 
   bool new_result(const LoopOp& op, size_t k, Span* result) {
-    PyArray_Descr* descr = numpy::descriptor(op.result);
-    Py_INCREF(descr);
-    made_[k] = PyArray_NewFromDescr(&PyArray_Type, descr, result->rank, result->shape, nullptr, nullptr, 0, nullptr);
-    if (!made_[k]) return PyErr_Clear(), false;
+    made_[k] = new_array(op.result, result->rank, result->shape);
+    if (!made_[k]) return false;
     result->data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(made_[k]));
     return true;
   }

@@ -3,6 +3,7 @@
 #include "halide_gen/runtime/flags.h"
 #include "numpy/dtypes.h"
 #include "numpy/errstate.h"
+#include "replay/arrays.h"
 #include "replay/machine/run.h"
 #include "trace/fault.h"
 
@@ -18,14 +19,6 @@ inline PyArrayObject* small_operand(PyObject* o, DType* dtype) {
     return PyArray_ISALIGNED(a) ? a : nullptr;
   }
   return nullptr;
-}
-
-inline PyObject* new_array(DType dtype, int rank, const npy_intp* shape) {
-  PyArray_Descr* descr = numpy::descriptor(dtype);
-  Py_INCREF(descr);
-  PyObject* made = PyArray_NewFromDescr(&PyArray_Type, descr, rank, shape, nullptr, nullptr, 0, nullptr);
-  if (!made) PyErr_Clear();
-  return made;
 }
 
 inline char* data_of(PyObject* array) { return PyArray_BYTES(reinterpret_cast<PyArrayObject*>(array)); }

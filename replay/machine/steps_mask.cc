@@ -112,9 +112,8 @@ PyObject* taken(PyObject* a, PyObject* m) {
   if (!x.find(a, m) || !x.find_count()) return nullptr;
   PyArray_Descr* descr = PyArray_DESCR(x.array);
   npy_intp shape[] = {x.count, x.rows ? PyArray_DIM(x.array, 1) : 0};
-  Py_INCREF(descr);
-  PyObject* made = PyArray_NewFromDescr(&PyArray_Type, descr, x.rows ? 2 : 1, shape, nullptr, nullptr, 0, nullptr);
-  if (!made) return PyErr_Clear(), nullptr;
+  PyObject* made = new_array(descr, x.rows ? 2 : 1, shape);
+  if (!made) return nullptr;
   let_go_for(x.size, [&] { (x.rows ? take_rows : take)(x, data_of(made)); });
   return made;
 }

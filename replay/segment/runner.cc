@@ -13,6 +13,7 @@
 #include "numpy/dtypes.h"
 #include "numpy/elide.h"
 #include "numpy/errstate.h"
+#include "replay/arrays.h"
 #include "replay/kernels/compile.h"
 #include "replay/kernels/table.h"
 #include "replay/segment/casts.h"
@@ -380,8 +381,7 @@ class Runner final : public SegmentRunner {
         continue;
       }
       if (outputs[i].in_memory ? !place(layout, lowered_.outputs[i], &outputs[i], &memory)
-                               : !(outputs[i].object = new_array(layout, lowered_.outputs[i]))) {
-        PyErr_Clear();
+                               : !(outputs[i].object = new_result(layout, lowered_.outputs[i]))) {
         for (size_t k = 0; k < i; ++k) Py_CLEAR(outputs[k].object);
         return false;
       }
@@ -420,13 +420,10 @@ class Runner final : public SegmentRunner {
     return true;
   }
 
-  // Through NumPy, whose allocator asks for huge pages and keeps small blocks.
-  static PyObject* new_array(const Layout& layout, DType dtype) {
-    PyArray_Descr* descr = numpy::descriptor(dtype);
-    Py_INCREF(descr);
+  static PyObject* new_result(const Layout& layout, DType dtype) {
     npy_intp strides[kMaxLayoutRank];
     set_strides(layout, dtype, strides);
-    return PyArray_NewFromDescr(&PyArray_Type, descr, layout.rank, layout.shape, layout.c_order ? nullptr : strides, nullptr, 0, nullptr);
+    return new_array(dtype, layout.rank, layout.shape, layout.c_order ? nullptr : strides);
   }
 
   static int threads_for(const Launching& how, int64_t work) {

@@ -1,0 +1,111 @@
+"""Large results lie in memory that dead arrays have left (replay/arrays.cc): nothing of that can be seen."""
+
+import gc
+import os
+import resource
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import dalsegno as ds
+
+LARGE = 200_000
+
+
+def compiled(function, *args):
+    """The jitted function, its kernel in use."""
+    jitted = ds.jit(function)
+    for _ in range(3):
+        jitted(*args)
+    ds.wait()
+    jitted(*args)
+    return jitted
+
+
+def scaled(x, y):
+    return x * 2.0 + y
+
+
+def test_pages_are_asked_for_once():
+    x, y = np.ones(LARGE), np.ones(LARGE)
+    jitted = compiled(scaled, x, y)
+    jitted(x, y)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(50):
+        jitted(x, y)
+    pages = x.nbytes // resource.getpagesize()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 10 * pages
+
+
+@pytest.mark.parametrize("shape", [(LARGE,), (400, 500), (4, 50, 1000)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_are_as_numpy_makes_them(shape, order):
+    x, y = np.asarray(np.ones(shape), order=order), np.asarray(np.ones(shape), order=order)
+    made, want = compiled(scaled, x, y)(x, y), scaled(x, y)
+    for array in (made, want):
+        assert np._core.multiarray.get_handler_name(array) == "default_allocator"
+        assert np._core.multiarray.get_handler_version(array) == 1
+    assert made.flags == want.flags
+    assert made.flags.owndata and made.base is None
+    assert made.strides == want.strides
+    assert made.tobytes() == want.tobytes()
+
+
+def test_tracemalloc_counts_what_it_counts_in_eager():
+    x, y = np.ones(LARGE), np.ones(LARGE)
+    jitted = compiled(scaled, x, y)
+    domain = 389047  # NumPy's
+
+    def traced():
+        return sum(t.size for t in tracemalloc.take_snapshot().traces if t.domain == domain)
+
+    tracemalloc.start()
+    try:
+        for function in (scaled, jitted):
+            before = traced()
+            held = function(x, y)
+            assert traced() - before == held.nbytes
+            del held
+            assert traced() == before
+    finally:
+        tracemalloc.stop()
+
+
+def test_results_can_be_resized():
+    x, y = np.ones(LARGE), np.arange(float(LARGE))
+    jitted = compiled(scaled, x, y)
+    for size in (2 * LARGE, LARGE // 2, 10, 3 * LARGE):
+        made, want = jitted(x, y), scaled(x, y)
+        made.resize(size, refcheck=False)
+        want.resize(size, refcheck=False)
+        assert made.tobytes() == want.tobytes()
+        del made
+        assert jitted(x, y).tobytes() == scaled(x, y).tobytes()
+
+
+def test_results_that_are_held_are_left_alone():
+    x = np.arange(float(LARGE))
+    jitted = compiled(scaled, x, x)
+    held = [jitted(x, x + i) for i in range(5)]
+    del held[1], held[2]
+    gc.collect()
+    held += [jitted(x, x - i) for i in range(5)]
+    want = [scaled(x, x + i) for i in (0, 2, 4)] + [scaled(x, x - i) for i in range(5)]
+    assert [h.tobytes() for h in held] == [w.tobytes() for w in want]
+
+
+@pytest.mark.filterwarnings("error::DeprecationWarning")
+def test_children_of_forks_go_on():
+    x = np.arange(float(LARGE))
+    jitted = compiled(scaled, x, x)
+    want = jitted(x, x).tobytes()  # (its memory is kept from here on)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if all(jitted(x, x).tobytes() == want for _ in range(10)) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert jitted(x, x).tobytes() == want
