@@ -93,6 +93,7 @@ SETTINGS: Mapping[str, Setting] = {
             "inner_loops", 8192, "elements up to which NumPy's inner loops do array operations; 0: none", 0, 1_000_000
         ),
         Setting("native", True, "compile loops; False: they stay steps of the replay machine"),
+        Setting("assemble", True, "assemble kernels as they are needed (AVX-512); False: compile and keep them"),
         Setting("refine", True, "compile loops once more when they run, as well as can be; False: quickly, only"),
         Setting("hot_loop", 200, "turns of a loop before it is compiled; 1: also where little is gained", 1, 1_000_000),
         Setting("record", True, "record what has no trace yet; False: replay only what is in the store"),
@@ -121,6 +122,7 @@ class Config:
     kernels: bool
     inner_loops: int
     native: bool
+    assemble: bool
     refine: bool
     hot_loop: int
     record: bool

@@ -79,11 +79,14 @@ class Engine(enum.Enum):
     NATIVE = EngineSpec(settings=(("background", False), ("hot_loop", 1), _REPLAYING))
     # Arrays in blocks, and loops as they are compiled at first.
     BLOCKS = EngineSpec(settings=(*_AT_ONCE, ("inner_loops", 1_000_000), ("hot_loop", 1), ("refine", False)))
+    # Kernels that are assembled, where they can be; those of the next two are compiled.
     COMPILED = EngineSpec(settings=(*_AT_ONCE, ("inner_loops", 0)))
     BACKGROUND = EngineSpec(
-        settings=(("kernels", True), ("background", True)), watch=Watch.WAIT_AFTER_CALL, peaks=False
+        settings=(("kernels", True), ("background", True), ("assemble", False)),
+        watch=Watch.WAIT_AFTER_CALL,
+        peaks=False,
     )
-    COLD_PROCESS = EngineSpec(settings=_AT_ONCE, fresh_process=True, peaks=False)
+    COLD_PROCESS = EngineSpec(settings=(*_AT_ONCE, ("assemble", False)), fresh_process=True, peaks=False)
 
     @property
     def label(self) -> str:

@@ -53,6 +53,14 @@ def _second_processes() -> Iterator[None]:
     check_second_processes()
 
 
+@pytest.fixture(scope="module")
+def kernels_are_kept() -> Iterator[None]:
+    """In other processes, which run here: kernels that are assembled are in no store."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DALSEGNO_ASSEMBLE", "0")
+        yield
+
+
 @pytest.fixture
 def fresh_store(tmp_path: Path) -> Iterator[Path]:
     """An empty store of this test alone, in use while the test runs."""

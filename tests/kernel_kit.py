@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import dalsegno as ds
 import numpy as np
 from dalsegno._testing import segments
 
@@ -35,6 +37,23 @@ BINARY = (
     "left_shift right_shift copysign power float_power arctan2 hypot fmod logaddexp logaddexp2 nextafter "
     "heaviside gcd lcm"
 ).split()
+
+COMPILERS = ("llvm", "assembler")
+
+
+@contextlib.contextmanager
+def compiled_at_once(by: str, threads: int) -> Iterator[None]:
+    """Makes kernels on the caller's thread, by one of COMPILERS or "halide"; launches on so many threads."""
+    kept = segments.keep_idle_kernels(0)  # none that another has compiled is found again
+    segments.compile_by_halide(by == "halide")
+    try:
+        with ds.config(assemble=by == "assembler", background=False):
+            segments.configure(kernels=True, background=False, threads=threads)
+            yield
+    finally:
+        segments.compile_by_halide(False)
+        segments.configure(kernels=True, background=True, threads=0)
+        segments.keep_idle_kernels(kept)
 
 
 def special_values(dtype: str) -> np.ndarray:

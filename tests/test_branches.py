@@ -9,6 +9,8 @@ import dalsegno as ds
 import numpy as np
 from tests.support import check, check_source, counting, run_python, settles, stepped
 
+pytestmark = pytest.mark.usefixtures("kernels_are_kept")
+
 
 def helper(h):
     if h.sum() > 0:

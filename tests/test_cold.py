@@ -18,6 +18,8 @@ import pytest
 import dalsegno as ds
 from tests.support import ROOT, run_python
 
+pytestmark = pytest.mark.usefixtures("kernels_are_kept")
+
 _HEAD = """
 import json, os, sys
 import numpy as np

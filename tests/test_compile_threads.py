@@ -9,6 +9,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("kernels_are_kept")
+
 PROGRAM = """
     import os
     import numpy as np

@@ -7,7 +7,6 @@ import threading
 import pytest
 
 import numpy as np
-from dalsegno._testing import segments
 from tests import kernel_kit as kit
 
 pytestmark = pytest.mark.once
@@ -18,11 +17,11 @@ HUGE = np.full(40, 1e300)
 ONE_ZERO = np.where(np.arange(40) == 33, 0.0, 1.0)
 
 
-@pytest.fixture(autouse=True, params=[1, 3], ids=["one thread", "threads"])
+@pytest.fixture(autouse=True, params=[(by, threads) for by in kit.COMPILERS for threads in (1, 3)])
 def synchronous(request):
-    segments.configure(kernels=True, background=False, threads=request.param)
-    yield
-    segments.configure(kernels=True, background=True, threads=0)
+    by, threads = request.param
+    with kit.compiled_at_once(by, threads):
+        yield
 
 
 # Programs whose trouble a compiler could lose: it reaches the result through a selection, or not at all.

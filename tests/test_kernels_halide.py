@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 import numpy as np
-from dalsegno._testing import segments
 from tests import kernel_kit as kit
 
 pytestmark = pytest.mark.once
@@ -17,13 +16,8 @@ SOME_DTYPES = ("bool", "int32", "uint8", "uint64", "float32", "float64")
 
 @pytest.fixture(autouse=True)
 def by_halide() -> Iterator[None]:
-    before = segments.keep_idle_kernels(0)  # none that LLVM has compiled is found again
-    segments.compile_by_halide(True)
-    segments.configure(kernels=True, background=False, threads=1)
-    yield
-    segments.compile_by_halide(False)
-    segments.configure(kernels=True, background=True, threads=0)
-    segments.keep_idle_kernels(before)
+    with kit.compiled_at_once("halide", threads=1):
+        yield
 
 
 @pytest.mark.parametrize("dtype", SOME_DTYPES)

@@ -16,12 +16,11 @@ CHAIN = [("multiply", [~0, ~1]), ("add", [0, ~0]), ("maximum", [1, ~1])]
 LOOPS = [("exp", [~0]), ("multiply", [0, ~1]), ("sin", [1])]
 
 
-@pytest.fixture(autouse=True, params=[1, 3])
+@pytest.fixture(autouse=True, params=[(by, threads) for by in kit.COMPILERS for threads in (1, 3)])
 def synchronous(request):
-    """Compile on the caller's thread; launch on one, and on several."""
-    segments.configure(kernels=True, background=False, threads=request.param)
-    yield
-    segments.configure(kernels=True, background=True, threads=0)
+    by, threads = request.param
+    with kit.compiled_at_once(by, threads):
+        yield
 
 
 @pytest.mark.parametrize("ops", [CHAIN, LOOPS], ids=["chain", "loops"])

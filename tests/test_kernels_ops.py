@@ -13,12 +13,10 @@ from tests import kernel_kit as kit
 pytestmark = pytest.mark.once
 
 
-@pytest.fixture(autouse=True)
-def synchronous():
-    """Compile on the caller's thread, launch on one."""
-    segments.configure(kernels=True, background=False, threads=1)
-    yield
-    segments.configure(kernels=True, background=True, threads=0)
+@pytest.fixture(autouse=True, params=kit.COMPILERS)
+def synchronous(request):
+    with kit.compiled_at_once(request.param, threads=1):
+        yield
 
 
 def chunks_without_trouble(ops, inputs):

@@ -5,10 +5,10 @@ import os
 import resource
 import tracemalloc
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 
 LARGE = 200_000
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dalsegno._testing import segments
 from dalsegno.fuzz.engines import Engine
 from dalsegno.fuzz.program import Program
 from dalsegno.fuzz.report import find_mismatches
@@ -75,6 +76,7 @@ ALONE: dict[str, dict[str, str]] = {
         "ignored_flags": "(<arr> / <mask>)",
         "unelided": "LARGE",
         "lost_turn": "np.roll(LARGE",
+        "short_rest": "- <",
         "unequal_halves": "np.sqrt(LARGE)",
         "wrong_kernel_rule": "- <",
     },
@@ -144,8 +146,9 @@ def test_faults_are_found_in_random_programs_and_nothing_without_them(name: str)
 
 @pytest.mark.parametrize("engine", ALONE)
 def test_faults_are_found_in_programs_of_one_construct_and_nothing_without_them(engine: str) -> None:
-    said, _ = said_by({"engine": engine, "programs": 40, "alone": ALONE[engine]})
-    assert {message["found"] for message in said if "found" in message} == set(ALONE[engine])
+    here = {fault: text for fault, text in ALONE[engine].items() if fault != "short_rest" or segments.assembles()}
+    said, _ = said_by({"engine": engine, "programs": 40, "alone": here})
+    assert {message["found"] for message in said if "found" in message} == set(here)
 
 
 @pytest.mark.parametrize("fault", IN_THE_STORE)

@@ -85,7 +85,7 @@ def test_what_was_recorded_is_kept_in_the_store_of_that_time(tmp_path):
     tmp_path.chmod(0o700)
     path = str(tmp_path / "s.sqlite3")
     f = ds.jit(lambda x: (x - 11.25) * 7.75 - x)  # a kernel that no other test has compiled
-    with ds.config(store=path):
+    with ds.config(store=path, assemble=False):
         for _ in range(2):
             f(X)
     with ds.config(store=path):

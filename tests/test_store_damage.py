@@ -14,7 +14,7 @@ import pytest
 
 from tests.support import run_python
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("kernels_are_kept")]
 
 _PROGRAM = """
 import numpy as np

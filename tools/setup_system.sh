@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing: a compiler, SQLite's and GoogleTest's development files and, where no usable
+# Installs the Debian packages that are missing: a compiler, SQLite's, GoogleTest's and Xbyak's development files and, where no usable
 # Python 3.11 is found, Debian's. Does nothing, and needs no rights, where all is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +16,7 @@ need g++ g++ --version
 need make make --version
 need libsqlite3-dev has_header sqlite3.h
 need libgtest-dev has_header gtest/gtest.h
+need libxbyak-dev has_header xbyak/xbyak.h
 if ! tools/find_python.sh 3.11 >/dev/null 2>&1; then
   missing+=(python3.11 python3.11-dev python3.11-venv)
 fi

@@ -28,7 +28,7 @@ if [ ! -e "$root/usr/bin/python3.14" ]; then
   command -v debootstrap >/dev/null || apt-get install -y -qq debootstrap >/dev/null 2>&1 || { echo "No CPython 3.14 here, and no debootstrap." >&2; exit 3; }
   echo "Making a root with CPython 3.14 in $root"
   rm -rf "$root"
-  packages=python3.14,python3.14-dev,python3.14-venv,g++,make,git,ca-certificates,libsqlite3-dev,libgtest-dev
+  packages=python3.14,python3.14-dev,python3.14-venv,g++,make,git,ca-certificates,libsqlite3-dev,libgtest-dev,libxbyak-dev
   mkdir -p "$(dirname "$root")"
   debootstrap --variant=minbase --include="$packages" sid "$root" >"$root.log" 2>&1 || { rm -rf "$root"; tail -n 3 "$root.log" >&2; exit 3; }
 fi

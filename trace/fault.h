@@ -68,6 +68,7 @@
   X(ignored_observers, "a run goes on when the thread is traced")                                   \
   /* ---- kernels and the store */                                                                  \
   X(wrong_kernel_rule, "kernels add instead of subtracting")                                        \
+  X(short_rest, "of what is left of a row behind its vectors, kernels leave out the last element")  \
   X(ignored_flags, "floating-point flags of kernels are not looked at")                             \
   X(hoarded, "arrays that have died are kept until all array ops that waited are done")             \
   X(always_c_order, "results of kernels are in C order")                                            \

@@ -80,6 +80,7 @@ const Row kSettings[] = {
     {"kernels", [](const py::object& v) { settings().kernels = g_kernels.kernels = v.cast<bool>(); }},
     {"inner_loops", [](const py::object& v) { settings().inner_loops = v.cast<int>(); }},
     {"native", [](const py::object& v) { settings().native = v.cast<bool>(); }},
+    {"assemble", [](const py::object& v) { settings().assemble = v.cast<bool>(); }},
     {"refine", [](const py::object& v) { settings().refine = v.cast<bool>(); }},
     {"hot_loop", [](const py::object& v) { settings().hot_loop = v.cast<int>(); }},
     {"record", [](const py::object& v) { settings().record = v.cast<bool>(); }},

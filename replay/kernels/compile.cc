@@ -10,6 +10,7 @@
 #include "replay/clock.h"
 #include "replay/kernels/loader.h"
 #include "replay/kernels/table.h"
+#include "replay/settings.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -138,6 +139,18 @@ void finish(Kernel* k, bool ok, const std::string& error) {
 }
 
 }  // namespace
+
+bool assemble_now(const halide_gen::KernelSpec& spec, Kernel* k) {
+  std::string error;
+  if (!settings().assemble) return false;
+  k->assembled = halide_gen::assemble(spec, k->plan);
+  if (!k->assembled) return false;
+  if (!launch_function.load()) launch_function = load_launcher(&error);
+  if (!launch_function.load()) return false;
+  for (size_t i = 0; i < k->stages.size(); ++i) k->stages[i].code = k->assembled->stage(i);
+  finish(k, true, "");
+  return true;
+}
 
 bool cached(const std::string& key, std::string* object) {
   std::lock_guard<std::mutex> lock(work_mutex());

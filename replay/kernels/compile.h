@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "halide_gen/plan/kernel.h"
 #include "hook/hook.h"
 #include "replay/kernels/config.h"
 
@@ -41,8 +42,10 @@ void nudge_compiler();
 // What both do, without the GIL.
 void compile_kernel(Kernel* kernel);
 
-// For tests: from now on kernels are compiled by Halide.
+// For tests: from now on kernels that are not assembled are compiled by Halide.
 void compile_by_halide(bool only);
+// True: the assembler could do it, and the kernel is ready.
+bool assemble_now(const halide_gen::KernelSpec& spec, Kernel* kernel);
 
 // Called before long work that nobody waits for, Halide's or LLVM's: from here on its thread gives way to the program's own. BLAS' threads
 // wait for one another, so that one of them without a core holds up all. Not while it may still have to take the GIL, which others would

@@ -9,6 +9,8 @@
 
 #include "numpy/loops.h"
 #include "replay/kernels/compile.h"
+#include "replay/settings.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -60,8 +62,10 @@ bool prepare(const halide_gen::KernelSpec& spec, const halide_gen::Plan& plan, K
   return true;
 }
 
-// Kernels that are not kept on disk are others than those that are.
-std::string table_key(const std::string& text, bool keep) { return keep ? text : text + "\nprivate"; }
+// Kernels that are not kept on disk are others than those that are; so are those that are not to be assembled, and faulty ones.
+std::string table_key(const std::string& text, bool keep) {
+  return text + (keep ? "" : "\nprivate") + (settings().assemble ? "" : "\ncompiled") + (planted(Fault::short_rest) ? "\nfaulty" : "");
+}
 
 // Only the table holds it. The compile thread lets go of a kernel that it has finished, but takes none by itself.
 bool is_idle(const Entry& e) { return e.kernel.use_count() == 1; }
@@ -111,6 +115,7 @@ std::shared_ptr<Kernel> find_kernel(const halide_gen::KernelSpec& spec, const ha
   }
   if (k && k->state.load() == Kernel::kNew) {
     k->state = Kernel::kQueued;
+    if (assemble_now(spec, k.get())) return k;
     if (t.background) {
       compile_later(k);
     } else {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "halide_gen/plan/assembler.h"
 #include "halide_gen/plan/kernel.h"
 #include "halide_gen/plan/plan.h"
 #include "halide_gen/runtime/launch.h"
@@ -28,9 +29,10 @@ struct Kernel final : CompileJob {
   std::string text;
   std::string symbol;
   halide_gen::Plan plan;
-  std::vector<rt::LaunchStage> stages;  // code is filled in when the object has been loaded
+  std::vector<rt::LaunchStage> stages;  // code is filled in when it has been assembled, or the object loaded
   std::vector<std::vector<rt::LaunchRef>> refs;
   rt::LaunchKernel launch{};
+  std::shared_ptr<const halide_gen::AssembledCode> assembled;
   std::atomic<int> state{kNew};
   bool keep = true;  // may be taken from and put into the cache
   bool from_cache = false;

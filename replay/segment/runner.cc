@@ -116,6 +116,7 @@ class Runner final : public SegmentRunner {
     for (const Variant& v : variants_) {
       const int state = v.kernel->state.load();
       std::string text = state == Kernel::kReady && v.kernel->from_cache ? "loaded" : kStates[state];
+      if (v.kernel->assembled) text = "assembled";
       if (state == Kernel::kFailed) text += ": " + v.kernel->failure;
       out.emplace_back(layout_text(v.key), text);
     }

@@ -110,6 +110,7 @@ void bind_segments(py::module_ m) {
   m.def("wait", &wait_for_compilers);
   m.def("count_kernels", &count_kernels);
   m.def("keep_idle_kernels", &set_idle_kernels);
+  m.def("assembles", &halide_gen::processor_suits_assembler);
   m.def("compile_by_halide", &compile_by_halide);
   m.def("counters", [] {
     const KernelCounters c = kernel_counters();

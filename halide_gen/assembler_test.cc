@@ -1,0 +1,189 @@
+// What the assembler covers, and code of it called as the launcher calls it. (What it computes is compared with NumPy in
+// tests/test_kernels_ops.py and its like.)
+#include "halide_gen/plan/assembler.h"
+
+#include <HalideRuntime.h>
+#include <gtest/gtest.h>
+
+#include <cfenv>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "halide_gen/plan/kernel.h"
+#include "halide_gen/plan/rules.h"
+
+namespace dalsegno::halide_gen {
+namespace {
+
+KernelSpec one_op(ArrayFn fn, DType loop, DType result, const KernelInput& like, int rank) {
+  KernelSpec s;
+  s.rank = rank;
+  KernelOp op{fn, loop, result, {}, true};
+  for (int k = 0; k < array_fn_inputs(fn); ++k) {
+    KernelInput input = like;
+    input.dtype = operand_dtype(op, k);
+    s.inputs.push_back(input);
+    op.operands.push_back(~k);
+  }
+  s.ops = {op};
+  return s;
+}
+
+// An operand of the functions: its dims from the innermost axis on.
+struct Buffer {
+  halide_buffer_t buffer{};
+  std::vector<halide_dimension_t> dims;
+  template <class T>
+  Buffer(T* host, const std::vector<int>& extents, const std::vector<int>& strides) {
+    for (size_t d = 0; d < extents.size(); ++d) dims.push_back(halide_dimension_t(0, extents[d], strides[d]));
+    buffer.host = reinterpret_cast<uint8_t*>(host);
+    buffer.dimensions = static_cast<int>(extents.size());
+    buffer.dim = dims.data();
+  }
+};
+
+int run(const KernelSpec& spec, const std::vector<void*>& arguments) {
+  const auto code = assemble(spec, make_plan(spec));
+  if (!code) return -1;
+  std::vector<void*> copy = arguments;
+  return code->stage(0)(copy.data());
+}
+
+class Assembler : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!processor_suits_assembler()) GTEST_SKIP() << "this processor has no AVX-512";
+  }
+};
+
+TEST_F(Assembler, CoversNearlyEveryRule) {
+  int count = 0, missing = 0;
+  for (int f = 1; f < static_cast<int>(ArrayFn::kCount); ++f) {
+    for (int a = 0; a < static_cast<int>(DType::kCount); ++a) {
+      for (int b = 0; b < static_cast<int>(DType::kCount); ++b) {
+        const auto fn = static_cast<ArrayFn>(f);
+        const auto loop = static_cast<DType>(a), result = static_cast<DType>(b);
+        if (treatment(fn, loop, result) != Treatment::kExpr) continue;
+        ++count;
+        const KernelSpec spec = one_op(fn, loop, result, {false, loop, Inner::kDense}, 2);
+        missing += !assemble(spec, make_plan(spec));
+      }
+    }
+  }
+  EXPECT_GT(count, 120);
+  EXPECT_LE(missing, 4);  // shifts of bytes
+}
+
+// Rows of every length up to some vectors, within an array that has gaps between them.
+TEST_F(Assembler, WritesElementsAndNothingElse) {
+  for (int n = 1; n <= 40; ++n) {
+    constexpr int kRows = 3, kGap = 5;
+    const KernelSpec spec = one_op(ArrayFn::add, DType::kFloat64, DType::kFloat64, {}, 2);
+    const int pitch = n + kGap;
+    std::vector<double> x(static_cast<size_t>(pitch * kRows)), y = x, out(x.size(), -1.0);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i), y[i] = 1000.0 * static_cast<double>(i);
+    Buffer a(x.data(), {n, kRows}, {1, pitch}), b(y.data(), {n, kRows}, {1, pitch}), c(out.data(), {n, kRows}, {1, pitch});
+    ASSERT_EQ(run(spec, {&a.buffer, &b.buffer, &c.buffer}), 0);
+    for (int row = 0; row < kRows; ++row)
+      for (int i = 0; i < pitch; ++i) {
+        const auto at = static_cast<size_t>(row * pitch + i);
+        ASSERT_EQ(out[at], i < n ? x[at] + y[at] : -1.0) << n << " " << row << " " << i;
+      }
+  }
+}
+
+TEST_F(Assembler, RaisesNoFlagsBesideTheElements) {
+  const KernelSpec spec = one_op(ArrayFn::divide, DType::kFloat64, DType::kFloat64, {}, 1);
+  std::vector<double> x(16, 0.0), out(16);
+  for (const int n : {1, 3, 8, 11}) {
+    std::vector<double> y(16, 0.0);
+    for (int i = 0; i < n; ++i) y[static_cast<size_t>(i)] = 2.0;
+    Buffer a(x.data(), {n}, {1}), b(y.data(), {n}, {1}), c(out.data(), {n}, {1});
+    std::feclearexcept(FE_ALL_EXCEPT);
+    ASSERT_EQ(run(spec, {&a.buffer, &b.buffer, &c.buffer}), 0);
+    EXPECT_EQ(std::fetestexcept(FE_INVALID | FE_DIVBYZERO), 0) << n;
+    y[static_cast<size_t>(n - 1)] = 0.0;
+    ASSERT_EQ(run(spec, {&a.buffer, &b.buffer, &c.buffer}), 0);
+    EXPECT_NE(std::fetestexcept(FE_INVALID), 0) << n;
+  }
+}
+
+TEST_F(Assembler, GoesThroughAxesOfAnyStride) {
+  KernelSpec spec = one_op(ArrayFn::subtract, DType::kFloat32, DType::kFloat32, {}, 3);
+  spec.inputs[0].inner = Inner::kBroadcast;
+  std::vector<float> x(100), y(1000), out(4 * 3 * 20, -1.0F);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * i);
+  for (size_t i = 0; i < y.size(); ++i) y[i] = static_cast<float>(i) * 0.5F;
+  Buffer a(x.data(), {20, 3, 4}, {0, 7, 0}), b(y.data(), {20, 3, 4}, {1, 40, 200}), c(out.data(), {20, 3, 4}, {1, 20, 60});
+  ASSERT_EQ(run(spec, {&a.buffer, &b.buffer, &c.buffer}), 0);
+  for (size_t k = 0; k < 4; ++k)
+    for (size_t j = 0; j < 3; ++j)
+      for (size_t i = 0; i < 20; ++i) ASSERT_EQ(out[60 * k + 20 * j + i], x[7 * j] - y[200 * k + 40 * j + i]);
+}
+
+TEST_F(Assembler, GathersWhatLiesApart) {
+  KernelSpec spec = one_op(ArrayFn::multiply, DType::kFloat64, DType::kFloat64, {false, DType::kFloat64, Inner::kStrided}, 2);
+  std::vector<double> x(400), out(2 * 21);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i) + 0.25;
+  Buffer a(x.data(), {21, 2}, {3, 100}), b(x.data() + 399, {21, 2}, {-7, -1}), c(out.data(), {21, 2}, {1, 21});
+  ASSERT_EQ(run(spec, {&a.buffer, &b.buffer, &c.buffer}), 0);
+  for (size_t j = 0; j < 2; ++j)
+    for (size_t i = 0; i < 21; ++i) ASSERT_EQ(out[21 * j + i], x[3 * i + 100 * j] * x[399 - 7 * i - j]);
+}
+
+// More values at once than there are registers, of numbers and of truth: all that the first sum takes the second one takes again.
+TEST_F(Assembler, SpillsWhatDoesNotFit) {
+  constexpr int kInputs = 20, kEach = 40;
+  KernelSpec spec;
+  spec.inputs.resize(kInputs);
+  const auto input = [](int i) { return ~(i % kInputs); };
+  const auto add = [&](ArrayFn fn, DType result, std::vector<int> operands) {
+    spec.ops.push_back({fn, DType::kFloat64, result, std::move(operands)});
+    return static_cast<int>(spec.ops.size()) - 1;
+  };
+  std::vector<int> less, difference;
+  for (int i = 0; i < kEach; ++i) {
+    less.push_back(add(ArrayFn::less, DType::kBool, {input(i), input(i * 7 + 3)}));
+    difference.push_back(add(ArrayFn::subtract, DType::kFloat64, {input(i), input(i * 3 + 5)}));
+  }
+  int sum = difference[0];
+  for (int i = 0; i < 2 * kEach; ++i) {
+    const auto k = static_cast<size_t>(i < kEach ? i : 2 * kEach - 1 - i);
+    const int chosen = add(ArrayFn::where, DType::kFloat64, {less[k], input(i), input(i + 9)});
+    sum = add(ArrayFn::add, DType::kFloat64, {add(ArrayFn::add, DType::kFloat64, {sum, difference[k]}), chosen});
+  }
+  spec.ops.back().output = true;
+  const Plan plan = make_plan(spec);
+  ASSERT_EQ(plan.stages.size(), 1u);
+  constexpr size_t kN = 19;
+  std::vector<std::vector<double>> inputs(kInputs, std::vector<double>(kN));
+  for (size_t k = 0; k < kInputs; ++k)
+    for (size_t i = 0; i < kN; ++i) inputs[k][i] = static_cast<double>((k * 37 + i * 11) % 23) - 9.0;
+  std::vector<double> out(kN);
+  std::vector<Buffer> buffers;
+  for (auto& x : inputs) buffers.emplace_back(x.data(), std::vector<int>{kN}, std::vector<int>{1});
+  buffers.emplace_back(out.data(), std::vector<int>{kN}, std::vector<int>{1});
+  std::vector<void*> arguments;
+  for (const Ref& r : plan.stages[0].reads) arguments.push_back(&buffers[static_cast<size_t>(r.index)].buffer);
+  arguments.push_back(&buffers.back().buffer);
+  ASSERT_EQ(run(spec, arguments), 0);
+  for (size_t e = 0; e < kN; ++e) {
+    std::vector<double> values;
+    for (const KernelOp& op : spec.ops) {
+      const auto at = [&](size_t k) {
+        const int v = op.operands[k];
+        return v < 0 ? inputs[static_cast<size_t>(~v)][e] : values[static_cast<size_t>(v)];
+      };
+      values.push_back(op.fn == ArrayFn::where      ? (at(0) != 0 ? at(1) : at(2))
+                       : op.fn == ArrayFn::less     ? static_cast<double>(at(0) < at(1))
+                       : op.fn == ArrayFn::subtract ? at(0) - at(1)
+                                                    : at(0) + at(1));
+    }
+    EXPECT_EQ(out[e], values.back()) << e;
+  }
+}
+
+}  // namespace
+}  // namespace dalsegno::halide_gen
