@@ -5,14 +5,16 @@
 #include <HalideRuntime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <cstdint>
-#include <limits>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "halide_gen/plan/kernel.h"
 #include "halide_gen/plan/rules.h"
+#include "halide_gen/runtime/launch.h"
 
 namespace dalsegno::halide_gen {
 namespace {
@@ -131,6 +133,41 @@ TEST_F(Assembler, GathersWhatLiesApart) {
   ASSERT_EQ(run(spec, {&a.buffer, &b.buffer, &c.buffer}), 0);
   for (size_t j = 0; j < 2; ++j)
     for (size_t i = 0; i < 21; ++i) ASSERT_EQ(out[21 * j + i], x[3 * i + 100 * j] * x[399 - 7 * i - j]);
+}
+
+// Whatever lies before the first whole vector of memory, and behind the last one.
+TEST_F(Assembler, StreamsWhatIsLarge) {
+  for (const DType dtype : {DType::kFloat64, DType::kUint8}) {
+    const KernelSpec spec = one_op(ArrayFn::maximum, dtype, dtype, {}, 2);
+    const size_t item = dtype == DType::kFloat64 ? 8 : 1;
+    for (int n = 1; n < 200; n += 7) {
+      for (size_t begin = 0; begin < 64 / item; begin += 3) {
+        constexpr int kRows = 3, kGap = 5;
+        const int pitch = n + kGap;
+        const size_t bytes = static_cast<size_t>(pitch * kRows + 64) * item;
+        std::vector<uint8_t> x(bytes, 0), y(bytes, 0), memory(bytes + 64, 0xee);
+        for (size_t i = 0; i < bytes; ++i) x[i] = static_cast<uint8_t>(i * 7 % 60), y[i] = static_cast<uint8_t>(i * 11 % 60);
+        uint8_t* out = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64 + begin * item;
+        const std::vector<int> extents = {n, kRows}, strides = {1, pitch};
+        Buffer a(x.data(), extents, strides), b(y.data(), extents, strides), c(out, extents, strides);
+        c.buffer.flags = rt::kStreams;
+        ASSERT_EQ(run(spec, {&a.buffer, &b.buffer, &c.buffer}), 0);
+        for (size_t row = 0; row < kRows; ++row)
+          for (size_t i = 0; i < static_cast<size_t>(pitch); ++i) {
+            const size_t at = (row * static_cast<size_t>(pitch) + i) * item;
+            if (i >= static_cast<size_t>(n)) {
+              ASSERT_EQ(out[at], 0xee);
+            } else if (item == 1) {
+              ASSERT_EQ(out[at], std::max(x[at], y[at])) << n << " " << begin << " " << i;
+            } else {
+              double p, q, got;
+              std::memcpy(&p, &x[at], 8), std::memcpy(&q, &y[at], 8), std::memcpy(&got, &out[at], 8);
+              ASSERT_EQ(got, std::max(p, q)) << n << " " << begin << " " << i;
+            }
+          }
+      }
+    }
+  }
 }
 
 // More values at once than there are registers, of numbers and of truth: all that the first sum takes the second one takes again.

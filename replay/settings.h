@@ -15,7 +15,7 @@ struct Settings {
   bool refine = true;      // what is compiled quickly for a loop that waits is compiled once more
   int hot_loop = 200;      // turns of a loop before it is compiled
   bool kernels = true;     // false: array ops stay steps, no segments are made
-  int inner_loops = 8192;  // elements, of all ops of a group together, up to which NumPy's inner loops do it; 0: none
+  int inner_loops = 4000;  // elements, of all ops of a group together, and 525 an op, up to which NumPy's inner loops do it; 0: none
 };
 Settings& settings();
 

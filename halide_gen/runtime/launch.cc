@@ -2,6 +2,7 @@
 #include "halide_gen/runtime/launch.h"
 
 #include <HalideRuntime.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -68,11 +69,27 @@ void set_type(halide_buffer_t& b, const LaunchRef& ref) {
   b.type.lanes = 1;
 }
 
+// Halide's types zero themselves, which takes longer than a small kernel does.
+template <class T, size_t kCount>
+union Unwritten {
+  Unwritten() {}  // NOLINT
+  T at[kCount];
+};
+
+// Is it more than most of the last cache holds, all threads' parts together?
+bool streams(const Launch& launch, int size) {
+  static const int64_t most = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE) / 4 * 3, 16 << 20);
+  if (launch.pieces != nullptr) return false;  // it is read at once
+  int64_t bytes = size;
+  for (int d = 0; d < launch.rank; ++d) bytes *= launch.extents[d];
+  return bytes > most;
+}
+
 int run_whole(const Chunk& c) {
   const LaunchStage& stage = c.kernel->stages[0];
   const int n = stage.reads + stage.writes, rank = c.launch->rank;
-  halide_buffer_t buffers[kMaxStageOperands];
-  halide_dimension_t dims[kMaxStageOperands * kMaxRank];
+  Unwritten<halide_buffer_t, kMaxStageOperands> buffers;
+  Unwritten<halide_dimension_t, size_t{kMaxStageOperands} * kMaxRank> dims;
   void* arguments[kMaxStageOperands];
   for (int i = 0; i < n; ++i) {
     const LaunchRef& ref = stage.refs[i];
@@ -81,14 +98,15 @@ int run_whole(const Chunk& c) {
       arguments[i] = o.data;
       continue;
     }
-    halide_buffer_t& b = buffers[i];
-    halide_dimension_t* dim = dims + i * kMaxRank;
+    halide_buffer_t& b = buffers.at[i];
+    halide_dimension_t* dim = dims.at + static_cast<size_t>(i) * rank;
     for (int d = 0; d < rank; ++d) {
       dim[d].min = 0, dim[d].flags = 0;
       dim[d].extent = static_cast<int32_t>(c.extents[d]);
       dim[d].stride = static_cast<int32_t>(o.strides[d]);
     }
-    b.device = 0, b.device_interface = nullptr, b.flags = 0, b.padding = nullptr;
+    b.device = 0, b.device_interface = nullptr, b.padding = nullptr;
+    b.flags = i >= stage.reads && streams(*c.launch, ref.size) ? kStreams : 0;
     b.host = reinterpret_cast<uint8_t*>(start(o, ref, c));
     b.dimensions = rank, b.dim = dim;
     set_type(b, ref);

@@ -71,6 +71,9 @@ struct Launch {
   const Pieces* pieces;  // null: at once
 };
 
+// In the flags of a result's buffer: all of it is larger than the caches, so that what is written need not be read into them first.
+inline constexpr uint64_t kStreams = uint64_t{1} << 32;
+
 // Floating-point flags raised by the launch, in any of its threads.
 enum : int { kInvalid = 1, kDivide = 4, kOverflow = 8, kUnderflow = 16, kFailed = 0x100 };
 

@@ -140,9 +140,11 @@ void finish(Kernel* k, bool ok, const std::string& error) {
 
 }  // namespace
 
+bool assembles() { return settings().assemble && halide_gen::processor_suits_assembler(); }
+
 bool assemble_now(const halide_gen::KernelSpec& spec, Kernel* k) {
   std::string error;
-  if (!settings().assemble) return false;
+  if (!assembles()) return false;
   k->assembled = halide_gen::assemble(spec, k->plan);
   if (!k->assembled) return false;
   if (!launch_function.load()) launch_function = load_launcher(&error);

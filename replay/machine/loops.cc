@@ -28,7 +28,9 @@ namespace {
 constexpr int kMaxRank = Span::kMaxRank;
 constexpr size_t kMostOperands = 48;
 constexpr size_t kScratchBytes = 512 << 10;
+constexpr npy_intp kCallOfLoop = 525;          // elements that take as long as it takes to call a loop (that of a kernel: all of 4000)
 constexpr npy_intp kMostWhole = 1 << 17;       // elements of all ops together that are done op by op
+constexpr npy_intp kMostRefused = 1 << 14;     // the same, where the kernel does not do it
 constexpr npy_intp kMostInBlocks = 1 << 21;    // that are done in blocks as long as there is no kernel: the GIL is held for some ms
 constexpr size_t kMostScratchBytes = 4 << 20;  // for a kernel: beyond, it is the memory that takes the time
 constexpr npy_intp kMostStored = kMostScratchBytes / 2;  // of what is written when all is known to be well
@@ -91,6 +93,7 @@ class GroupRun {
     Span shape;
     if (most_ > kMostWhole && fits_blocks(most_, &shape)) return in_blocks(shape);
     if (by_kernel()) return true;
+    if (refused_) return is_small(kMostRefused) && compute();
     if (!waits_) return false;
     return fits_blocks(kMostInBlocks, &shape) ? in_blocks(shape) : is_small(kMostWhole) && compute();
   }
@@ -174,7 +177,7 @@ class GroupRun {
         bytes += static_cast<size_t>(size * item_of_target());
       }
     }
-    return work <= most && bytes <= kScratchBytes;
+    return work + kCallOfLoop * static_cast<npy_intp>(plan_.ops.size()) <= most && bytes <= kScratchBytes;
   }
 
   npy_intp item_of_target() const { return PyArray_ITEMSIZE(array_); }
@@ -247,7 +250,7 @@ class GroupRun {
     for (size_t k = 0; k < ops.size(); ++k)
       if (ops[k].output) made[n++].in_memory = plan_.ops[k].out < 0;
     const RunResult ran = memory ? runner.run(operands, made, {memory, kMostStored}) : RunResult::kMismatch;
-    waits_ = ran == RunResult::kNotReady;
+    waits_ = ran == RunResult::kNotReady, refused_ = ran == RunResult::kMismatch;
     if (ran != RunResult::kDone) return false;
     n = 0;
     for (size_t k = 0; k < ops.size(); ++k) {
@@ -416,7 +419,8 @@ class GroupRun {
   PyObject* made_[kMostOperands];
   PyArrayObject* array_ = nullptr;  // that is written into
   char* aside_ = nullptr;
-  bool waits_ = false;  // for its kernel, with which all would be done at once
+  bool waits_ = false;    // for its kernel, with which all would be done at once
+  bool refused_ = false;  // by it: for shapes or strides
 };
 
 }  // namespace

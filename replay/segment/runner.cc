@@ -106,7 +106,7 @@ class Runner final : public SegmentRunner {
 
   void prepare() override {
     Layout layout;
-    if (!variants_.empty() || !likely(&layout)) return;
+    if (assembles() || !variants_.empty() || !likely(&layout)) return;  // (what is assembled is there when it is needed)
     variant(layout, layout.loop_rank == 1);
   }
 
