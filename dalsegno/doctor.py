@@ -187,7 +187,8 @@ def _trial() -> Iterator[Finding]:
     process, own = stats() - before, jitted.stats
     replayed = f"{own['recordings']} recorded, {own['replays']} of {own['calls']} calls replayed"
     yield Finding("trial: replay", replayed, "" if own["replays"] else _first_reason(jitted))
-    kernels = f"{process.get('kernels_compiled', 0)} compiled, {process.get('kernel_launches', 0)} launched"
+    made = [f"{process.get(f'kernels_{how}', 0)} {how}" for how in ("assembled", "compiled")]
+    kernels = f"{', '.join(made)}, {process.get('kernel_launches', 0)} launched"
     missing = own["replays"] and config.kernels and not process.get("kernel_launches", 0)
     yield Finding(
         "trial: kernels", kernels, "none was launched: see `compiler` and `kernel runtime` above" if missing else ""

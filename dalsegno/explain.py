@@ -226,7 +226,8 @@ def native_texts(explanation: Explanation, assembly: bool = False) -> Iterator[s
 def _kernels(segment: Mapping[str, Any]) -> str:
     kernels = [f"kernel for {layout}: {state}" for layout, state in segment["kernels"]]
     small = ["while small, NumPy's inner loops"] if segment["inner_loops"] else []
-    return "; ".join([*small, *kernels] if kernels else [*small, "no kernel: NumPy's own calls"])
+    none = "no kernel yet" if segment["usable"] else "no kernel: NumPy's own calls"
+    return "; ".join([*small, *(kernels or [none])])
 
 
 def exit_text(exit_: Mapping[str, Any]) -> str:

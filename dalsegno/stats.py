@@ -18,6 +18,7 @@ COUNTERS: Mapping[str, str] = {
     "steps": "steps that the replay machine ran",
     "kernel_launches": "launches of compiled kernels",
     "kernels_compiled": "kernels compiled by this process",
+    "kernels_assembled": "kernels assembled by this process",
     "kernels_loaded": "kernels taken from the store",
     "traces_loaded": "traces taken from the store",
     "store_errors": "faults of the store, each of them treated as a miss",

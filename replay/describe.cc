@@ -25,6 +25,7 @@ constexpr CounterRow kRows[] = {
     {"steps", &Counters::steps},
     {"kernel_launches", &Counters::kernel_launches},
     {"kernels_compiled", &Counters::kernels_compiled},
+    {"kernels_assembled", &Counters::kernels_assembled},
     {"kernels_loaded", &Counters::kernels_loaded},
     {"traces_loaded", &Counters::traces_loaded},
     {"store_errors", &Counters::store_errors},
@@ -119,6 +120,7 @@ py::list describe_segments(const Program& program, std::map<int, int>* segment_o
     d["writes"] = groups[i].writes >= 0 ? py::object(py::int_(groups[i].writes)) : py::none();
     d["inner_loops"] = groups[i].loops;
     d["kernels"] = kernels;
+    d["usable"] = groups[i].runner != nullptr;
     segments.append(d);
   }
   return segments;
@@ -173,6 +175,7 @@ Counters function_counters(const Tree& tree) {
       for (const auto& [layout, state] : runner->kernels()) {
         c.kernels_compiled += state == "compiled";
         c.kernels_loaded += state == "loaded";
+        c.kernels_assembled += state == "assembled";
       }
     }
   }
@@ -191,6 +194,7 @@ Counters process_counters() {
   sum.kernel_launches = kernels.launches;
   sum.kernels_compiled = kernels.compiled;
   sum.kernels_loaded = kernels.loaded;
+  sum.kernels_assembled = kernels.assembled;
   sum.store_errors = process_store_errors();
   return sum;
 }

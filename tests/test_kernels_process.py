@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("kernels_are_kept")]
 
 ROOT = Path(__file__).resolve().parent.parent
 PRELUDE = """

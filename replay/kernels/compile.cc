@@ -17,7 +17,7 @@ namespace {
 
 using halide_gen::CompilerApi;
 
-std::atomic<uint64_t> compiled_count{0}, loaded_count{0};
+std::atomic<uint64_t> compiled_count{0}, loaded_count{0}, assembled_count{0};
 std::atomic<int> asked_for{0};  // of the compile threads, and not finished
 std::atomic<LaunchFunction> launch_function{nullptr};
 std::atomic<bool> halide_only{false};
@@ -150,6 +150,7 @@ bool assemble_now(const halide_gen::KernelSpec& spec, Kernel* k) {
   if (!launch_function.load()) launch_function = load_launcher(&error);
   if (!launch_function.load()) return false;
   for (size_t i = 0; i < k->stages.size(); ++i) k->stages[i].code = k->assembled->stage(i);
+  ++assembled_count;
   finish(k, true, "");
   return true;
 }
@@ -237,6 +238,6 @@ void compile_by_halide(bool only) { halide_only = only; }
 void count_asked_for(int change) { asked_for += change; }
 bool kernels_under_way() { return asked_for.load(std::memory_order_relaxed) > 0; }
 
-CompileCounters compile_counters() { return {compiled_count.load(), loaded_count.load()}; }
+CompileCounters compile_counters() { return {compiled_count.load(), loaded_count.load(), assembled_count.load()}; }
 
 }  // namespace dalsegno::replay

@@ -84,7 +84,7 @@ void count_asked_for(int change);
 bool compiles_in_background();
 
 struct CompileCounters {
-  uint64_t compiled, loaded;
+  uint64_t compiled, loaded, assembled;
 };
 CompileCounters compile_counters();
 

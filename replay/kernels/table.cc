@@ -146,7 +146,7 @@ uint64_t g_launches = 0;
 
 KernelCounters kernel_counters() {
   const CompileCounters c = compile_counters();
-  return {g_launches, c.compiled, c.loaded};
+  return {g_launches, c.compiled, c.loaded, c.assembled};
 }
 
 }  // namespace dalsegno::replay

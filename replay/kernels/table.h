@@ -59,7 +59,7 @@ void wait_for_compilers();  // until background compilation has finished (GIL re
 extern uint64_t g_launches;
 inline void count_launch() { ++g_launches; }
 struct KernelCounters {
-  uint64_t launches, compiled, loaded;
+  uint64_t launches, compiled, loaded, assembled;
 };
 KernelCounters kernel_counters();
 
