@@ -93,14 +93,50 @@ bool sum_of_few(const Cut& cut, const char* from, char* to) {
   return true;
 }
 
-inline bool sum_of_few(DType dtype, const Cut& cut, const char* from, char* to) {
+// Sums of rows that are short, one added after the other as NumPy does: what has been added stays in registers.
+inline constexpr npy_intp kShortRow = 1024;  // bytes
+
+template <class T>
+bool sum_of_rows(const Cut& cut, const char* from, char* to) {
+  constexpr npy_intp kItem = sizeof(T), kLanes = 64 / kItem;
+  using Vector [[gnu::vector_size(64), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
+  const npy_intp n = cut.behind.many;
+  if (n < kFew || n * kItem > kShortRow || cut.behind.step != kItem) return false;
+  const auto each_row = [&](const char* at, const auto& add) {
+    for (npy_intp round = 0; round < cut.rounds.many; ++round)
+      for (npy_intp k = 0; k < cut.along.many; ++k) add(at + round * cut.rounds.step + k * cut.along.step);
+  };
+  for (npy_intp i = 0; i < cut.before.many; ++i, from += cut.before.step, to += n * kItem) {
+    npy_intp j = 0;
+    for (; j + kLanes <= n; j += kLanes) {
+      Vector sum = {};
+      each_row(from + j * kItem, [&](const char* row) { sum += *reinterpret_cast<const Vector*>(row); });
+      *reinterpret_cast<Vector*>(to + j * kItem) = sum;
+    }
+    if (j == n) continue;
+    T rest[kLanes] = {};
+    each_row(from + j * kItem, [&](const char* row) {
+      for (npy_intp l = 0; l < n - j; ++l) rest[l] += reinterpret_cast<const T*>(row)[l];
+    });
+    std::memcpy(to + j * kItem, rest, static_cast<size_t>((n - j) * kItem));
+  }
+  return true;
+}
+
+// False: NumPy's loop has to be called.
+template <class T>
+bool sum_at_once(const Cut& cut, const char* from, char* to) {
+  return sum_of_few<T>(cut, from, to) || sum_of_rows<T>(cut, from, to);
+}
+
+inline bool sum_at_once(DType dtype, const Cut& cut, const char* from, char* to) {
   switch (dtype) {
     case DType::kFloat64:
-      return sum_of_few<double>(cut, from, to);
+      return sum_at_once<double>(cut, from, to);
     case DType::kFloat32:
-      return sum_of_few<float>(cut, from, to);
+      return sum_at_once<float>(cut, from, to);
     case DType::kInt64:
-      return sum_of_few<uint64_t>(cut, from, to);
+      return sum_at_once<uint64_t>(cut, from, to);
     default:
       return false;
   }
@@ -152,7 +188,7 @@ class Spread {
     one.before.many = 1;
     T* out = reinterpret_cast<T*>(to);
     for (npy_intp i = 0; i < cut_.before.many; ++i, from += cut_.before.step, out += cut_.behind.many) {
-      if (!sum_of_few<T>(one, from, reinterpret_cast<char*>(out))) reduce(add_, one, true, from, reinterpret_cast<char*>(out), sizeof(T));
+      if (!sum_at_once<T>(one, from, reinterpret_cast<char*>(out))) reduce(add_, one, true, from, reinterpret_cast<char*>(out), sizeof(T));
       divide<T>(reinterpret_cast<char*>(out), cut_.behind.many, cut_.reduced());
       rows ? along_row(from, memory.get(), out) : along_columns(from, memory.get(), out);
       divide<T>(reinterpret_cast<char*>(out), cut_.behind.many, cut_.reduced());
@@ -171,7 +207,7 @@ class Spread {
     }
     Cut row;
     row.along = {n, sizeof(T)};
-    if (!sum_of_few<T>(row, reinterpret_cast<const char*>(squares), reinterpret_cast<char*>(out)))
+    if (!sum_at_once<T>(row, reinterpret_cast<const char*>(squares), reinterpret_cast<char*>(out)))
       reduce(add_, row, true, reinterpret_cast<const char*>(squares), reinterpret_cast<char*>(out), sizeof(T));
   }
 

@@ -76,7 +76,7 @@ struct Reduction {
       const bool root = made == Made::kDeviation;
       return dtype == DType::kFloat64 ? Spread<double>(loop, cut, root).run(from, to) : Spread<float>(loop, cut, root).run(from, to);
     }
-    if (fn != ArrayFn::add || !sum_of_few(dtype, cut, from, to)) reduce(loop, cut, fn == ArrayFn::add, from, to, dtype_size(dtype));
+    if (fn != ArrayFn::add || !sum_at_once(dtype, cut, from, to)) reduce(loop, cut, fn == ArrayFn::add, from, to, dtype_size(dtype));
     return true;
   }
 
