@@ -93,7 +93,7 @@ def test_along_axes(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
 def test_along_several_axes(dtype: str) -> None:
     some = ((0, 1), (2, 1), (-2, -1), (0, 2))
-    for shape in [(4, 2, 3), (3, 2, 2, 5), (2, 3, 40, 2), (8, 2, 2, 3, 16), (3, 1, 5, 2), (3, 9, 130), (3, 4, 33), (5, 3, 128)]:
+    for shape in [(4, 2, 3), (3, 2, 2, 5), (2, 3, 40, 2), (8, 2, 2, 3, 16), (3, 1, 5, 2), (3, 9, 130), (3, 4, 33)]:
         arrays = layouts(shape, dtype)
         arrays += [arrays[0][:, :, 1:], arrays[0][:, ::2, :1]]
         for axes in some:
