@@ -90,7 +90,11 @@ SETTINGS: Mapping[str, Setting] = {
         Setting("max_traces", 64, "traces a function may have", 1, 100_000),
         Setting("kernels", True, "compile array operations; False: they stay NumPy's own calls"),
         Setting(
-            "inner_loops", 4000, "elements, and 525 for each op, up to which NumPy's loops do array ops; 0: none", 0, 1_000_000
+            "inner_loops",
+            4000,
+            "elements, and 525 for each op, up to which NumPy's loops do array ops; 0: none",
+            0,
+            1_000_000,
         ),
         Setting("native", True, "compile loops; False: they stay steps of the replay machine"),
         Setting("assemble", True, "assemble kernels as they are needed (AVX-512); False: compile and keep them"),

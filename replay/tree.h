@@ -24,7 +24,8 @@ struct TreeOptions {
 // Counters, of one function or of the process.
 struct Counters {
   uint64_t calls = 0, recordings = 0, replays = 0, eager_calls = 0, exits = 0, side_traces = 0, guard_failures = 0, steps = 0,
-           kernel_launches = 0, kernels_assembled = 0, kernels_compiled = 0, kernels_loaded = 0, traces_loaded = 0, store_errors = 0, loops_entered = 0;
+           kernel_launches = 0, kernels_assembled = 0, kernels_compiled = 0, kernels_loaded = 0, traces_loaded = 0, store_errors = 0,
+           loops_entered = 0;
 };
 
 // Whether one of these is held by nobody but the caller, and somebody might see when it dies.

@@ -27,8 +27,8 @@ constexpr int kSteps = kPointers + 8 * kMostOperands;  // by operand, then by ax
 constexpr int kExtents = kSteps + 8 * kMostOperands * kMostRank;
 constexpr int kCounters = kExtents + 8 * kMostRank;
 constexpr int kOffsets = (kCounters + 8 * kMostRank + 63) / 64 * 64;  // of a vector's elements, strided operands
-constexpr int kStreaming = kOffsets + 64 * kMostStrided;  // is what is written to go past the caches?
-constexpr int kHead = kStreaming + 8;                     // elements before the first whole vector of memory
+constexpr int kStreaming = kOffsets + 64 * kMostStrided;              // is what is written to go past the caches?
+constexpr int kHead = kStreaming + 8;                                 // elements before the first whole vector of memory
 constexpr int kFrame = kStreaming + 64;
 
 int pointer(size_t i) { return kPointers + 8 * static_cast<int>(i); }
