@@ -15,11 +15,14 @@ from .statements import write_function
 from .values import Arguments, ArgumentWriter
 
 # Kinds of variables whose values a program gives back.
-_LOOKED_AT = ("arr", "num", "odd", "mask", "list", "dict", "tuple", "str", "set", "arrs", "box", "bool", "pair")
+_LOOKED_AT = ("arr", "num", "odd", "mask", "list", "dict", "tuple", "str", "set", "arrs", "box", "bool", "pair", "wave")
 _ENTRY_KINDS: Weighted[str] = Weighted(
-    [(10, "num"), (10, "arr"), (5, "int"), (3, "bool"), (5, "list"), (3, "dict"), (2, "str"), (2, "tuple"), (1, "mask")]
+    [(10, "num"), (10, "arr"), (5, "int"), (3, "bool"), (5, "list"), (3, "dict"), (2, "str"), (2, "tuple"), (1, "mask"),
+     (3, "wave")]
+)  # fmt: skip
+_HELPER_KINDS: Weighted[str] = Weighted(
+    [(10, "arr"), (8, "num"), (3, "int"), (2, "list"), (1, "bool"), (1, "dict"), (2, "wave")]
 )
-_HELPER_KINDS: Weighted[str] = Weighted([(10, "arr"), (8, "num"), (3, "int"), (2, "list"), (1, "bool"), (1, "dict")])
 _RETURN_KINDS: Weighted[str] = Weighted([(10, "arr"), (8, "num"), (2, "list"), (1, "bool"), (2, "int"), (1, "mask")])
 _DEFAULTS = {"num": ("0.5", "2"), "int": ("2", "1"), "bool": ("False", "True"), "list": ("()",)}
 

@@ -149,6 +149,8 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (3, "abs(<pair>)"),
         (2, "<pair>.real"),
         (2, "<pair>.imag"),
+        (1, "abs(<wavevar>.ravel()[<index>])"),
+        (1, "float(abs(WAVES * WAVES[:1] - <num>)[<index>, <index>])"),
         (1, "(<pair> - <pair>).real"),
         (1, "eval('<floatlit> + 1')"),
         (1, "(<bool> and <num>)"),

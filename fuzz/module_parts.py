@@ -376,6 +376,7 @@ PARTS: dict[str, str] = {
     "hands_on": _COLLECTS,
     "PART": _PART,
     **DISTURBING,
+    "WAVES": "\n\nWAVES = np.exp(1j * np.arange(15000.0).reshape(100, 150))\n",
     "LARGE": "\n\nLARGE = np.arange(40000.0).reshape(200, 200)\n",
     "WIDE": "\n\nWIDE = np.linspace(-2.0, 2.0, 300000)\n",
     **{name: "\n\n" + text for name, text in _SMALL_FUNCTIONS.items()},

@@ -1,9 +1,9 @@
 """What the generator knows at a place in the program: which names are bound, and to what kind of thing.
 
-Kinds: arr (an array that broadcasts with the arguments), mask (the same, bool), odd (an array of any shape), num
-(int, float or NumPy scalar), int, bool, str, list and tuple (of num), dict (text -> num), set (of int), arrs (a list
-of arr), box (an instance with attributes value and items), fn (a local function of one num), iter (an iterator of
-num), ref (a weak reference to what a local holds).
+Kinds: arr (an array that broadcasts with the arguments), mask (the same, bool), odd (an array of any shape), num (int,
+float or NumPy scalar), int, bool, pair (a complex number), wave (an array of such, as arr), str, list and tuple (of
+num), dict (text -> num), set (of int), arrs (a list of arr), box (an instance with attributes value and items), fn (a
+local function of one num), iter (an iterator of num), ref (a weak reference to what a local holds).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ KINDS = (
     "int",
     "bool",
     "pair",
+    "wave",
     "str",
     "list",
     "tuple",

@@ -21,6 +21,7 @@ _PARAMETERS = {
     "k": ("int", "2 + i"),
     "b": ("bool", "i % 2 == 1"),
     "c": ("pair", "complex(i, 0.5 - i)"),
+    "u": ("wave", "np.array([1j, -2.5, 0.5 - 1j]) * (i - 2.5)"),
     "s": ("str", "'a'"),
     "l": ("list", "[1, 2.0, 3, 4, 5]"),
     "t": ("tuple", "(1, 2, 3, 4, 5)"),
@@ -35,8 +36,8 @@ def calls():
     for i in range(8):
         yield ({values},), {{}}
     yield (
-        np.arange(3, dtype="i4"), np.arange(3), np.array([True]), 2, 3.5, 0, 2.5, "b", [1], (), {{}}, set(), [], max,
-        iter([])
+        np.arange(3, dtype="i4"), np.arange(3), np.array([True]), 2, 3.5, 0, 2.5, np.ones(3, "c8"), "b", [1], (),
+        {{}}, set(), [], max, iter([])
     ), {{}}
 """.format(values=", ".join(value for _, value in _PARAMETERS.values()))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from .chooser import Weighted
 
 ASSIGNED_KINDS: Weighted[str] = Weighted(
-    [(10, "num"), (16, "arr"), (5, "int"), (3, "mask"), (5, "odd"), (3, "bool"), (3, "pair"), (3, "str"), (5, "list"),
-     (2, "tuple"), (3, "dict"), (2, "set"), (2, "arrs"), (3, "box"), (2, "fn"), (2, "iter")]
+    [(10, "num"), (16, "arr"), (5, "int"), (3, "mask"), (5, "odd"), (3, "bool"), (3, "pair"), (5, "wave"), (3, "str"),
+     (5, "list"), (2, "tuple"), (3, "dict"), (2, "set"), (2, "arrs"), (3, "box"), (2, "fn"), (2, "iter")]
 )  # fmt: skip
 
 # One-line statements on what is bound already.
@@ -118,6 +118,19 @@ SIMPLE: Weighted[str] = Weighted(
         (4, "<pairvar> <inplace> <pair>"),
         (2, "<pairvar> = <pairvar> * <pair> + <pair>"),
         (1, "w = [<pair>, <pair>, <pair>]; w[0] = w[1] * w[2] + w[0]; w[1] = w[2]; LOG.append(w)"),
+        (4, "<wavevar> <inplace> <wave>"),
+        (2, "<wavevar> <inplace> <pair>"),
+        (2, "<wavevar>[<mask>] = <pair>"),
+        (3, "<wavevar:1>[<mask:2>] = <wavevar:1>[<mask:2>] ** 2 + <pair>"),
+        (2, "<wavevar:1>[1:] <inplace> <wavevar:1>[:-1] * <pair>"),
+        (2, "<wavevar:1>[<index>:] <inplace> <wavevar:1>[<index>:]"),
+        (1, "<wavevar:1>[::-1] <inplace> <wavevar:1> * <num>"),
+        (2, "<wavevar>[...] = <wave> * <pair>"),
+        (1, "<wavevar>[<index>] = <pair>"),
+        (1, "<wavevar>[::2] = <num>"),
+        (2, "np.<ringufunc2>(<wave>, <wave>, out=<wavevar>)"),
+        (1, "np.square(<wave>, out=<wavevar>)"),
+        (1, "w = WAVES[:9].copy(); w[::2, 1:] += w[::2, :-1] * <pair>; w[1] *= <wave>[:1]; LOG.append(w)"),
         (3, "LOG.append(<num>)"),
         (1, "LOG.append(<arrvar>)"),
         (2, "TABLE[<key>] = <num>"),
@@ -197,6 +210,7 @@ LOOPS: Weighted[tuple[str, tuple[str, ...]]] = Weighted(
         (2, ("$i in <arr>[:3]", ("arr",))),
         (2, ("$i in <arr>.ravel()[:3]", ("num",))),
         (2, ("$i in <arrs>[:3]", ("arr",))),
+        (1, ("$i in <wave>.ravel()[:3]", ("pair",))),
         (1, ("$i in <set>", ("int",))),
         (1, ("$i in reversed(<list>[:4])", ("num",))),
         (2, ("$i, $x in zip(range(4), <itervar>)", ("int", "num"))),

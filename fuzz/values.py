@@ -17,7 +17,7 @@ SHAPES: Weighted[Shape] = Weighted(
      (1, (33, 9)), (1, (1, 1)), (1, (40000,)), (2, (260, 260)), (1, (40, 1, 1000))]
 )  # fmt: skip
 DTYPES: Weighted[str] = Weighted(
-    [(16, "float64"), (4, "int64"), (4, "float32"), (4, "int32"), (3, "bool"), (5, "other")]
+    [(16, "float64"), (4, "int64"), (4, "float32"), (4, "int32"), (3, "bool"), (5, "other"), (2, "complex128")]
 )
 _FLOATS = ("1.0", "2.5", "-1.5", "0.5", "3.0", "0.1", "-0.25", "100.0")
 _SPECIAL_FLOATS = (
@@ -37,6 +37,11 @@ _SPECIAL_FLOATS = (
 _INTS = ("1", "2", "3", "0", "-1", "7", "100", "-13")
 _SPECIAL_INTS = {"int32": ("2**31-1", "-2**31", "0", "65536"), "int64": ("2**63-1", "-2**63", "2**53+1", "0")}
 _FLOAT32_SPECIAL = ("0.0", "-0.0", "np.nan", "np.inf", "-np.inf", "3e38", "1e-45", "1e-39", "16777217.0")
+_COMPLEX = ("1.0", "1j", "-2.5", "1+2j", "0.1-3j", "-0.5+0.1j")
+_SPECIAL_COMPLEX = (
+    "complex(-0.0, 0.0)", "complex(0.0, -0.0)", "np.nan", "complex(0, np.nan)", "complex(np.inf, -1)",
+    "complex(2, -np.inf)", "1e300+1e300j", "1e-310j",
+)  # fmt: skip
 _OTHER_DTYPES: dict[str, tuple[str, ...]] = {
     "uint8": ("1", "2", "200", "0", "255"),
     "int8": ("1", "-2", "100", "-128", "0"),
@@ -45,7 +50,7 @@ _OTHER_DTYPES: dict[str, tuple[str, ...]] = {
     "uint32": ("1", "2", "2**32-1", "0"),
     "uint64": ("1", "2", "2**64-1", "0"),
     "float16": ("1.0", "0.1", "-0.0", "60000.0"),
-    "complex128": ("1.0", "1j", "-2.5", "1+2j"),
+    "complex64": ("1.0", "1j", "-2.5", "0.1+2j", "3e38", "1e-45j"),
     "object": ("1", "2.5", "-3", "True"),
     ">f8": ("1.0", "0.5", "-3.0", "np.nan"),
     "M8[s]": ("0", "1000"),
@@ -117,6 +122,8 @@ class ArgumentWriter:
                 made.values[name] = self._array_or_alias(base, arrays, made.setup)
                 if made.values[name].isidentifier():
                     arrays.append(made.values[name])
+            elif kind == "wave":
+                made.values[name] = self._array(base, self._chooser.pick(("complex128", "complex128", "complex64")))
             elif kind == "mask":
                 made.values[name] = self._array(base, "bool")
             else:
@@ -198,6 +205,8 @@ class ArgumentWriter:
             pool: tuple[str, ...] = _OTHER_DTYPES[dtype]
         elif dtype == "bool":
             pool = ("True", "False")
+        elif dtype == "complex128":
+            pool = _COMPLEX + (_SPECIAL_COMPLEX if special else ())
         elif dtype.startswith("float"):
             pool = _FLOATS + ((_SPECIAL_FLOATS if dtype == "float64" else _FLOAT32_SPECIAL) if special else ())
         else:

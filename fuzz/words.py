@@ -10,6 +10,11 @@ WORDS: dict[str, tuple[str, ...]] = {
     "addsub": ("+", "-"),
     "cmp": ("<", ">", "<=", ">=", "==", "!="),
     "bitop": ("&", "|", "^"),
+    "ringop": ("+", "-", "*", "+", "-", "*", "/"),
+    "ringufunc2": ("add", "subtract", "multiply", "divide"),
+    "ringfn": (
+        "square", "negative", "positive", "reciprocal", "sqrt", "exp", "log", "sin", "cos", "conjugate", "sign", "tanh",
+    ),
     "inplace": ("+=", "-=", "*=", "+=", "*=", "/=", "//=", "%="),
     "index": ("0", "-1", "0", "1", "0", "-1", "2", "4"),
     "dtype": (

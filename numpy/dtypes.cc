@@ -3,7 +3,12 @@
 namespace dalsegno::numpy {
 namespace {
 
-constexpr auto kTypeNumbers = by_dtype([]<DType dtype>() { return Element<dtype>::kNumber; });
+constexpr std::array kTypeNumbers = {
+#define X(dtype, number, T, scalar) static_cast<int>(number),
+    DALSEGNO_DTYPES(X)
+#undef X
+};
+static_assert(kTypeNumbers.size() == static_cast<size_t>(DType::kCount));
 
 bool plain_memory(PyArrayObject* array) { return PyArray_ISALIGNED(array) && PyArray_ISNBO(PyArray_DESCR(array)->byteorder); }
 
@@ -21,7 +26,7 @@ PyArray_Descr* descriptor(DType dtype) {
 PyTypeObject* scalar_type(DType dtype) { return descriptor(dtype)->typeobj; }
 
 bool scalar_dtype(const PyTypeObject* type, DType* dtype) {
-  for (size_t i = 0; i < kTypeNumbers.size(); ++i) {
+  for (size_t i = 0; is_known(static_cast<DType>(i)); ++i) {
     if (type != scalar_type(static_cast<DType>(i))) continue;
     *dtype = static_cast<DType>(i);
     return true;

@@ -8,7 +8,7 @@
 #include "trace/trace.h"
 
 // X(dtype, NumPy's number, C type of an element, name of its scalars in NumPy's C API), in the order of DType
-#define DALSEGNO_DTYPES(X)                      \
+#define DALSEGNO_REAL_DTYPES(X)                 \
   X(kBool, NPY_BOOL, npy_bool, Bool)            \
   X(kInt32, NPY_INT32, npy_int32, Int)          \
   X(kInt64, NPY_INT64, npy_int64, Long)         \
@@ -20,6 +20,10 @@
   X(kUint16, NPY_UINT16, npy_uint16, UShort)    \
   X(kUint32, NPY_UINT32, npy_uint32, UInt)      \
   X(kUint64, NPY_UINT64, npy_uint64, ULong)
+#define DALSEGNO_DTYPES(X)                      \
+  DALSEGNO_REAL_DTYPES(X)                       \
+  X(kComplex64, NPY_CFLOAT, npy_cfloat, CFloat) \
+  X(kComplex128, NPY_CDOUBLE, npy_cdouble, CDouble)
 
 namespace dalsegno::numpy {
 
@@ -35,11 +39,14 @@ struct Element;
 DALSEGNO_DTYPES(X)
 #undef X
 
-// A table by dtype: what `make`, a template of one, gives for each.
+// A table by dtype: what `make`, a template of one, gives for each that is not complex. (Those have an empty row.)
 template <class Make>
 constexpr auto by_dtype(Make make) {
-  return [&]<size_t... I>(std::index_sequence<I...>) { return std::array{make.template operator()<static_cast<DType>(I)>()...}; }
-  (std::make_index_sequence<static_cast<size_t>(DType::kCount)>());
+  using Row = decltype(make.template operator()<DType::kBool>());
+  return [&]<size_t... I>(std::index_sequence<I...>) {
+    return std::array<Row, static_cast<size_t>(DType::kCount)>{make.template operator()<static_cast<DType>(I)>()...};
+  }
+  (std::make_index_sequence<static_cast<size_t>(DType::kComplex64)>());
 }
 
 int type_number(DType dtype);
@@ -47,6 +54,11 @@ PyArray_Descr* descriptor(DType dtype);  // borrowed; immortal
 PyTypeObject* scalar_type(DType dtype);  // type of NumPy's scalars of the dtype; borrowed
 // The dtype whose scalars have this very type. False: none that kernels know.
 bool scalar_dtype(const PyTypeObject* type, DType* dtype);
+// The same of complex ones.
+inline bool complex_dtype(const PyTypeObject* type, DType* dtype) {
+  *dtype = type == &PyCFloatArrType_Type ? DType::kComplex64 : DType::kComplex128;
+  return type == &PyCFloatArrType_Type || type == &PyCDoubleArrType_Type;
+}
 inline bool is_scalar_type(const PyTypeObject* type) {
   DType ignored;
   return scalar_dtype(type, &ignored);
@@ -59,7 +71,7 @@ inline bool is_number_type(const PyTypeObject* type) {
 }
 
 inline bool is_exact_array(PyObject* object) { return object && PyArray_CheckExact(object); }
-// An exact ndarray, aligned, in native byte order, of a dtype that kernels know: fills facts, else false.
+// An exact ndarray, aligned, in native byte order, of one of these dtypes: fills facts, else false.
 bool facts_of(PyObject* object, ArrayFacts* facts);
 // True if facts_of() would give these.
 bool has_facts(PyObject* object, const ArrayFacts& facts);

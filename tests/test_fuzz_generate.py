@@ -34,7 +34,7 @@ def test_same_seed_same_programs() -> None:
 
 def test_programs_are_valid_and_do_something(tmp_path) -> None:
     counts: collections.Counter[str] = collections.Counter()
-    programs_run = generated(400, 13) + generated(400, 12)
+    programs_run = generated(400, 15) + generated(400, 16)
     seen = "".join(program.source + program.calls for program in programs_run)
     for program in programs_run:
         try:

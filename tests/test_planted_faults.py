@@ -83,6 +83,7 @@ ALONE: dict[str, dict[str, str]] = {
     "blocks": {"first_block": "np.abs(LARGE"},
     "native": {
         "ignored_overlap": "$e[$i:] = $e[:",
+        "lost_imaginary": "(<pair> <ringop> <wave>)",
         "wrong_view_stride": "v = $e[::2]",
     },
 }

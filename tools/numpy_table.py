@@ -32,6 +32,7 @@ WAYS = {
 GROUPS = {
     "integers": ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     "floats": ("float32", "float64"),
+    "complex": ("complex64", "complex128"),
 }
 
 
@@ -84,7 +85,11 @@ def page() -> str:
         if names:
             lines += ["", f"## {way}", ""]
             if any("(" in name for name in names):
-                lines += ["In brackets: the dtypes of arrays that kernels know it for.", ""]
+                lines += [
+                    "In brackets: the dtypes of arrays that kernels know it for; complex ones: that groups of "
+                    "operations do by NumPy's own loops.",
+                    "",
+                ]
             lines += [", ".join(names) + "."]
     return "\n".join(lines) + "\n"
 

@@ -32,9 +32,10 @@ struct DTypeRow {
   const char* name;
   int size;
 };
-constexpr std::array kDTypes = {DTypeRow{"bool", 1},    DTypeRow{"int32", 4},  DTypeRow{"int64", 8}, DTypeRow{"float32", 4},
-                                DTypeRow{"float64", 8}, DTypeRow{"int8", 1},   DTypeRow{"uint8", 1}, DTypeRow{"int16", 2},
-                                DTypeRow{"uint16", 2},  DTypeRow{"uint32", 4}, DTypeRow{"uint64", 8}};
+constexpr std::array kDTypes = {DTypeRow{"bool", 1},       DTypeRow{"int32", 4},  DTypeRow{"int64", 8},  DTypeRow{"float32", 4},
+                                DTypeRow{"float64", 8},    DTypeRow{"int8", 1},   DTypeRow{"uint8", 1},  DTypeRow{"int16", 2},
+                                DTypeRow{"uint16", 2},     DTypeRow{"uint32", 4}, DTypeRow{"uint64", 8}, DTypeRow{"complex64", 8},
+                                DTypeRow{"complex128", 16}};
 static_assert(kDTypes.size() == static_cast<size_t>(DType::kCount));
 
 }  // namespace
@@ -62,6 +63,8 @@ int dtype_size(DType dtype) {
 
 bool casts_safely(DType from, DType to) {
   if (from == to || from == DType::kBool) return true;
+  if (is_complex(to)) return casts_safely(is_complex(from) ? part_of_complex(from) : from, part_of_complex(to));
+  if (is_complex(from)) return false;
   if (to == DType::kBool || (is_float(from) && !is_float(to))) return false;
   const int have = dtype_size(from), room = dtype_size(to);
   if (is_float(from) == is_float(to) && is_unsigned(from) == is_unsigned(to)) return have <= room;
@@ -76,7 +79,7 @@ DType promoted(DType a, DType b) {
     for (DType wider : {DType::kInt16, DType::kInt32, DType::kInt64})
       if (casts_safely(a, wider) && casts_safely(b, wider)) return wider;
   }
-  return DType::kFloat64;
+  return is_complex(a) || is_complex(b) ? DType::kComplex128 : DType::kFloat64;
 }
 
 }  // namespace dalsegno

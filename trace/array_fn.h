@@ -2,7 +2,7 @@
 //   name       NumPy's name (a ufunc, or a function of numpy); the enum member is the same
 //   treatment  expr: a Halide expression; loop: NumPy's own inner loop as an extern stage
 // roll is none of these: what it is given is read elsewhere.
-// Also the dtypes kernels know. No Python.h here.
+// Also the dtypes of arrays. No Python.h here.
 #pragma once
 #include <cstdint>
 
@@ -42,12 +42,29 @@ ArrayFn array_fn_by_name(const char* name);  // none if unknown
 int array_fn_inputs(ArrayFn fn);
 bool array_fn_is_expr(ArrayFn fn);
 
-// Element types: of elements, scalars and kernels.
-enum class DType : uint8_t { kBool, kInt32, kInt64, kFloat32, kFloat64, kInt8, kUint8, kInt16, kUint16, kUint32, kUint64, kCount };
-constexpr bool is_known(DType dtype) { return dtype < DType::kCount; }
+// Element types. The complex ones are of arrays alone: NumPy's loops compute with them, no kernel does, and no register holds an element.
+enum class DType : uint8_t {
+  kBool,
+  kInt32,
+  kInt64,
+  kFloat32,
+  kFloat64,
+  kInt8,
+  kUint8,
+  kInt16,
+  kUint16,
+  kUint32,
+  kUint64,
+  kComplex64,
+  kComplex128,
+  kCount
+};
+constexpr bool is_complex(DType t) { return t == DType::kComplex64 || t == DType::kComplex128; }
+constexpr bool is_known(DType dtype) { return dtype < DType::kComplex64; }  // to kernels
+constexpr DType part_of_complex(DType t) { return t == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64; }
 constexpr bool is_float(DType t) { return t == DType::kFloat32 || t == DType::kFloat64; }
 constexpr bool is_unsigned(DType t) { return t == DType::kUint8 || t == DType::kUint16 || t == DType::kUint32 || t == DType::kUint64; }
-constexpr bool is_int(DType t) { return t != DType::kBool && !is_float(t); }
+constexpr bool is_int(DType t) { return t != DType::kBool && !is_float(t) && !is_complex(t); }
 const char* dtype_name(DType dtype);      // "float64"
 int dtype_size(DType dtype);              // bytes
 bool casts_safely(DType from, DType to);  // NumPy's "safe" casting

@@ -173,7 +173,7 @@ bool logical(F fn) { return fn == F::logical_and || fn == F::logical_or || fn ==
 ValueType value_type(DType dtype) {
   static constexpr ValueType kTypes[] = {kBoolType,  int_of(32), int_of(64),  float_of(32), float_of(64), int_of(8),
                                          uint_of(8), int_of(16), uint_of(16), uint_of(32),  uint_of(64)};
-  static_assert(std::size(kTypes) == static_cast<size_t>(DType::kCount));
+  static_assert(std::size(kTypes) == static_cast<size_t>(DType::kComplex64));
   return kTypes[static_cast<int>(dtype)];
 }
 ValueType memory_type(DType dtype) { return dtype == DType::kBool ? uint_of(8) : value_type(dtype); }

@@ -6,6 +6,7 @@
 #include "replay/lower/lower.h"
 #include "replay/machine/rep_types.h"
 #include "replay/segment/casts.h"
+#include "replay/segment/complex_loops.h"
 #include "replay/settings.h"
 #include "trace/fault.h"
 
@@ -107,16 +108,37 @@ bool Lowering::input_of(ValueId v, SegmentInput* input) const {
     return true;
   }
   if (rep == Rep::kFloat) return input->kind = InputKind::kWeakFloat, true;
+  if (rep == Rep::kComplex) return input->kind = InputKind::kWeakComplex, true;
+  if (!value.born_raw && value.type && numpy::complex_dtype(reinterpret_cast<PyTypeObject*>(value.type), &input->dtype))
+    return input->kind = InputKind::kScalar, true;
   if (rep == Rep::kBool) return input->kind = InputKind::kWeakBool, true;
   return input->kind = InputKind::kWeakInt, rep == Rep::kInt;
 }
 
-// Can this op be compiled at all? Asked of it alone, so that one that cannot does not spoil its neighbours.
+// Can this op be done with others at all? Asked of it alone, so that one that cannot does not spoil its neighbours.
 bool Lowering::supported(const Op& o, const std::vector<ValueId>& operands) const {
+  const std::vector<SegmentInput> inputs = inputs_of(operands);
+  return !inputs.empty() && has_rule(o.fn, inputs, t().facts[o.facts].dtype);
+}
+
+// Empty: one is no operand of an array op.
+std::vector<SegmentInput> Lowering::inputs_of(std::span<const ValueId> operands) const {
   std::vector<SegmentInput> inputs(operands.size());
   for (size_t k = 0; k < operands.size(); ++k)
-    if (!input_of(operands[k], &inputs[k])) return false;
-  return has_rule(o.fn, inputs, t().facts[o.facts].dtype);
+    if (!input_of(operands[k], &inputs[k])) return {};
+  return inputs;
+}
+
+// By NumPy's loops alone: kernels know no complex numbers.
+bool Lowering::is_of_complex(const Op& o, const std::vector<ValueId>& operands) const {
+  return complex_loop(o.fn, inputs_of(operands), t().facts[o.facts].dtype).known;
+}
+
+// One op on complex numbers leaves a group without a kernel. A comparison of what such an op gives makes a mask: it stays with it.
+bool Lowering::goes_with_waiting(const Op& o, const std::vector<ValueId>& operands) const {
+  if (waiting_.empty() || is_of_complex(o, operands) == waiting_complex_) return true;
+  const auto pending = [&](ValueId v) { return values_[v].pending; };
+  return waiting_complex_ && t().facts[o.facts].dtype == DType::kBool && std::any_of(operands.begin(), operands.end(), pending);
 }
 
 // An array op that has run as a step: the facts of its result follow from those of its operands, as they do for the recorder. An operator
@@ -147,7 +169,8 @@ bool Lowering::may_wait(const Op& o, std::vector<ValueId>* operands) const {
 void Lowering::wait(const Op& o, ValueId i, const std::vector<ValueId>& operands) {
   // (What has been computed is in no memory yet from where it could be read in another order.)
   const bool rolls = o.fn == ArrayFn::roll && values_[operands[0]].pending && op(operands[0]).fn != ArrayFn::roll;
-  if (rolls || !fits(operands)) flush(i);
+  if (rolls || !fits(operands) || !goes_with_waiting(o, operands)) flush(i);
+  if (waiting_.empty()) waiting_complex_ = is_of_complex(o, operands);
   for (ValueId v : operands)
     if (!values_[v].pending) outside_.insert(v);
   put_off_step(o, i);

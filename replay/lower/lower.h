@@ -175,6 +175,9 @@ class Lowering {
   bool astype_operand(const Op& op, std::vector<ValueId>* operands) const;
   bool fits(const std::vector<ValueId>& operands) const;
   bool supported(const Op& op, const std::vector<ValueId>& operands) const;
+  std::vector<SegmentInput> inputs_of(std::span<const ValueId> operands) const;
+  bool is_of_complex(const Op& op, const std::vector<ValueId>& operands) const;
+  bool goes_with_waiting(const Op& op, const std::vector<ValueId>& operands) const;
   void learn_array(const Op& op, ValueId i);
   SegmentSpec spec_of(const std::vector<ValueId>& ops, Group* group, std::vector<ValueId>* inputs = nullptr);
   void fuse_sink(Group* group, SegmentSpec spec, std::vector<ValueId> inputs, LoopPlan* plan);
@@ -196,9 +199,10 @@ class Lowering {
   bool outlives_group(ValueId v) const { return sink_ != kNull && values_[v].released > sink_; }  // of those that die while it waits
   bool is_written(ValueId v) const;  // does the write that ends the group take it?
   template <class Operand>
-  bool plan_loop(ValueId i, const Operand& operand, LoopOp* made);
+  bool plan_loop(ValueId i, const Operand& operand, LoopOp* made, LoopPlan* plan);
   std::shared_ptr<LoopPlan> plan_loops(const Group& group, const SegmentSpec& spec, const std::vector<ValueId>& inputs);
   bool loop_input(ValueId v, DType dtype, LoopInput* input) const;
+  LoopOp cast_for(ValueId v, DType dtype) const;
   // -- parts.cc
   void find_parts(Group* group, const SegmentSpec& spec, const std::vector<ValueId>& released, ValueId because);
   Group make_part(const Group& group, size_t first, size_t end, bool kernel, ValueId because);
@@ -213,6 +217,7 @@ class Lowering {
   std::vector<Value> values_;
   typed::TypedTrace typed_;
   std::vector<ValueId> waiting_;                              // array ops that wait
+  bool waiting_complex_ = false;                              // are they of complex numbers?
   int32_t reduced_ = -1;                                      // register: the reduction that comes next has been done with its group
   ValueId sink_ = kNull;                                      // the write that ends them, to be done before anything else
   std::unordered_set<ValueId> outside_;                       // what they use of others

@@ -4,7 +4,9 @@
 #include <unordered_map>
 
 #include "replay/lower/lower.h"
+#include "replay/machine/to_complex.h"
 #include "replay/segment/casts.h"
+#include "replay/segment/complex_loops.h"
 #include "replay/settings.h"
 
 namespace dalsegno::replay {
@@ -14,13 +16,15 @@ namespace {
 bool suits(const SegmentInput& number, DType loop) {
   switch (number.kind) {
     case InputKind::kWeakFloat:
-      return is_float(loop);
+      return is_float(loop) || is_complex(loop);
+    case InputKind::kWeakComplex:
+      return is_complex(loop);
     case InputKind::kWeakInt:
       return loop != DType::kBool;
     case InputKind::kWeakBool:
       return true;
     case InputKind::kScalar:
-      return number.dtype == loop || loop == DType::kFloat64;
+      return number.dtype == loop || loop == DType::kFloat64 || (is_complex(loop) && casts_safely(number.dtype, loop));
     default:
       return false;
   }
@@ -38,6 +42,18 @@ bool Lowering::loop_input(ValueId v, DType dtype, LoopInput* input) const {
   return suits(input->as, dtype);
 }
 
+static bool is_cast(const SegmentInput& operand, DType dtype) {
+  return operand.kind == InputKind::kArray && operand.rank <= typed::kMaxViewRank && loop_to_complex(operand.dtype, dtype).function;
+}
+
+// An array as operand of a loop of complex numbers: without a loop, where it is of that dtype.
+LoopOp Lowering::cast_for(ValueId v, DType dtype) const {
+  LoopOp made;
+  made.result = dtype;
+  if (is_complex(dtype) && values_[v].facts.rank > 0) made.loop = loop_to_complex(values_[v].facts.dtype, dtype);
+  return made;
+}
+
 // Whatever is read and written is of one dtype, and NumPy has a loop for it.
 bool Lowering::may_sink(const Op& o, ValueId i) const {
   const typed::Into into = typed::into_of(typed_, o);
@@ -51,10 +67,14 @@ bool Lowering::may_sink(const Op& o, ValueId i) const {
                    (view_of(array) && !typed::dies_behind(t(), array, i))))
     return false;
   const std::span<const ValueId> operands = operates ? std::span(into.operands, into.n) : std::span(in(o) + 2, 1);
+  if (operates && is_complex(facts.dtype)) {
+    const halide_gen::LoopTypes t = complex_loop(into.fn, inputs_of(operands), facts.dtype);
+    if (!t.known || t.loop != facts.dtype || looks_at_gaps(into.fn)) return false;
+  }
   bool arrays = stores || o.kind == OpKind::inplace;
   for (const ValueId v : operands) {
     LoopInput read;
-    if (!loop_input(v, facts.dtype, &read)) return false;
+    if (!loop_input(v, facts.dtype, &read) && !(operates && is_cast(read.as, facts.dtype))) return false;
     if (read.as.kind == InputKind::kArray && read.as.rank > (operates ? facts.rank : form(i).view.rank)) return false;
     arrays |= read.as.kind == InputKind::kArray;
   }
@@ -122,6 +142,7 @@ bool Lowering::plan_sink(ValueId i, const Operand& operand, LoopPlan* plan) {
   sink.result = loc(i).obj;
   made.result = dtype;
   made.loop = numpy::inner_loop(into.fn, dtype, dtype);
+  plan->forwards |= is_complex(dtype) && looks_at_direction(into.fn);
   for (int32_t k = 0; k < into.n; ++k)
     if (!operand(into.operands[k], dtype, &made)) return false;
   sink.stored = static_cast<int32_t>(plan->ops.size());
@@ -131,7 +152,7 @@ bool Lowering::plan_sink(ValueId i, const Operand& operand, LoopPlan* plan) {
 
 // False: the op is not done by a loop over its operands as they are.
 template <class Operand>
-bool Lowering::plan_loop(ValueId i, const Operand& operand, LoopOp* made) {
+bool Lowering::plan_loop(ValueId i, const Operand& operand, LoopOp* made, LoopPlan* plan) {
   const Op& o = op(i);
   std::vector<ValueId> operands;
   array_operands(o, &operands);
@@ -142,7 +163,9 @@ bool Lowering::plan_loop(ValueId i, const Operand& operand, LoopOp* made) {
   }
   for (ValueId v : operands)  // what tells is compared in its own dtype
     if (made->result == DType::kBool && values_[v].facts.rank > 0) dtype = values_[v].facts.dtype;
-  made->exact = array_fn_is_expr(o.fn);
+  const halide_gen::LoopTypes complex = complex_loop(o.fn, inputs_of(operands), made->result);
+  if (complex.known) dtype = complex.loop, plan->forwards |= looks_at_direction(o.fn);
+  made->exact = complex.known || array_fn_is_expr(o.fn);
   made->loop = numpy::inner_loop(o.fn, dtype, made->result);
   return made->loop.function && std::all_of(operands.begin(), operands.end(), [&](ValueId v) { return operand(v, dtype, made); });
 }
@@ -153,6 +176,14 @@ std::shared_ptr<LoopPlan> Lowering::plan_loops(const Group& group, const Segment
   std::unordered_map<ValueId, int32_t> known;
   const auto operand = [&](ValueId v, DType dtype, LoopOp* into) {
     const auto found = known.find(v);
+    if (const LoopOp cast = cast_for(v, dtype); cast.loop.function) {
+      LoopOp& made = plan->ops.emplace_back(cast);
+      into->operands.push_back(static_cast<int32_t>(plan->ops.size() - 1));
+      if (found != known.end()) return made.operands.push_back(found->second), true;
+      LoopInput& input = plan->inputs.emplace_back();
+      made.operands.push_back(~static_cast<int32_t>(plan->inputs.size() - 1));
+      return loop_input(v, values_[v].facts.dtype, &input);
+    }
     if (found != known.end()) {
       into->operands.push_back(found->second);
       return plan->ops[static_cast<size_t>(found->second)].result == dtype;
@@ -162,11 +193,12 @@ std::shared_ptr<LoopPlan> Lowering::plan_loops(const Group& group, const Segment
     return loop_input(v, dtype, &input);
   };
   for (size_t k = 0; k < group.ops.size(); ++k) {
-    LoopOp& made = plan->ops.emplace_back();
+    LoopOp made;
     made.result = spec.ops[k].result;
     if (spec.ops[k].output && (values_[group.ops[k]].released == kNull)) made.out = loc(group.ops[k]).obj;
-    if (plan->by_loops) plan->by_loops = plan_loop(group.ops[k], operand, &made);
-    known[group.ops[k]] = static_cast<int32_t>(k);
+    if (plan->by_loops) plan->by_loops = plan_loop(group.ops[k], operand, &made, plan.get());
+    known[group.ops[k]] = static_cast<int32_t>(plan->ops.size());
+    plan->ops.push_back(std::move(made));
   }
   if (!plan->by_loops) plan->inputs.clear();
   if (group.sink != kNull && !plan_sink(group.sink, operand, plan.get())) return nullptr;

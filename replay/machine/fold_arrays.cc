@@ -58,7 +58,9 @@ bool cut(const int16_t* part, const Slot* slots, npy_intp extent, npy_intp strid
 const ArrayView* ArrayViews::of(const Slot& s) {
   if (s.tag == Slot::kView) return &views_[static_cast<size_t>(s.i)];
   ArrayFacts facts;
-  if (s.tag != Slot::kObject || !numpy::facts_of(s.object, &facts) || facts.rank < 1 || facts.rank > Span::kMaxRank) return nullptr;
+  if (s.tag != Slot::kObject || !numpy::facts_of(s.object, &facts) || facts.rank < 1 || facts.rank > Span::kMaxRank ||
+      is_complex(facts.dtype))
+    return nullptr;
   whole_.array = reinterpret_cast<PyArrayObject*>(s.object), whole_.dtype = facts.dtype;
   set_of_array(whole_.array, &whole_.span);
   return &whole_;

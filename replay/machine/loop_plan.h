@@ -37,7 +37,8 @@ struct LoopSink {
 };
 
 struct LoopPlan {
-  bool by_loops = true;  // else only a kernel can do it
+  bool by_loops = true;   // else only a kernel can do it
+  bool forwards = false;  // some loop has other bits where a stride is negative, or memory is read near what is written
   std::vector<LoopInput> inputs;
   std::vector<LoopInput> of_kernel;  // the inputs of the group's SegmentSpec
   std::vector<LoopInput> of_fused;   // of the one with the operator in place that ends it, if there is one

@@ -16,6 +16,7 @@
 #include "numpy/errstate.h"
 #include "replay/arrays.h"
 #include "replay/machine/array_operand.h"
+#include "replay/machine/complex_spans.h"
 #include "replay/machine/loop_plan.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/span.h"
@@ -77,9 +78,11 @@ class GroupRun {
     for (size_t k = 0; k < plan_.inputs.size(); ++k)
       if (!find_input(plan_.inputs[k], k)) return false;
     if (plan_.writes && !find_target()) return false;
+    if (plan_.forwards && !suits_complex()) return false;
     const bool small = is_small(std::min(most_, kMostWhole));
-    if (!small && ((group_.runner < 0 && group_.fused < 0) || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
-    if (!(small ? compute() : compute_large())) return drop_made(), false;
+    const bool has_kernel = group_.runner >= 0 || group_.fused >= 0;
+    if (!small && ((!has_kernel && group_.ops.empty()) || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
+    if (!(small ? compute() : has_kernel ? compute_large() : compute_in_blocks())) return drop_made(), false;
     if (plan_.writes) write();
     for (size_t k = 0; k < plan_.ops.size(); ++k)
       if (made_[k]) r_[plan_.ops[k].out].o = made_[k];
@@ -96,6 +99,19 @@ class GroupRun {
     if (refused_) return is_small(kMostRefused) && compute();
     if (!waits_) return false;
     return fits_blocks(kMostInBlocks, &shape) ? in_blocks(shape) : is_small(kMostWhole) && compute();
+  }
+
+  // There is no kernel and will be none.
+  bool compute_in_blocks() {
+    Span shape;
+    return fits_blocks(kMostInBlocks, &shape) ? in_blocks(shape) : is_small(kMostWhole) && compute();
+  }
+
+  bool suits_complex() const {
+    const bool operates = plan_.writes && !plan_.sink.view;
+    for (size_t k = 0; k < plan_.inputs.size(); ++k)
+      if (!goes_forwards(inputs_[k], dtype_size(plan_.inputs[k].dtype)) || (operates && reads_near(inputs_[k], target_))) return false;
+    return !operates || goes_forwards(target_, item_of_target());
   }
 
   const Span& operand(int32_t v) const { return v >= 0 ? results_[v] : inputs_[~v]; }
@@ -158,6 +174,7 @@ class GroupRun {
         return false;
       work += size;
       if (in_parts_ && !waits_ && size * item >= kMinCounted) return false;
+      if (plan_.forwards && size == 1) return false;  // NumPy may give its loop a stride of 0
       result.lay_out(item);
       if (op.out >= 0) continue;
       bytes = (bytes + 63) & ~size_t{63};
@@ -385,6 +402,7 @@ class GroupRun {
     if (item == 2) return of_size(std::integral_constant<size_t, 2>());
     if (item == 4) return of_size(std::integral_constant<size_t, 4>());
     if (item == 8) return of_size(std::integral_constant<size_t, 8>());
+    if (item == 16) return of_size(std::integral_constant<size_t, 16>());
     for (npy_intp i = 0; i < n; ++i) std::memcpy(to + i * t, from + i * f, static_cast<size_t>(item));
   }
 

@@ -130,7 +130,7 @@ const native::Layout& native_layout() {
     l.byteorder = offsetof(PyArray_Descr, byteorder);
     l.aligned = NPY_ARRAY_ALIGNED, l.writeable = NPY_ARRAY_WRITEABLE;
     l.warns = static_cast<int32_t>(uint32_t{1} << 31);  // NPY_ARRAY_WARN_ON_WRITE, which NumPy keeps to itself
-    for (int i = 0; i < static_cast<int>(DType::kCount); ++i) {
+    for (int i = 0; is_known(static_cast<DType>(i)); ++i) {
       const auto dtype = static_cast<DType>(i);
       l.numbers[typed::rep_of_dtype(dtype)] = numpy::type_number(dtype);
     }

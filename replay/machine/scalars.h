@@ -98,6 +98,7 @@ inline bool convert_unboxed(Rep rep, Reg value, DType dtype, ScalarValue* out) {
   const typed::Bits bits = typed::bits_of(rep);
   if (rep == Rep::kNpUint64) return convert_natural(static_cast<uint64_t>(value.i), dtype, out);
   if (typed::is_modular(rep)) return false;
+  if (bits == typed::Bits::kComplex) return convert_complex(value.c.real, value.c.imag, dtype, out);
   if (bits == typed::Bits::kInt64) return convert_integer(value.i, dtype, out);
   if (bits == typed::Bits::kFloat && dtype == DType::kFloat32) return out->float32 = value.s, true;
   return convert_double(bits == typed::Bits::kDouble ? value.f : value.s, dtype, out);

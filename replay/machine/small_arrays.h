@@ -1,5 +1,7 @@
 // What steps that do small arrays at once (steps_array.cc, steps_made.cc) have in common.
 #pragma once
+#include <initializer_list>
+
 #include "halide_gen/runtime/flags.h"
 #include "numpy/dtypes.h"
 #include "numpy/errstate.h"
@@ -9,16 +11,21 @@
 
 namespace dalsegno::replay {
 
-// An exact array of a dtype that has such loops.
-inline PyArrayObject* small_operand(PyObject* o, DType* dtype) {
+// An exact array of one of these dtypes.
+inline PyArrayObject* operand_among(std::initializer_list<DType> dtypes, PyObject* o, DType* dtype) {
   if (!o || !PyArray_CheckExact(o)) return nullptr;
   auto* a = reinterpret_cast<PyArrayObject*>(o);
-  for (const DType known : {DType::kFloat64, DType::kInt64, DType::kFloat32, DType::kInt32}) {
+  for (const DType known : dtypes) {
     if (PyArray_DESCR(a) != numpy::descriptor(known)) continue;
     *dtype = known;
     return PyArray_ISALIGNED(a) ? a : nullptr;
   }
   return nullptr;
+}
+
+// Of a dtype that has such loops.
+inline PyArrayObject* small_operand(PyObject* o, DType* dtype) {
+  return operand_among({DType::kFloat64, DType::kInt64, DType::kFloat32, DType::kInt32}, o, dtype);
 }
 
 inline char* data_of(PyObject* array) { return PyArray_BYTES(reinterpret_cast<PyArrayObject*>(array)); }

@@ -207,7 +207,7 @@ PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, P
 
 PyArrayObject* whole_operand(PyObject* o, DType* dtype) {
   ArrayFacts facts;
-  if (!o || !numpy::facts_of(o, &facts) || is_float(facts.dtype)) return nullptr;
+  if (!o || !numpy::facts_of(o, &facts) || is_float(facts.dtype) || is_complex(facts.dtype)) return nullptr;
   *dtype = facts.dtype;
   return plain_array(o, facts);
 }

@@ -20,9 +20,13 @@ numpy::InnerLoop matmul_loop(DType dtype) {
   return kLoops[static_cast<size_t>(dtype)];
 }
 
+PyArrayObject* factor(PyObject* o, DType* dtype) {
+  return operand_among({DType::kFloat64, DType::kComplex128, DType::kInt64, DType::kFloat32, DType::kInt32, DType::kComplex64}, o, dtype);
+}
+
 PyObject* product(PyObject* left, PyObject* right) {
   DType dtype, other;
-  PyArrayObject *a = small_operand(left, &dtype), *b = a ? small_operand(right, &other) : nullptr;
+  PyArrayObject *a = factor(left, &dtype), *b = a ? factor(right, &other) : nullptr;
   if (!b || dtype != other) return nullptr;
   const int ra = PyArray_NDIM(a), rb = PyArray_NDIM(b);
   if (ra < 1 || rb < 1 || ra > 2 || rb > 2 || ra + rb < 3) return nullptr;

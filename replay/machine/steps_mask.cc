@@ -137,13 +137,16 @@ bool element_of(const Masked& x, PyObject* v, ScalarValue* out) {
   if (!numpy::facts_of(reinterpret_cast<PyObject*>(x.array), &facts)) return false;
   SegmentInput kind;
   kind.dtype = facts.dtype;
+  const bool complex = is_complex(facts.dtype);
   if (PyBool_Check(v)) {
     kind.kind = InputKind::kWeakBool;
   } else if (PyLong_CheckExact(v)) {
     kind.kind = InputKind::kWeakInt;
   } else if (PyFloat_CheckExact(v)) {
     kind.kind = InputKind::kWeakFloat;
-    if (!is_float(facts.dtype)) return false;
+    if (!is_float(facts.dtype) && !complex) return false;
+  } else if (PyComplex_CheckExact(v) && complex) {
+    kind.kind = InputKind::kWeakComplex;
   } else if (Py_TYPE(v) == numpy::scalar_type(facts.dtype)) {
     kind.kind = InputKind::kScalar;
   } else {
@@ -152,34 +155,12 @@ bool element_of(const Masked& x, PyObject* v, ScalarValue* out) {
   return convert_scalar(kind, v, facts.dtype, out);
 }
 
-// The same of complex128, of which facts know nothing: both parts.
-bool complex_of(const Masked& x, PyObject* v, double* out) {
-  if (PyArray_TYPE(x.array) != NPY_CDOUBLE) return false;
-  out[1] = 0;
-  if (PyFloat_CheckExact(v)) {
-    out[0] = PyFloat_AS_DOUBLE(v);
-  } else if (PyComplex_CheckExact(v) || Py_TYPE(v) == &PyCDoubleArrType_Type) {  // (the second derives from the first)
-    out[0] = PyComplex_RealAsDouble(v), out[1] = PyComplex_ImagAsDouble(v);
-  } else if (PyLong_CheckExact(v)) {
-    int overflow = 0;
-    out[0] = static_cast<double>(PyLong_AsLongLongAndOverflow(v, &overflow));
-    return overflow == 0;
-  } else {
-    return false;
-  }
-  return true;
-}
-
 // False: nothing has been done.
 bool stored(PyObject* a, PyObject* m, PyObject* v) {
   Masked x;
   if (!v || !x.find(a, m) || x.rows || !is_writeable(x.array) || overlap(x.array, x.mask)) return false;
-  ScalarValue one{};
-  double pair[2];
-  const bool is_element = element_of(x, v, &one);
-  if (is_element || complex_of(x, v, pair)) {
-    const char* value = is_element ? one.bytes : reinterpret_cast<const char*>(pair);
-    let_go_for(x.size, [&] { x.each_row([&](masks::Items to, const masks::Mask& m) { masks::fill(m, x.item, to, value); }); });
+  if (ScalarValue one{}; element_of(x, v, &one)) {
+    let_go_for(x.size, [&] { x.each_row([&](masks::Items to, const masks::Mask& m) { masks::fill(m, x.item, to, one.bytes); }); });
     return true;
   }
   if (!PyArray_CheckExact(v)) return false;

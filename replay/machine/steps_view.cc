@@ -165,6 +165,7 @@ bool gather(const Vector& x, const Vector& at, char* out, int size) {
   using T = typename numpy::Element<dtype>::Type;
   if (size == 1) return gather_as<T, uint8_t>(x, at, out);
   if (size == 2) return gather_as<T, uint16_t>(x, at, out);
+  if (size == 16) return gather_as<T, npy_cdouble>(x, at, out);
   return size == 4 ? gather_as<T, uint32_t>(x, at, out) : gather_as<T, uint64_t>(x, at, out);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "halide_gen/plan/rules.h"
+#include "replay/segment/complex_loops.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
@@ -28,6 +29,8 @@ OperandType input_type(const SegmentInput& input) {
       return {DType::kFloat64, Weak::kFloat};
     case InputKind::kWeakBool:
       return {DType::kBool, Weak::kNo};  // Python's bool is NumPy's
+    case InputKind::kWeakComplex:
+      return {DType::kComplex128, Weak::kNo};  // (there is no rule for it)
     default:
       return {input.dtype, Weak::kNo};
   }
@@ -44,6 +47,8 @@ class Lowering {
   explicit Lowering(const SegmentSpec& spec) : spec_(spec) {}
 
   LoweredSegment run() {
+    for (const SegmentInput& input : spec_.inputs)
+      if (!is_known(input_type(input).dtype)) return {};
     if (spec_.inputs.size() > kMaxSegmentInputs || spec_.ops.empty() || spec_.ops.size() > kMaxSegmentOps) return {};
     for (const SegmentOp& op : spec_.ops) {
       if (!add(op)) return {};
@@ -163,7 +168,9 @@ class Lowering {
 }  // namespace
 
 bool has_rule(ArrayFn fn, const std::vector<SegmentInput>& operands, DType result) {
-  if (fn == ArrayFn::roll) return operands.size() == 1 && operands[0].kind == InputKind::kArray && operands[0].dtype == result;
+  if (complex_loop(fn, operands, result).known) return true;
+  if (fn == ArrayFn::roll)
+    return operands.size() == 1 && is_known(result) && operands[0].kind == InputKind::kArray && operands[0].dtype == result;
   std::vector<OperandType> types;
   bool array = false;
   for (const SegmentInput& input : operands) {

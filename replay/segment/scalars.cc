@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "numpy/dtypes.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -27,9 +28,19 @@ bool convert_double(double value, DType dtype, ScalarValue* out) {
       return narrow(value, &out->float32);
     case DType::kFloat64:
       return out->float64 = value, true;
+    case DType::kComplex64:
+    case DType::kComplex128:
+      return convert_complex(value, 0, dtype, out);
     default:
       return false;
   }
+}
+
+bool convert_complex(double real, double imaginary, DType dtype, ScalarValue* out) {
+  if (planted(Fault::lost_imaginary)) imaginary = 0;
+  if (dtype == DType::kComplex64) return narrow(real, &out->complex64[0]) && narrow(imaginary, &out->complex64[1]);
+  out->complex128[0] = real, out->complex128[1] = imaginary;
+  return dtype == DType::kComplex128;
 }
 
 bool convert_natural(uint64_t value, DType dtype, ScalarValue* out) {
@@ -78,6 +89,10 @@ bool numpy_scalar(DType have, PyObject* object, DType dtype, ScalarValue* out) {
       return dtype == DType::kFloat32 ? (out->float32 = value.float32, true) : convert_double(value.float32, dtype, out);
     case DType::kFloat64:
       return convert_double(value.float64, dtype, out);
+    case DType::kComplex64:
+      return is_complex(dtype) && convert_complex(value.complex64[0], value.complex64[1], dtype, out);
+    case DType::kComplex128:
+      return dtype == have && convert_complex(value.complex128[0], value.complex128[1], dtype, out);
     default: {
       static constexpr auto kConvert = numpy::by_dtype([]<DType dtype_of>() { return integer_scalar<dtype_of>; });
       return kConvert[static_cast<size_t>(have)](value, dtype, out);
@@ -93,6 +108,8 @@ bool convert_scalar(const SegmentInput& input, PyObject* object, DType dtype, Sc
       return weak_int(object, dtype, out);
     case InputKind::kWeakFloat:
       return PyFloat_CheckExact(object) && convert_double(PyFloat_AS_DOUBLE(object), dtype, out);
+    case InputKind::kWeakComplex:
+      return PyComplex_CheckExact(object) && convert_complex(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object), dtype, out);
     case InputKind::kWeakBool:
       return PyBool_Check(object) && convert_integer(object == Py_True, dtype, out);
     case InputKind::kScalar:

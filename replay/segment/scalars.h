@@ -12,13 +12,16 @@ union ScalarValue {
   uint64_t uint64;
   float float32;
   double float64;
-  char bytes[8];
+  float complex64[2];  // the real part first
+  double complex128[2];
+  char bytes[16];
 };
 
 // Converts as NumPy would for a loop of `dtype`. False (no exception set) where NumPy would raise or warn, or the object is not what
 // the input promises. Needs the GIL.
 bool convert_scalar(const SegmentInput& input, PyObject* object, DType dtype, ScalarValue* out);
 // The same for numbers that have no object.
+bool convert_complex(double real, double imaginary, DType dtype, ScalarValue* out);
 bool convert_double(double value, DType dtype, ScalarValue* out);
 bool convert_natural(uint64_t value, DType dtype, ScalarValue* out);
 bool convert_integer(int64_t value, DType dtype, ScalarValue* out);

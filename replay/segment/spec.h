@@ -8,11 +8,12 @@
 namespace dalsegno::replay {
 
 enum class InputKind : uint8_t {
-  kArray,      // exact, aligned, native ndarray of `dtype` and `rank` >= 1 (guarded before; extents and strides are looked at on launch)
-  kWeakInt,    // exact Python int (NEP 50: weak): converted to the op's dtype; out of range -> kMismatch
-  kWeakFloat,  // exact Python float (weak)
-  kWeakBool,   // exact Python bool
-  kScalar,     // NumPy scalar of `dtype` (strong)
+  kArray,        // exact, aligned, native ndarray of `dtype` and `rank` >= 1 (guarded before; extents and strides are looked at on launch)
+  kWeakInt,      // exact Python int (NEP 50: weak): converted to the op's dtype; out of range -> kMismatch
+  kWeakFloat,    // exact Python float (weak)
+  kWeakBool,     // exact Python bool
+  kWeakComplex,  // exact Python complex (weak); never in a kernel
+  kScalar,       // NumPy scalar of `dtype` (strong)
 };
 struct SegmentInput {
   InputKind kind = InputKind::kArray;

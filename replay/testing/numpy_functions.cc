@@ -2,9 +2,12 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "halide_gen/plan/rules.h"
+#include "replay/segment/complex_loops.h"
 #include "replay/typed/calls.h"
 #include "trace/recorder/facts.h"
 
@@ -36,10 +39,16 @@ const char* way_of(const recorder::CalleeFacts& facts, Callee callee) {
   return "call";
 }
 
-// Those for which there is a rule where all operands are arrays of it.
+// Those for which there is a rule where all operands are arrays of it; of complex ones NumPy's loops have it.
 std::vector<std::string> dtypes_of(ArrayFn fn) {
   std::vector<std::string> found;
-  for (int i = 0; i < static_cast<int>(DType::kCount); ++i) {
+  for (const DType dtype : {DType::kComplex64, DType::kComplex128}) {
+    const std::vector<SegmentInput> operands(static_cast<size_t>(array_fn_inputs(fn)), {InputKind::kArray, dtype, 1});
+    const DType results[] = {dtype, part_of_complex(dtype), DType::kBool};
+    if (std::any_of(std::begin(results), std::end(results), [&](DType made) { return complex_loop(fn, operands, made).known; }))
+      found.push_back(dtype_name(dtype));
+  }
+  for (int i = 0; is_known(static_cast<DType>(i)); ++i) {
     const auto dtype = static_cast<DType>(i);
     std::vector<halide_gen::OperandType> operands(static_cast<size_t>(array_fn_inputs(fn)), {dtype, halide_gen::Weak::kNo});
     const halide_gen::LoopTypes t = halide_gen::resolve(fn, operands, dtype);

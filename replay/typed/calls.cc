@@ -192,6 +192,7 @@ bool gives_argument(Callee callee, Rep argument) {
 
 // As NumPy's functions choose it (_methods.py; the dtypes of add.reduce).
 Rep reduced_rep(Callee callee, DType dtype) {
+  if (is_complex(dtype)) return Rep::kNone;
   const Rep same = rep_of_dtype(dtype);
   const bool floats = same == Rep::kNpFloat64 || same == Rep::kNpFloat32;
   if (finds_position(callee)) return Rep::kNpInt64;

@@ -184,7 +184,7 @@ void Inference::form_item_of(ValueId i, Type container) {
 
 bool Inference::is_element(const Op& o) const {
   const std::optional<Element> e = element_of(typed_, o);
-  if (!e) return false;
+  if (!e || is_complex(t_.facts[o.facts].dtype)) return false;
   for (int32_t k = 0; k < e->rank; ++k)
     if (e->at[k] != kNull && !is_position(typed_.rep_in_ops(e->at[k]))) return false;
   return e->stored == kNull || stores(t_.facts[o.facts].dtype, typed_.rep_in_ops(e->stored));
@@ -205,7 +205,7 @@ void Inference::form_next(const Op& o, ValueId i) {
     born(i, Rep::kInt);
   } else if (const Type iterator = types_[in(o)[0]]; iterator == Type::kListIterator || iterator == Type::kTupleIterator) {
     form_item_of(i, iterator);
-  } else if (o.facts >= 0 && t_.facts[o.facts].rank == 1) {
+  } else if (o.facts >= 0 && t_.facts[o.facts].rank == 1 && !is_complex(t_.facts[o.facts].dtype)) {
     form(i).mode = Mode::kElement;
     born(i, rep_of_dtype(t_.facts[o.facts].dtype));
   }

@@ -179,6 +179,9 @@ bool stores(DType dtype, Rep value) {
       return value == Rep::kFloat || value == Rep::kNpFloat32;
     case DType::kFloat64:
       return value == Rep::kFloat || value == Rep::kInt || (is_numpy_scalar(value) && !is_truth(value));
+    case DType::kComplex64:
+    case DType::kComplex128:
+      return value == Rep::kComplex || value == Rep::kFloat || value == Rep::kInt;
     default:
       return false;
   }

@@ -66,9 +66,12 @@ constexpr bool may_be_same(Rep a, Rep b) { return (a == Rep::kInt && b == Rep::k
 // Of those that are ordered.
 constexpr bool is_python_number(Rep rep) { return rep == Rep::kInt || rep == Rep::kBool || rep == Rep::kFloat; }
 constexpr bool is_numpy_scalar(Rep rep) { return rep >= Rep::kNpBool && rep < Rep::kCount; }
-constexpr Rep rep_of_dtype(DType dtype) { return static_cast<Rep>(static_cast<int>(Rep::kNpBool) + static_cast<int>(dtype)); }
+// kNone: of a complex dtype, whose scalars are objects.
+constexpr Rep rep_of_dtype(DType dtype) {
+  return is_known(dtype) ? static_cast<Rep>(static_cast<int>(Rep::kNpBool) + static_cast<int>(dtype)) : Rep::kNone;
+}
 constexpr DType dtype_of_rep(Rep rep) { return static_cast<DType>(static_cast<int>(rep) - static_cast<int>(Rep::kNpBool)); }
-static_assert(static_cast<int>(Rep::kCount) - static_cast<int>(Rep::kNpBool) == static_cast<int>(DType::kCount));
+static_assert(static_cast<int>(Rep::kCount) - static_cast<int>(Rep::kNpBool) == static_cast<int>(DType::kComplex64));
 static_assert(rep_of_dtype(DType::kFloat64) == Rep::kNpFloat64 && rep_of_dtype(DType::kInt32) == Rep::kNpInt32);
 
 }  // namespace dalsegno::typed

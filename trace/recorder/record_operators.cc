@@ -23,7 +23,7 @@ bool is_whole(PyObject* o) {
 
 }  // namespace
 
-// Facts for the operands of an array op: arrays and scalars kernels know, at least one array of rank 1 or more.
+// Facts for the operands of an array op: arrays and scalars of known dtypes, at least one array of rank 1 or more.
 bool Recorder::array_operands(const std::vector<ValueId>& values, const std::vector<PyObject*>& live) {
   bool array = false;
   for (PyObject* o : live) {
@@ -31,7 +31,8 @@ bool Recorder::array_operands(const std::vector<ValueId>& values, const std::vec
     if (numpy::is_exact_array(o)) {
       if (!numpy::facts_of(o, &facts) || facts.rank == 0) return false;
       array = true;
-    } else if (!o || !(PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) || numpy::is_scalar_type(Py_TYPE(o)))) {
+    } else if (DType ignored; !o || !(PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) || PyComplex_CheckExact(o) ||
+                                      numpy::is_scalar_type(Py_TYPE(o)) || numpy::complex_dtype(Py_TYPE(o), &ignored))) {
       return false;
     }
   }
@@ -41,15 +42,16 @@ bool Recorder::array_operands(const std::vector<ValueId>& values, const std::vec
   return true;
 }
 
-// `a ** 2` with a constant exponent is NumPy's square on floats (array_power's fast path); other powers stay python ops.
+// `a ** 2` with a constant exponent is NumPy's square on floats and, with an int, on complex numbers (array_power's fast path); other
+// powers stay python ops.
 ArrayFn Recorder::binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyObject* live_right) const {
   if (op != BinaryOp::power) return array_fn_of(op);
   ArrayFacts facts;
   if (!is_constant(right) || !numpy::facts_of(live_left, &facts)) return ArrayFn::none;
-  if (facts.dtype != DType::kFloat64 && facts.dtype != DType::kFloat32) return ArrayFn::none;
+  if (!is_float(facts.dtype) && !is_complex(facts.dtype)) return ArrayFn::none;
   int overflow = 0;
   bool two = (PyLong_CheckExact(live_right) && PyLong_AsLongAndOverflow(live_right, &overflow) == 2) ||
-             (PyFloat_CheckExact(live_right) && PyFloat_AS_DOUBLE(live_right) == 2.0);
+             (PyFloat_CheckExact(live_right) && is_float(facts.dtype) && PyFloat_AS_DOUBLE(live_right) == 2.0);
   return two ? ArrayFn::square : ArrayFn::none;
 }
 
