@@ -79,8 +79,8 @@ class GroupRun {
       if (!find_input(plan_.inputs[k], k)) return false;
     if (plan_.writes && !find_target()) return false;
     if (plan_.forwards && !suits_complex()) return false;
-    const bool small = is_small(std::min(most_, kMostWhole));
     const bool has_kernel = group_.runner >= 0 || group_.fused >= 0;
+    const bool small = is_small(std::clamp(most_, has_kernel ? 0 : kMostRefused, kMostWhole));
     if (!small && ((!has_kernel && group_.ops.empty()) || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
     if (!(small ? compute() : has_kernel ? compute_large() : compute_in_blocks())) return drop_made(), false;
     if (plan_.writes) write();
