@@ -4,6 +4,7 @@
 
 #include "numpy/dtypes.h"
 #include "replay/lower/lower.h"
+#include "replay/machine/complex_pieces.h"
 #include "replay/machine/rep_types.h"
 #include "replay/segment/casts.h"
 #include "replay/segment/complex_loops.h"
@@ -131,7 +132,9 @@ std::vector<SegmentInput> Lowering::inputs_of(std::span<const ValueId> operands)
 
 // By NumPy's loops alone: kernels know no complex numbers.
 bool Lowering::is_of_complex(const Op& o, const std::vector<ValueId>& operands) const {
-  return complex_loop(o.fn, inputs_of(operands), t().facts[o.facts].dtype).known;
+  const DType result = t().facts[o.facts].dtype;
+  const halide_gen::LoopTypes complex = complex_loop(o.fn, inputs_of(operands), result);
+  return complex.known && same_in_pieces(o.fn, complex.loop, result);
 }
 
 // One op on complex numbers leaves a group without a kernel. A comparison of what such an op gives makes a mask: it stays with it.

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "replay/lower/lower.h"
+#include "replay/machine/complex_pieces.h"
 #include "replay/machine/to_complex.h"
 #include "replay/segment/casts.h"
 #include "replay/segment/complex_loops.h"
@@ -69,7 +70,7 @@ bool Lowering::may_sink(const Op& o, ValueId i) const {
   const std::span<const ValueId> operands = operates ? std::span(into.operands, into.n) : std::span(in(o) + 2, 1);
   if (operates && is_complex(facts.dtype)) {
     const halide_gen::LoopTypes t = complex_loop(into.fn, inputs_of(operands), facts.dtype);
-    if (!t.known || t.loop != facts.dtype || looks_at_gaps(into.fn)) return false;
+    if (!t.known || t.loop != facts.dtype || looks_at_gaps(into.fn) || !same_in_pieces(into.fn, t.loop, facts.dtype)) return false;
   }
   bool arrays = stores || o.kind == OpKind::inplace;
   for (const ValueId v : operands) {
