@@ -29,7 +29,8 @@ assert not ds.__file__.startswith(os.environ["SOURCE_TREE"])
 folder = Path(ds.__file__).parent
 assert {path.name.split(".")[0] for path in folder.glob("*.so")} == {"_core", "_halide"}, list(folder.glob("*.so"))
 assert b"PyInit__core" in Path(_core.__file__).read_bytes() and b"_testing" not in Path(_core.__file__).read_bytes()
-assert f.stats["replays"] and f.stats["kernels_compiled"] and f.stats["kernel_launches"]
+assert f.stats["replays"] and f.stats["kernel_launches"]
+assert f.stats["kernels_assembled"] or f.stats["kernels_compiled"]
 """
 
 
