@@ -12,7 +12,7 @@ import pytest
 
 import dalsegno as ds
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("kernels_are_kept")]
 
 TEXT = (Path(__file__).resolve().parent.parent / "docs" / "store.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"([^\n]+:)\n\n```sql\n(.*?)```", TEXT, flags=re.DOTALL) + re.findall(
