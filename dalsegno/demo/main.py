@@ -84,7 +84,7 @@ def counted(traces: list[dict[str, Any]]) -> dict[str, int]:
         sum(len(t["ops"]) for t in traces),
         sum(op["guard"] for t in traces for op in t["ops"]),
         sum(len(t["segments"]) for t in traces),
-        sum(state in ("compiled", "loaded") for state in kernels),
+        sum(state in ("assembled", "compiled", "loaded") for state in kernels),
         sum(e["count"] for t in traces for e in t["exits"]),
     )
     return dict(zip(_COUNTED, sums, strict=True))
