@@ -12,26 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "halide_gen/plan/kernel.h"
-#include "halide_gen/plan/rules.h"
 #include "halide_gen/runtime/launch.h"
+#include "halide_gen/testing.h"
 
 namespace dalsegno::halide_gen {
 namespace {
-
-KernelSpec one_op(ArrayFn fn, DType loop, DType result, const KernelInput& like, int rank) {
-  KernelSpec s;
-  s.rank = rank;
-  KernelOp op{fn, loop, result, {}, true};
-  for (int k = 0; k < array_fn_inputs(fn); ++k) {
-    KernelInput input = like;
-    input.dtype = operand_dtype(op, k);
-    s.inputs.push_back(input);
-    op.operands.push_back(~k);
-  }
-  s.ops = {op};
-  return s;
-}
 
 // An operand of the functions: its dims from the innermost axis on.
 struct Buffer {
@@ -61,19 +46,11 @@ class Assembler : public ::testing::Test {
 };
 
 TEST_F(Assembler, CoversNearlyEveryRule) {
-  int count = 0, missing = 0;
-  for (int f = 1; f < static_cast<int>(ArrayFn::kCount); ++f) {
-    for (int a = 0; a < static_cast<int>(DType::kCount); ++a) {
-      for (int b = 0; b < static_cast<int>(DType::kCount); ++b) {
-        const auto fn = static_cast<ArrayFn>(f);
-        const auto loop = static_cast<DType>(a), result = static_cast<DType>(b);
-        if (treatment(fn, loop, result) != Treatment::kExpr) continue;
-        ++count;
-        const KernelSpec spec = one_op(fn, loop, result, {false, loop, Inner::kDense}, 2);
-        missing += !assemble(spec, make_plan(spec));
-      }
-    }
-  }
+  int missing = 0;
+  const int count = each_expression([&](ArrayFn fn, DType loop, DType result) {
+    const KernelSpec spec = one_op(fn, loop, result, {false, loop, Inner::kDense}, 2);
+    missing += !assemble(spec, make_plan(spec));
+  });
   EXPECT_GT(count, 120);
   EXPECT_LE(missing, 4);  // shifts of bytes
 }

@@ -4,42 +4,18 @@
 
 #include <gtest/gtest.h>
 
-#include "halide_gen/plan/kernel.h"
-#include "halide_gen/plan/rules.h"
+#include "halide_gen/testing.h"
 
 namespace dalsegno::halide_gen {
 namespace {
 
-KernelSpec one_op(ArrayFn fn, DType loop, DType result, const KernelInput& like, int rank) {
-  KernelSpec s;
-  s.rank = rank;
-  KernelOp op{fn, loop, result, {}, true};
-  for (int k = 0; k < array_fn_inputs(fn); ++k) {
-    KernelInput input = like;
-    input.dtype = operand_dtype(op, k);
-    s.inputs.push_back(input);
-    op.operands.push_back(~k);
-  }
-  s.ops = {op};
-  return s;
-}
-
 TEST(LlvmText, IsWrittenOfEveryRule) {
-  int count = 0;
-  for (int f = 1; f < static_cast<int>(ArrayFn::kCount); ++f) {
-    for (int a = 0; a < static_cast<int>(DType::kCount); ++a) {
-      for (int b = 0; b < static_cast<int>(DType::kCount); ++b) {
-        const auto fn = static_cast<ArrayFn>(f);
-        const auto loop = static_cast<DType>(a), result = static_cast<DType>(b);
-        if (treatment(fn, loop, result) != Treatment::kExpr) continue;
-        ++count;
-        for (const Inner inner : {Inner::kDense, Inner::kBroadcast, Inner::kStrided}) {
-          std::string ir, error;
-          EXPECT_TRUE(to_llvm(to_text(one_op(fn, loop, result, {false, loop, inner}, 2)), &ir, &error)) << array_fn_name(fn) << error;
-        }
-      }
+  const int count = each_expression([](ArrayFn fn, DType loop, DType result) {
+    for (const Inner inner : {Inner::kDense, Inner::kBroadcast, Inner::kStrided}) {
+      std::string ir, error;
+      EXPECT_TRUE(to_llvm(to_text(one_op(fn, loop, result, {false, loop, inner}, 2)), &ir, &error)) << array_fn_name(fn) << error;
     }
-  }
+  });
   EXPECT_GT(count, 120);
 }
 

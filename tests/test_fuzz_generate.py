@@ -34,7 +34,7 @@ def test_same_seed_same_programs() -> None:
 
 def test_programs_are_valid_and_do_something(tmp_path) -> None:
     counts: collections.Counter[str] = collections.Counter()
-    programs_run = generated(400, 15) + generated(400, 16)
+    programs_run = generated(400, 17) + generated(400, 18)
     seen = "".join(program.source + program.calls for program in programs_run)
     for program in programs_run:
         try:
@@ -52,7 +52,7 @@ def test_programs_are_valid_and_do_something(tmp_path) -> None:
     assert counts["events"] > 0.1 * counts["calls"]
     # (3.11 names another line for an unbound variable once the instruction before it has been merged with its load)
     assert counts["Flaky"] <= 8
-    assert counts["TooSlow"] <= 8  # (threads of tests before this one count, too)
+    assert counts["TooSlow"] == 0
     assert counts["InvalidProgram"] < 20
     for word in (
         "nonlocal", "global ", "lambda", "for ", "while ", "try:", "finally:", "except", "with ", "match ", "break",

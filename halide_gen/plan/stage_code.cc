@@ -163,20 +163,13 @@ void StageCode::load_kept() {
 // ---- loops
 
 void StageCode::loops() {
-  Xbyak::Label row, ordinary, whole, rest, row_done;
+  Xbyak::Label row, ordinary, rest, row_done;
   c_.L(row);
   c_.xor_(c_.ecx, c_.ecx);
   c_.mov(c_.rdx, in_frame(extent(0)));
   if (may_stream()) stream(ordinary, rest);
   c_.L(ordinary);
-  c_.cmp(c_.rdx, lanes_);
-  c_.jl(rest, Generator::T_NEAR);
-  c_.L(whole);
-  body(false);
-  c_.add(c_.rcx, lanes_);
-  c_.lea(c_.rax, c_.ptr[c_.rcx + lanes_]);
-  c_.cmp(c_.rax, c_.rdx);
-  c_.jle(whole, Generator::T_NEAR);
+  whole_vectors(rest);
   c_.L(rest);
   c_.sub(c_.rdx, c_.rcx);
   c_.jz(row_done, Generator::T_NEAR);
@@ -193,6 +186,19 @@ void StageCode::loops() {
   }
 }
 
+// From element rcx of a row of rdx on. Whoever has no room for one more goes to `rest`, or on.
+void StageCode::whole_vectors(const Xbyak::Label& rest) {
+  Xbyak::Label whole;
+  const auto compare_end = [&] { c_.lea(c_.rax, c_.ptr[c_.rcx + lanes_]), c_.cmp(c_.rax, c_.rdx); };
+  compare_end();
+  c_.jg(rest, Generator::T_NEAR);
+  c_.L(whole);
+  body(false);
+  c_.add(c_.rcx, lanes_);
+  compare_end();
+  c_.jle(whole, Generator::T_NEAR);
+}
+
 void StageCode::mask_first(const Reg64& count) {
   c_.mov(c_.rax, -1);
   c_.bzhi(c_.rax, c_.rax, count);
@@ -204,35 +210,26 @@ bool StageCode::may_stream() const { return list_.stored().size() == 1 && list_.
 // What is larger than the caches is written without being read into them before: whole vectors of memory, and what comes before the first
 // one under a mask.
 void StageCode::stream(const Xbyak::Label& ordinary, const Xbyak::Label& rest) {
-  Xbyak::Label aligned, whole;
-  const Reg64 count = c_.rax;
+  Xbyak::Label aligned;
   c_.cmp(c_.qword[c_.rsp + kStreaming], 0);
   c_.je(ordinary, Generator::T_NEAR);
-  places_[reads()] ? c_.mov(c_.rax, *places_[reads()]) : c_.mov(c_.rax, in_frame(pointer(reads())));
+  c_.mov(c_.rax, row(reads()));
   c_.neg(c_.rax);
   c_.and_(c_.rax, 63);
   c_.shr(c_.rax, std::countr_zero(static_cast<unsigned>(type_of(reads()).bytes())));
-  c_.mov(in_frame(kHead), count);
+  c_.mov(in_frame(kHead), c_.rax);
   c_.jz(aligned, Generator::T_NEAR);
-  c_.cmp(count, c_.rdx);
+  c_.cmp(c_.rax, c_.rdx);
   c_.jge(ordinary, Generator::T_NEAR);
-  c_.mov(c_.rcx, count);
+  c_.mov(c_.rcx, c_.rax);
   mask_first(c_.rcx);
   c_.xor_(c_.ecx, c_.ecx);
   body(true);
   c_.mov(c_.rcx, in_frame(kHead));
   c_.L(aligned);
-  c_.lea(c_.rax, c_.ptr[c_.rcx + lanes_]);
-  c_.cmp(c_.rax, c_.rdx);
-  c_.jg(rest, Generator::T_NEAR);
-  c_.L(whole);
   streaming_ = true;
-  body(false);
+  whole_vectors(rest);
   streaming_ = false;
-  c_.add(c_.rcx, lanes_);
-  c_.lea(c_.rax, c_.ptr[c_.rcx + lanes_]);
-  c_.cmp(c_.rax, c_.rdx);
-  c_.jle(whole, Generator::T_NEAR);
   c_.jmp(rest, Generator::T_NEAR);
 }
 
@@ -327,13 +324,15 @@ Xbyak::Xmm StageCode::vector(int reg, const ValueType& t) const {
 
 // ---- memory
 
+// Where the operand's row begins; in rax, if it has no register of its own.
+Reg64 StageCode::row(size_t i) {
+  if (places_[i]) return *places_[i];
+  c_.mov(c_.rax, in_frame(pointer(i)));
+  return c_.rax;
+}
+
 Xbyak::Address StageCode::at(size_t i) {
-  Reg64 from = c_.rax;
-  if (places_[i]) {
-    from = *places_[i];
-  } else {
-    c_.mov(c_.rax, in_frame(pointer(i)));
-  }
+  const Reg64 from = row(i);
   return is_still(i) ? c_.ptr[from] : c_.ptr[from + c_.rcx * type_of(i).bytes()];
 }
 

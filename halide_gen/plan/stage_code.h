@@ -47,6 +47,7 @@ class StageCode : StageShape {
 
   // ---- loops
   void loops();
+  void whole_vectors(const Xbyak::Label& rest);
   void mask_first(const Xbyak::Reg64& count);
   bool may_stream() const;
   void stream(const Xbyak::Label& ordinary, const Xbyak::Label& rest);
@@ -78,6 +79,7 @@ class StageCode : StageShape {
   Opmask where(const Opmask& k) const { return masked_ ? k | Opmask(1) : k; }
 
   // ---- memory
+  Xbyak::Reg64 row(size_t i);
   Xbyak::Address at(size_t i);
   Xbyak::Address number(uint64_t bits);
   void repeat(const ValueType& t, int reg, const Xbyak::Address& from);

@@ -70,11 +70,13 @@ const CompilerApi* compiler(std::string* error) {
   return api.load();
 }
 
-// What takes the GIL, once.
-bool open_all(std::string* error) {
+bool open_launcher(std::string* error) {
   if (!launch_function.load()) launch_function = load_launcher(error);
-  return launch_function.load() && open_loader(error);
+  return launch_function.load() != nullptr;
 }
+
+// What takes the GIL, once.
+bool open_all(std::string* error) { return open_launcher(error) && open_loader(error); }
 
 bool by_halide(const std::string& text, std::string* object, std::string* error) {
   const CompilerApi* api = compiler(error);
@@ -115,8 +117,7 @@ Unused& unused() {
 
 // Without the GIL.
 bool load(Kernel* k, const std::string& object, std::string* error) {
-  if (!launch_function.load()) launch_function = load_launcher(error);
-  if (!launch_function.load()) return false;
+  if (!open_launcher(error)) return false;
   std::vector<std::string> symbols;
   for (size_t i = 0; i < k->plan.stages.size(); ++i) {
     if (k->plan.stages[i].loop_op < 0) symbols.push_back(k->symbol + "_" + std::to_string(i) + "_argv");
@@ -144,11 +145,9 @@ bool assembles() { return settings().assemble && halide_gen::processor_suits_ass
 
 bool assemble_now(const halide_gen::KernelSpec& spec, Kernel* k) {
   std::string error;
-  if (!assembles()) return false;
+  if (!assembles() || !open_launcher(&error)) return false;
   k->assembled = halide_gen::assemble(spec, k->plan);
   if (!k->assembled) return false;
-  if (!launch_function.load()) launch_function = load_launcher(&error);
-  if (!launch_function.load()) return false;
   for (size_t i = 0; i < k->stages.size(); ++i) k->stages[i].code = k->assembled->stage(i);
   ++assembled_count;
   finish(k, true, "");

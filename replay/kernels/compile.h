@@ -44,7 +44,7 @@ void compile_kernel(Kernel* kernel);
 
 // For tests: from now on kernels that are not assembled are compiled by Halide.
 void compile_by_halide(bool only);
-bool assembles();
+bool assembles();  // by its setting, and on this processor
 // True: the assembler could do it, and the kernel is ready.
 bool assemble_now(const halide_gen::KernelSpec& spec, Kernel* kernel);
 

@@ -118,8 +118,9 @@ bool Lowering::input_of(ValueId v, SegmentInput* input) const {
 
 // Can this op be done with others at all? Asked of it alone, so that one that cannot does not spoil its neighbours.
 bool Lowering::supported(const Op& o, const std::vector<ValueId>& operands) const {
+  const DType result = t().facts[o.facts].dtype;
   const std::vector<SegmentInput> inputs = inputs_of(operands);
-  return !inputs.empty() && has_rule(o.fn, inputs, t().facts[o.facts].dtype);
+  return !inputs.empty() && (has_rule(o.fn, inputs, result) || loop_of_complex(o.fn, operands, result).known);
 }
 
 // Empty: one is no operand of an array op.
@@ -130,16 +131,15 @@ std::vector<SegmentInput> Lowering::inputs_of(std::span<const ValueId> operands)
   return inputs;
 }
 
-// By NumPy's loops alone: kernels know no complex numbers.
-bool Lowering::is_of_complex(const Op& o, const std::vector<ValueId>& operands) const {
-  const DType result = t().facts[o.facts].dtype;
-  const halide_gen::LoopTypes complex = complex_loop(o.fn, inputs_of(operands), result);
-  return complex.known && same_in_pieces(o.fn, complex.loop, result);
+// The loop of NumPy's by which an op on complex numbers is done: kernels know none.
+halide_gen::LoopTypes Lowering::loop_of_complex(ArrayFn fn, std::span<const ValueId> operands, DType result) const {
+  const halide_gen::LoopTypes types = complex_loop(fn, inputs_of(operands), result);
+  return types.known && same_in_pieces(fn, types.loop, result) ? types : halide_gen::LoopTypes{};
 }
 
 // One op on complex numbers leaves a group without a kernel. A comparison of what such an op gives makes a mask: it stays with it.
-bool Lowering::goes_with_waiting(const Op& o, const std::vector<ValueId>& operands) const {
-  if (waiting_.empty() || is_of_complex(o, operands) == waiting_complex_) return true;
+bool Lowering::goes_with_waiting(const Op& o, const std::vector<ValueId>& operands, bool complex) const {
+  if (waiting_.empty() || complex == waiting_complex_) return true;
   const auto pending = [&](ValueId v) { return values_[v].pending; };
   return waiting_complex_ && t().facts[o.facts].dtype == DType::kBool && std::any_of(operands.begin(), operands.end(), pending);
 }
@@ -172,8 +172,9 @@ bool Lowering::may_wait(const Op& o, std::vector<ValueId>* operands) const {
 void Lowering::wait(const Op& o, ValueId i, const std::vector<ValueId>& operands) {
   // (What has been computed is in no memory yet from where it could be read in another order.)
   const bool rolls = o.fn == ArrayFn::roll && values_[operands[0]].pending && op(operands[0]).fn != ArrayFn::roll;
-  if (rolls || !fits(operands) || !goes_with_waiting(o, operands)) flush(i);
-  if (waiting_.empty()) waiting_complex_ = is_of_complex(o, operands);
+  const bool complex = loop_of_complex(o.fn, operands, t().facts[o.facts].dtype).known;
+  if (rolls || !fits(operands) || !goes_with_waiting(o, operands, complex)) flush(i);
+  if (waiting_.empty()) waiting_complex_ = complex;
   for (ValueId v : operands)
     if (!values_[v].pending) outside_.insert(v);
   put_off_step(o, i);

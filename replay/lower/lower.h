@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "halide_gen/plan/rules.h"
 #include "replay/machine/loop_plan.h"
 #include "replay/machine/program.h"
 #include "replay/typed/typed_trace.h"
@@ -176,8 +177,8 @@ class Lowering {
   bool fits(const std::vector<ValueId>& operands) const;
   bool supported(const Op& op, const std::vector<ValueId>& operands) const;
   std::vector<SegmentInput> inputs_of(std::span<const ValueId> operands) const;
-  bool is_of_complex(const Op& op, const std::vector<ValueId>& operands) const;
-  bool goes_with_waiting(const Op& op, const std::vector<ValueId>& operands) const;
+  halide_gen::LoopTypes loop_of_complex(ArrayFn fn, std::span<const ValueId> operands, DType result) const;
+  bool goes_with_waiting(const Op& op, const std::vector<ValueId>& operands, bool complex) const;
   void learn_array(const Op& op, ValueId i);
   SegmentSpec spec_of(const std::vector<ValueId>& ops, Group* group, std::vector<ValueId>* inputs = nullptr);
   void fuse_sink(Group* group, SegmentSpec spec, std::vector<ValueId> inputs, LoopPlan* plan);

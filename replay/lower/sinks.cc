@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "replay/lower/lower.h"
-#include "replay/machine/complex_pieces.h"
 #include "replay/machine/to_complex.h"
 #include "replay/segment/casts.h"
 #include "replay/segment/complex_loops.h"
@@ -69,8 +68,8 @@ bool Lowering::may_sink(const Op& o, ValueId i) const {
     return false;
   const std::span<const ValueId> operands = operates ? std::span(into.operands, into.n) : std::span(in(o) + 2, 1);
   if (operates && is_complex(facts.dtype)) {
-    const halide_gen::LoopTypes t = complex_loop(into.fn, inputs_of(operands), facts.dtype);
-    if (!t.known || t.loop != facts.dtype || looks_at_gaps(into.fn) || !same_in_pieces(into.fn, t.loop, facts.dtype)) return false;
+    const halide_gen::LoopTypes types = loop_of_complex(into.fn, operands, facts.dtype);
+    if (!types.known || types.loop != facts.dtype || looks_at_gaps(into.fn)) return false;
   }
   bool arrays = stores || o.kind == OpKind::inplace;
   for (const ValueId v : operands) {
@@ -164,7 +163,7 @@ bool Lowering::plan_loop(ValueId i, const Operand& operand, LoopOp* made, LoopPl
   }
   for (ValueId v : operands)  // what tells is compared in its own dtype
     if (made->result == DType::kBool && values_[v].facts.rank > 0) dtype = values_[v].facts.dtype;
-  const halide_gen::LoopTypes complex = complex_loop(o.fn, inputs_of(operands), made->result);
+  const halide_gen::LoopTypes complex = loop_of_complex(o.fn, operands, made->result);
   if (complex.known) dtype = complex.loop, plan->forwards |= looks_at_direction(o.fn);
   made->exact = complex.known || array_fn_is_expr(o.fn);
   made->loop = numpy::inner_loop(o.fn, dtype, made->result);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "halide_gen/runtime/flags.h"
@@ -32,7 +31,7 @@ std::vector<char> computed(const numpy::InnerLoop& loop, const std::vector<std::
   const auto n = operands.size();
   for (npy_intp begin = 0; begin < kNumbers;) {
     // No piece is of one element.
-    npy_intp size = kNumbers - begin < piece + 2 ? kNumbers - begin : piece;
+    const npy_intp size = kNumbers - begin < piece + 2 ? kNumbers - begin : piece;
     char* data[3];
     npy_intp strides[3];
     for (size_t k = 0; k < n; ++k) {
@@ -40,9 +39,8 @@ std::vector<char> computed(const numpy::InnerLoop& loop, const std::vector<std::
       data[k] = const_cast<char*>(operands[k].data()) + begin * strides[k];
     }
     data[n] = out.data() + begin * result, strides[n] = result;
-    const npy_intp done = size;
     loop.function(data, &size, strides, loop.data);
-    begin += done;
+    begin += size;
   }
   return out;
 }

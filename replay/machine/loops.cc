@@ -97,11 +97,10 @@ class GroupRun {
     if (most_ > kMostWhole && fits_blocks(most_, &shape)) return in_blocks(shape);
     if (by_kernel()) return true;
     if (refused_) return is_small(kMostRefused) && compute();
-    if (!waits_) return false;
-    return fits_blocks(kMostInBlocks, &shape) ? in_blocks(shape) : is_small(kMostWhole) && compute();
+    return waits_ && compute_in_blocks();
   }
 
-  // There is no kernel and will be none.
+  // There is no kernel, or not yet.
   bool compute_in_blocks() {
     Span shape;
     return fits_blocks(kMostInBlocks, &shape) ? in_blocks(shape) : is_small(kMostWhole) && compute();

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "halide_gen/plan/rules.h"
-#include "replay/segment/complex_loops.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
@@ -168,7 +167,6 @@ class Lowering {
 }  // namespace
 
 bool has_rule(ArrayFn fn, const std::vector<SegmentInput>& operands, DType result) {
-  if (complex_loop(fn, operands, result).known) return true;
   if (fn == ArrayFn::roll)
     return operands.size() == 1 && is_known(result) && operands[0].kind == InputKind::kArray && operands[0].dtype == result;
   std::vector<OperandType> types;

@@ -36,8 +36,7 @@ struct LoweredSegment {
 };
 
 LoweredSegment lower_segment(const SegmentSpec& spec);
-// Is there an exact rule for the function on such operands, giving this dtype? A look at the table of rules; one array at least. Of complex
-// numbers: a loop of NumPy's, and no kernel.
+// Is there an exact rule for the function on such operands, giving this dtype? A look at the table of rules; one array at least.
 bool has_rule(ArrayFn fn, const std::vector<SegmentInput>& operands, DType result);
 
 }  // namespace dalsegno::replay
