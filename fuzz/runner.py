@@ -24,7 +24,7 @@ _MAX_CALLS = 64
 _ROOM = 800  # frames that a session has
 _UNBOUND_LINE = re.compile(r"\.UnboundLocalError\[\d+\]\.traceback\[\d+\]\.<program>\[\d+\]$")
 _SEES_DEATHS = re.compile(r"__del__|weakref\.ref")
-_EAGER_SECONDS = 2.0  # of the processor: a loaded machine does not make a program slow
+EAGER_SECONDS = 2.0  # of the processor: a loaded machine does not make a program slow
 
 
 class Flaky(Exception):
@@ -182,11 +182,12 @@ def check(
     engines: Iterable[Engine],
     backend: Backend | None,
     note: Callable[[Engine], None] = lambda _: None,
+    eager_seconds: float = EAGER_SECONDS,
 ) -> tuple[Session, list[Mismatch]]:
     """The eager session and what differs from it. Raises Flaky, TooSlow or InvalidProgram where there is nothing to
-    compare."""
+    compare. `eager_seconds`: of the processor."""
     note(Engine.EAGER)
-    with _time_limit(_EAGER_SECONDS):
+    with _time_limit(eager_seconds):
         expected = run_session(loaded, Engine.EAGER, backend)
         again = compare(expected, run_session(loaded, Engine.EAGER, backend))
         if again:
