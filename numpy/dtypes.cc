@@ -34,6 +34,17 @@ bool scalar_dtype(const PyTypeObject* type, DType* dtype) {
   return false;
 }
 
+bool dtype_of_descr(PyObject* object, DType* dtype) {
+  if (!PyArray_DescrCheck(object)) return false;
+  for (size_t i = 0; i < kTypeNumbers.size(); ++i) {
+    if (reinterpret_cast<PyArray_Descr*>(object)->type_num != kTypeNumbers[i]) continue;
+    PyArray_Descr* own = PyArray_DescrFromType(kTypeNumbers[i]);
+    Py_XDECREF(own);  // NumPy keeps it
+    return *dtype = static_cast<DType>(i), reinterpret_cast<PyObject*>(own) == object;
+  }
+  return false;
+}
+
 bool facts_of(PyObject* object, ArrayFacts* facts) {
   if (!is_exact_array(object)) return false;
   auto* array = reinterpret_cast<PyArrayObject*>(object);

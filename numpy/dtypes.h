@@ -50,6 +50,8 @@ constexpr auto by_dtype(Make make) {
 }
 
 int type_number(DType dtype);
+// Is it the one object that NumPy has for a dtype of these, in this machine's byte order?
+bool dtype_of_descr(PyObject* object, DType* dtype);
 PyArray_Descr* descriptor(DType dtype);  // borrowed; immortal
 PyTypeObject* scalar_type(DType dtype);  // type of NumPy's scalars of the dtype; borrowed
 // The dtype whose scalars have this very type. False: none that kernels know.

@@ -22,7 +22,12 @@ static InnerLoop loop_of(PyObject* module, const char* name, DType loop, DType r
   return found;
 }
 
-InnerLoop inner_loop(ArrayFn fn, DType loop, DType result) { return loop_of(module(), array_fn_name(fn), loop, result); }
+// (np.clip is no ufunc, but a function that calls one.)
+InnerLoop inner_loop(ArrayFn fn, DType loop, DType result) {
+  if (fn != ArrayFn::clip) return loop_of(module(), array_fn_name(fn), loop, result);
+  PyObject* umath = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy._core.umath");
+  return umath ? loop_of(umath, "clip", loop, result) : InnerLoop{};
+}
 InnerLoop matmul_loop(DType dtype) { return loop_of(module(), "matmul", dtype, dtype); }
 
 InnerLoop linalg_loop(const char* name, DType dtype) {

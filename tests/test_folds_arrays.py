@@ -10,6 +10,7 @@ import pytest
 
 import dalsegno as ds
 import numpy as np
+from dalsegno.fuzz.equivalent import equivalent
 
 A = np.random.default_rng(5).random((40, 50)) - 0.5
 
@@ -151,3 +152,11 @@ def test_others_see_the_generator_that_is_not_used_up() -> None:
         return sum(g), next(g, "none")
 
     same(late, np.arange(9.0))
+
+
+def test_the_first_of_arrays_that_are_not_slices_is_added_to_in_place() -> None:
+    def summed(a: Any) -> Any:
+        return (sum(a * k for k in range(2)) * 3 - a).min(axis=-1)
+
+    whole = np.resize([1, 2, 3], (260, 260))
+    equivalent(summed, *[(whole,)] * 4, engines=["stepped", "recording"])

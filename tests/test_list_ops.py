@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from collections import deque
 from typing import Any
 
@@ -230,3 +232,24 @@ def test_what_a_list_holds_more_than_once_dies_with_it():
             function(log, 8)
         assert logs[0] == logs[1]
         ds.wait()
+
+
+def test_a_list_that_holds_itself_dies_when_it_is_collected() -> None:
+    def ring(log: Any) -> Any:
+        class Seen:
+            pass
+
+        seen = Seen()
+        weakref.finalize(seen, log.append, "gone")
+        ring = [seen, 1]
+        ring.append(ring)
+        del seen
+        ring = 2
+        gc.collect()
+        log.append("collected")
+        return list(log)
+
+    jitted = ds.jit(ring, store=False)
+    with ds.config(step_aside=False):
+        for _ in range(5):
+            assert jitted([]) == ring([]) == ["gone", "collected"]

@@ -38,7 +38,8 @@ def test_what_is_in_kernels_gets_into_one(name: str):
     function, a = getattr(np, name), np.linspace(0.0, 1.0, 50_000)
     if any(word in name for word in ("bitwise", "invert", "shift", "gcd", "lcm")):
         a = (a * 30).astype(np.int32)
-    operands = (a > 0.5, a, a) if name == "where" else (a,) * function.nin
+    given = {"where": (a > 0.5, a, a), "clip": (a, 0.2, 0.7)}
+    operands = given[name] if name in given else (a,) * function.nin
     names = "xyz"[: len(operands)]
     jitted = ds.jit(eval(f"lambda {', '.join(names)}: np.{name}({', '.join(names)})", {"np": np}))
     with ds.config(step_aside=False), np.errstate(all="ignore"):
@@ -48,3 +49,15 @@ def test_what_is_in_kernels_gets_into_one(name: str):
             ds.wait()
             assert got.tobytes() == function(*operands).tobytes()
         assert ds.stats()["kernel_launches"] > before
+
+
+@pytest.mark.parametrize("name", section("through"))
+def test_what_is_recorded_through_is_no_call(name: str):
+    function, a = getattr(np, name), np.linspace(0.0, 1.0, 20).reshape((20,) if name == "gradient" else (4, 5))
+    more = {"round": (1,), "around": (1,), "polyval": (a,), "isclose": (a,)}.get(name, ())
+    operands = (3,) if name == "tri" else (a, *more)
+    names = "xy"[: len(operands)]
+    jitted = ds.jit(eval(f"lambda {', '.join(names)}: np.{name}({', '.join(names)})", {"np": np}), store=False)
+    for _ in range(3):
+        assert jitted(*operands).tobytes() == function(*operands).tobytes()
+    assert " enter " in str(jitted.explain())

@@ -211,11 +211,24 @@ def test_hostile_literals_are_refused_or_sound(text: bytes) -> None:
     assert persist.encode_literal(value) is not None
 
 
+def test_slices_and_dtypes_are_literals() -> None:
+    for value in (
+        slice(1),
+        slice(None, -1),
+        slice(0, 9, 2),
+        np.dtype("f8"),
+        np.dtype(bool),
+        (np.dtype("c8"), slice(2)),
+    ):
+        assert persist.decode_literal(persist.encode_literal(value)) == value
+    assert persist.encode_literal(np.dtype(">f8")) is None
+
+
 def test_what_is_no_literal() -> None:
     class Int(int):
         pass
 
-    for value in ([], {}, set(), Int(1), np.float64(1.0), ([],), object(), slice(1)):
+    for value in ([], {}, set(), Int(1), np.float64(1.0), ([],), object(), slice([]), np.dtype("V3")):
         assert persist.encode_literal(value) is None
     deep: Any = ()
     for _ in range(10000):

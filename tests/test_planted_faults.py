@@ -49,6 +49,7 @@ ALONE: dict[str, dict[str, str]] = {
         "kept_arguments": "relay",
         "lost_attribute_write": ".value",
         "lost_loop_variable": "rotated",
+        "lost_place": ".round(<positive>)",
         "lost_release": "weakref",
         "lost_snapshot_value": "np.divide(",
         "lost_summand": "sum(LARGE[",

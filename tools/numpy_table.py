@@ -26,6 +26,7 @@ WAYS = {
     "without an array for that; along axes, on several threads",
     "product": "of two vectors unboxed, of small matrices by NumPy's inner loop at once, else NumPy's call",
     "small": "small arrays at once, without a call; else NumPy's call",
+    "through": "written in Python, and recorded through: what it does with arrays is done as if it stood in your code",
     "known": "NumPy's call, known to run none of the user's code: the trace goes on, and what is known of arrays stays",
     "call": "NumPy's call, of which nothing is known: the trace goes on, and asks anew",
 }
@@ -74,7 +75,7 @@ def page() -> str:
         "",
         "Operators are the functions that NumPy calls for them; `a ** 2` is `square`. Subscripts by slices, numbers "
         "and new axes are views that exist as numbers only; by a mask, and by an array of positions, they are done at "
-        "once. NumPy's functions written in Python are called, none is recorded through.",
+        "once.",
         "",
         "| way | functions of `numpy` | methods of arrays | what that means |",
         "|---|---|---|---|",

@@ -17,7 +17,7 @@
                   X(logical_and, 2, expr) X(logical_or, 2, expr) X(logical_xor, 2, expr) X(logical_not, 1, expr) X(bitwise_and, 2, expr)   \
                       X(bitwise_or, 2, expr) X(bitwise_xor, 2, expr) X(invert, 1, expr) X(left_shift, 2, expr) X(right_shift, 2, expr)     \
                           X(isnan, 1, expr) X(isinf, 1, expr) X(isfinite, 1, expr) X(signbit, 1, expr) X(copysign, 2, expr)                \
-                              X(where, 3, expr) X(astype, 1, expr) X(fabs, 1, expr) X(exp, 1, loop) X(exp2, 1, loop) X(expm1, 1, loop)     \
+                              X(where, 3, expr) X(clip, 3, expr) X(astype, 1, expr) X(fabs, 1, expr) X(exp, 1, loop) X(exp2, 1, loop) X(expm1, 1, loop)     \
                                   X(log, 1, loop) X(log2, 1, loop) X(log10, 1, loop) X(log1p, 1, loop) X(sin, 1, loop) X(cos, 1, loop)     \
                                       X(tan, 1, loop) X(arcsin, 1, loop) X(arccos, 1, loop) X(arctan, 1, loop) X(sinh, 1, loop)            \
                                           X(cosh, 1, loop) X(tanh, 1, loop) X(arcsinh, 1, loop) X(arccosh, 1, loop) X(arctanh, 1, loop)    \

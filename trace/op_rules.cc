@@ -9,7 +9,7 @@ using K = OpKind;
 constexpr int32_t kMax = INT32_MAX;
 constexpr int32_t kAny = INT32_MIN;
 constexpr int32_t kLastBinary = static_cast<int32_t>(BinaryOp::xor_);
-constexpr int32_t kLastUnary = static_cast<int32_t>(UnaryOp::invert);
+constexpr int32_t kLastUnary = static_cast<int32_t>(UnaryOp::rint);
 constexpr uint8_t kNameSnapshot = kName | kSnapshot;
 constexpr uint8_t kObjectSnapshot = kObject | kSnapshot;
 

@@ -9,7 +9,7 @@ namespace dalsegno {
 namespace {
 
 constexpr const char* kBinary[] = {"+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "/", "^"};
-constexpr const char* kUnary[] = {"-", "+", "~"};
+constexpr const char* kUnary[] = {"-", "+", "~", "rint"};
 constexpr const char* kCompare[] = {"<", "<=", "==", "!=", ">", ">="};
 constexpr const char* kConvert[] = {"?", "str", "repr", "ascii"};
 constexpr const char* kIn[] = {"in", "not in"};

@@ -35,7 +35,8 @@ enum class BinaryOp : int32_t {
   true_divide,
   xor_
 };
-enum class UnaryOp : int32_t { negative, positive, invert };
+// rint: what ndarray.round() does, between two other operators, with what it has made; of arrays alone.
+enum class UnaryOp : int32_t { negative, positive, invert, rint };
 
 // The NumPy function that the operator on arrays is, or none. (A power depends on its exponent.)
 ArrayFn array_fn_of(BinaryOp op);

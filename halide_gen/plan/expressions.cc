@@ -49,6 +49,18 @@ Expr float_sign(const Operands& v) {
   return select(quiet_less(zero(a), a), one(a), select(quiet_less(a, zero(a)), minus_one(a), select(a == zero(a), zero(a), a)));
 }
 
+// By numbers (NumPy: _npy_clip_const_minmax_ in clip.cpp). Neither comparison is true of a NaN.
+Expr clip(const Operands& v) {
+  const Expr &low = v[1], &high = v[2];
+  const Expr from_low = select(v[0] < low, low, v[0]);
+  return select(high < from_low, high, from_low);
+}
+Expr float_clip(const Operands& v) {
+  const Expr &low = v[1], &high = v[2];
+  const Expr from_low = select(quiet_less(v[0], low), low, v[0]);
+  return select(is_nan(low), low, select(is_nan(high), high, select(quiet_less(high, from_low), high, from_low)));
+}
+
 Expr copysign(const Operands& v) { return from_bits(v[0].type(), magnitude(v[0]) | (bits(v[1]) & sign_mask(v[1]))); }
 
 // clang-format off
@@ -73,6 +85,7 @@ const std::map<F, Builder> kFloatRules = {
     {F::copysign, copysign},
     {F::maximum, RULE(select(quiet_less(v[1], v[0]) || is_nan(v[0]), v[0], v[1]))},
     {F::minimum, RULE(select(quiet_less(v[0], v[1]) || is_nan(v[0]), v[0], v[1]))},
+    {F::clip, float_clip},
     {F::less, RULE(quiet_less(v[0], v[1]))},
     {F::greater, RULE(quiet_less(v[1], v[0]))},
     {F::less_equal, RULE(quiet_less_equal(v[0], v[1]))},
@@ -101,6 +114,7 @@ const std::map<F, Builder> kIntRules = {
     {F::minimum, RULE(select(v[0] < v[1], v[0], v[1]))},
     {F::fmax, RULE(select(v[0] > v[1], v[0], v[1]))},
     {F::fmin, RULE(select(v[0] < v[1], v[0], v[1]))},
+    {F::clip, clip},
     {F::less, RULE(v[0] < v[1])},
     {F::greater, RULE(v[1] < v[0])},
     {F::less_equal, RULE(v[0] <= v[1])},

@@ -24,6 +24,7 @@ enum class Family : uint8_t {
   kFloatTest,    // as kFloatOnly; the result is bool
   kAnyTest,      // any loop; the result is bool
   kFloatNoCast,  // float loops; other operands are left to NumPy
+  kClip,         // integer and float loops, without casts, and numbers as bounds: with an array NumPy's loop is another one
   kWhere,
   kAstype,
 };
@@ -52,6 +53,8 @@ Family family(ArrayFn fn) {
       return Family::kFloatTest;
     case F::where:
       return Family::kWhere;
+    case F::clip:
+      return Family::kClip;
     case F::astype:
       return Family::kAstype;
     case F::power: case F::float_power:
@@ -99,7 +102,7 @@ LoopTypes loop_types(Family f, D common) {
   const bool float16 = dtype_size(common) == 1;
   switch (f) {
     case Family::kArithmetic: return same;
-    case Family::kNumber: return common == D::kBool ? LoopTypes{} : same;
+    case Family::kNumber: case Family::kClip: return common == D::kBool ? LoopTypes{} : same;
     case Family::kFloatOnly: return float16 ? LoopTypes{} : LoopTypes{true, float_of(common), float_of(common)};
     case Family::kDivide: return is_float(common) ? same : to_double;
     case Family::kIntOnly: return is_int(common) ? same : LoopTypes{};
@@ -142,7 +145,7 @@ LoopTypes resolve(ArrayFn fn, const std::vector<OperandType>& operands, DType wa
   if (f == Family::kWhere) return {true, c.dtype, c.dtype};
   if (f == Family::kAstype) return {operands[0].weak == Weak::kNo, c.dtype, wanted};
   if (fn == F::float_power && c.dtype != D::kFloat64) return {};
-  if (f == Family::kFloatNoCast) {
+  if (f == Family::kFloatNoCast || f == Family::kClip) {
     for (const OperandType& o : operands) {
       if (o.weak == Weak::kNo && o.dtype != c.dtype) return {};
     }

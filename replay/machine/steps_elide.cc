@@ -8,7 +8,7 @@
 namespace dalsegno::replay {
 namespace {
 
-constexpr const char* kUnaryFunctions[] = {"negative", "positive", "invert"};
+constexpr const char* kUnaryFunctions[] = {"negative", "positive", "invert", "rint"};
 
 // Null: nothing is elided.
 BinaryFn in_place(BinaryOp op, PyObject** left, PyObject** right, int dying) {
@@ -47,7 +47,7 @@ PyObject* sum_of(PyObject* builtin, PyObject* iterable) {
     if (!PyErr_Occurred()) sum = PyLong_FromLong(0);
   } else {
     PyObject* zero = PyLong_FromLong(0);
-    sum = zero ? PyNumber_Add(zero, first) : nullptr;
+    sum = zero ? add(zero, first) : nullptr;
     Py_XDECREF(zero);
     Py_DECREF(first);
     const bool number = sum && (PyLong_CheckExact(sum) || PyFloat_CheckExact(sum));

@@ -1,4 +1,5 @@
 // Python ops on boxed operands, each as the interpreter does it: one row a kind in the table at the end.
+#include "numpy/api.h"
 #include "replay/machine/exec.h"
 #include "trace/kind_table.h"
 
@@ -28,7 +29,12 @@ constexpr BinaryFn kInplace[] = {PyNumber_InPlaceAdd,
                                  PyNumber_InPlaceTrueDivide,
                                  PyNumber_InPlaceXor};
 using UnaryFn = PyObject* (*)(PyObject*);
-constexpr UnaryFn kUnary[] = {PyNumber_Negative, PyNumber_Positive, PyNumber_Invert};
+PyObject* rint_of(PyObject* array) {
+  static PyObject* const kRint = PyDict_GetItemString(PyModule_GetDict(numpy::module()), "rint");  // borrowed: NumPy keeps it
+  return PyObject_CallOneArg(kRint, array);
+}
+
+constexpr UnaryFn kUnary[] = {PyNumber_Negative, PyNumber_Positive, PyNumber_Invert, rint_of};
 constexpr UnaryFn kConvert[] = {nullptr, PyObject_Str, PyObject_Repr, PyObject_ASCII};
 
 // -- names

@@ -45,6 +45,10 @@ PyRef defaults(PyObject* object, std::string_view) {
   PyFunctionObject* f = as_function(object);
   return PyRef::borrowed(f ? f->func_defaults : nullptr);
 }
+PyRef kwdefaults(PyObject* object, std::string_view) {
+  PyFunctionObject* f = as_function(object);
+  return PyRef::borrowed(f ? f->func_kwdefaults : nullptr);
+}
 PyRef code_const(PyObject* object, std::string_view index) {
   return PyCode_Check(object) ? tuple_item(reinterpret_cast<PyCodeObject*>(object)->co_consts, index) : PyRef();
 }
@@ -113,8 +117,10 @@ struct Suffix {
   std::string_view open, close;
   Step step;
 };
-constexpr Suffix kSuffixes[] = {{".globals", "", globals},    {".builtins", "", builtins}, {".code", "", code}, {".defaults", "", defaults},
-                                {".const[", "]", code_const}, {".closure[", "]", closure}, {"[", "]", item},    {".attr(", ")", attribute}};
+constexpr Suffix kSuffixes[] = {
+    {".globals", "", globals},       {".builtins", "", builtins},  {".code", "", code},         {".defaults", "", defaults},
+    {".kwdefaults", "", kwdefaults}, {".const[", "]", code_const}, {".closure[", "]", closure}, {"[", "]", item},
+    {".attr(", ")", attribute}};
 
 // One step along the path; what it used up is taken off.
 PyRef take_step(PyObject* object, std::string_view* path) {

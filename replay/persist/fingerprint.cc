@@ -8,6 +8,7 @@
 #include "replay/persist/persist.h"
 #include "replay/py_ref.h"
 #include "store/sha256.h"
+#include "trace/recorder/facts.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -259,6 +260,7 @@ const Kind kKinds[] = {
     {[](PyObject* o) { return Py_IS_TYPE(o, &PyMethodDescr_Type) || Py_IS_TYPE(o, &PyWrapperDescr_Type); }, method},
     {[](PyObject* o) { return Py_IS_TYPE(o, &PyMemberDescr_Type) != 0; }, slot},
     {[](PyObject* o) { return is_named(o, "numpy.ufunc"); }, ufunc},
+    {recorder::is_no_value, [](PyObject*) { return "no value:" + version_of("numpy"); }},
     {[](PyObject* o) { return is_named(o, "numpy._ArrayFunctionDispatcher"); }, dispatcher},
     {[](PyObject* o) { return is_named(o, "dalsegno._core.JitFunction"); }, jitted},
 };

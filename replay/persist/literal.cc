@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hook/error_aside.h"
+#include "numpy/dtypes.h"
 #include "replay/persist/errors.h"
 #include "replay/persist/persist.h"
 #include "replay/py_ref.h"
@@ -65,6 +66,11 @@ bool encode_items(PyObject* items, std::string* text, bool sort, int depth) {
   return true;
 }
 
+bool encode_slice(PySliceObject* slice, std::string* text, int depth) {
+  const PyRef parts(PyTuple_Pack(3, slice->start, slice->stop, slice->step));
+  return parts && encode_items(parts.get(), text, false, depth);
+}
+
 bool encode_text(PyObject* object, std::string* text) {
   PyRef bytes(PyUnicode_AsEncodedString(object, "utf-8", "surrogatepass"));
   if (!bytes) return false;
@@ -96,6 +102,8 @@ bool encode(PyObject* object, std::string* text, int depth) {
   if (PyBytes_CheckExact(object))
     return *text += "bytes:" + hex({PyBytes_AS_STRING(object), static_cast<size_t>(PyBytes_GET_SIZE(object))}), true;
   if (PyTuple_CheckExact(object)) return encode_items(object, &(*text += "tuple:"), false, depth);
+  if (PySlice_Check(object)) return encode_slice(reinterpret_cast<PySliceObject*>(object), &(*text += "slice:"), depth);
+  if (DType dtype; numpy::dtype_of_descr(object, &dtype)) return *text += std::string("dtype:") + dtype_name(dtype), true;
   if (PyFrozenSet_CheckExact(object)) return encode_items(object, &(*text += "frozenset:"), true, depth);
   return false;
 }
@@ -150,6 +158,19 @@ PyObject* decode_frozenset(std::string_view text, int depth) {
   return items ? PyFrozenSet_New(items.get()) : nullptr;
 }
 
+PyObject* decode_slice(std::string_view text, int depth) {
+  const PyRef parts(decode_tuple(text, depth));
+  if (!parts || PyTuple_GET_SIZE(parts.get()) != 3) return nullptr;
+  return PySlice_New(PyTuple_GET_ITEM(parts.get(), 0), PyTuple_GET_ITEM(parts.get(), 1), PyTuple_GET_ITEM(parts.get(), 2));
+}
+
+PyObject* decode_dtype(std::string_view text, int) {
+  for (int i = 0; i < static_cast<int>(DType::kCount); ++i)
+    if (text == dtype_name(static_cast<DType>(i)))
+      return reinterpret_cast<PyObject*>(PyArray_DescrFromType(numpy::type_number(static_cast<DType>(i))));
+  return nullptr;
+}
+
 struct Word {
   std::string_view text;
   PyObject* object;
@@ -158,8 +179,9 @@ struct Kind {
   std::string_view prefix;
   PyObject* (*decode)(std::string_view rest, int depth);
 };
-constexpr Kind kKinds[] = {{"int:", decode_int},     {"float:", decode_float}, {"complex:", decode_complex},    {"str:", decode_str},
-                           {"bytes:", decode_bytes}, {"tuple:", decode_tuple}, {"frozenset:", decode_frozenset}};
+constexpr Kind kKinds[] = {{"int:", decode_int},     {"float:", decode_float}, {"complex:", decode_complex},     {"str:", decode_str},
+                           {"bytes:", decode_bytes}, {"tuple:", decode_tuple}, {"frozenset:", decode_frozenset}, {"slice:", decode_slice},
+                           {"dtype:", decode_dtype}};
 
 PyObject* decode(std::string_view text, int depth) {
   if (depth > kMaxDepth) return nullptr;

@@ -19,11 +19,19 @@
 namespace dalsegno::replay {
 namespace {
 
+// The source of an object that nothing leads to, but that can be written out.
+bool write_out(PyObject* object, std::string* source) {
+  constexpr size_t kMost = 1024;
+  std::string literal;
+  if (!encode_literal(object, &literal) || literal.size() > kMost) return false;
+  return *source = "const:" + literal, true;
+}
+
 // What must be the same about the trace's objects in another process. False: one cannot be found again, so the trace is not kept.
 bool fingerprint_objects(LiveTrace& live) {
   for (size_t i = 0; i < live.objects.size(); ++i) {
     ObjectRef& ref = live.data.objects[i];
-    if (ref.source.empty()) return false;
+    if (ref.source.empty() && !write_out(live.objects[i], &ref.source)) return false;
     if (ref.fingerprint.empty()) ref.fingerprint = fingerprint(live.objects[i]);
     if (ref.fingerprint.empty()) return false;
   }

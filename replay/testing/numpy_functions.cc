@@ -31,10 +31,12 @@ bool reduces(Callee callee) { return callee >= Callee::kSum && callee <= Callee:
 const char* way_of(const recorder::CalleeFacts& facts, Callee callee) {
   using enum recorder::CalleeKind;
   if (facts.fn == ArrayFn::roll || facts.reverses) return "view";
+  if (facts.rounds) return "expression";
   if (facts.fn != ArrayFn::none) return array_fn_is_expr(facts.fn) ? "expression" : "loop";
   if (reduces(callee)) return "reduction";
   if (callee == Callee::kDot || callee == Callee::kDotMethod || callee == Callee::kMatmul) return "product";
   if (typed::makes_array(callee)) return "small";
+  if (facts.through) return "through";
   if (facts.kind == numpy_quiet || facts.kind == numpy_pure || facts.kind == numpy_write) return "known";
   return "call";
 }

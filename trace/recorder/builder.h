@@ -41,6 +41,8 @@ struct Shadow {
   int call_at = -1, call_next = -1;  // the call that the frame inside this one serves, and where this one then goes on
   int action = 0;                    // and what becomes of its result: is_return_action()
 
+  int turns = 0;  // of its loops that have been written out
+
   // how it was last written into a snapshot, and what differs since
   int code_object = -1;      // its code among the trace's objects, or -1: not asked for yet
   int written = -1;          // index into Snapshots::frames, or -1
@@ -106,6 +108,7 @@ class Builder {
 
   // ---- frames as values (shadows.cc)
   const Shadow& shadow() const { return shadows_.back(); }
+  int count_turn() { return ++shadows_.back().turns; }
   const std::vector<Shadow>& shadows() const { return shadows_; }
   // The innermost frame's call, at `at`, has entered a frame, whose locals are bound; and: has left it, `value` on top of the stack.
   void enter(Shadow inner, int at, int next, int action);

@@ -166,6 +166,8 @@ void fill_numpy_methods() {
   for (const char* name : {"all", "any", "astype", "clip", "conj", "cumprod", "cumsum", "dot", "max", "mean", "min", "prod", "round",
                            "searchsorted", "std", "sum", "tolist", "trace", "var"})
     add_rows(array, {{name, numpy_pure, nullptr}});
+  if (PyObject* clip = PyDict_GetItemString(PyArray_Type.tp_dict, "clip")) g_callees[clip].fn = ArrayFn::clip;
+  if (PyObject* round = PyDict_GetItemString(PyArray_Type.tp_dict, "round")) g_callees[round].rounds = true;
   // C throughout: they copy elements, move or compare them.
   for (const char* name : {"argmax", "argmin", "argsort", "copy", "diagonal", "flatten", "item", "nonzero", "ravel", "repeat", "reshape",
                            "squeeze", "swapaxes", "take", "tobytes", "transpose"})
@@ -189,10 +191,13 @@ constexpr const char* kNumpyReaders =
     "nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar ndim nonzero ones ones_like outer packbits pad "
     "partition percentile polyval prod product promote_types ptp quantile ravel ravel_multi_index real real_if_close repeat reshape "
     "result_type roll rollaxis rot90 round row_stack searchsorted setdiff1d setxor1d shape shares_memory sinc size sometrue sort split "
-    "squeeze stack std sum swapaxes take take_along_axis tensordot tile trace transpose trapz tri tril tril_indices tril_indices_from "
+    "squeeze stack std sum swapaxes take take_along_axis tensordot tile trace transpose trapezoid trapz tri tril tril_indices "
+    "tril_indices_from "
     "trim_zeros triu triu_indices triu_indices_from union1d unique unpackbits unravel_index unwrap vander var vdot vsplit vstack where "
     "zeros "
     "zeros_like";
+// Of those, written in Python, the ones that are recorded through.
+constexpr const char* kNumpyThrough = "around average diff ediff1d fix gradient isclose polyval round trapezoid tri tril triu";
 // Those that are C throughout, with no dispatcher, and neither convert elements nor compute with them.
 constexpr const char* kNumpyQuiet = "empty zeros";
 constexpr const char* kNumpyWriters = "copyto fill_diagonal place put put_along_axis putmask";
@@ -206,8 +211,18 @@ ArrayFn fn_of_ufunc(PyObject* ufunc) {
   return fn;
 }
 
+// The Python function that a function of NumPy's is, or that its dispatcher runs; null: none. New reference.
+PyFunctionObject* implementation_of(PyObject* function) {
+  PyObject* found = PyFunction_Check(function) ? Py_NewRef(function) : PyObject_GetAttrString(function, "_implementation");
+  if (!found) PyErr_Clear();
+  if (found && !PyFunction_Check(found)) Py_CLEAR(found);
+  return reinterpret_cast<PyFunctionObject*>(found);
+}
+
 void fill_numpy_functions(PyObject* numpy) {
   using enum CalleeKind;
+  const auto own_functions = words("where clip roll");  // that array functions are called by, though they are no ufuncs
+  const auto through = words(kNumpyThrough);
   const auto readers = words(kNumpyReaders), quiet_ones = words(kNumpyQuiet), writers = words(kNumpyWriters);
   PyObject *name, *value;
   Py_ssize_t pos = 0;
@@ -220,8 +235,10 @@ void fill_numpy_functions(PyObject* numpy) {
     if (!ufunc && !(function && (readers.contains(text) || writers.contains(text)))) continue;
     const bool is_quiet = quiet_ones.contains(text) && PyCFunction_Check(value);
     CalleeFacts facts{writers.contains(text) ? numpy_write : is_quiet ? numpy_quiet : numpy_pure};
-    facts.fn = ufunc ? fn_of_ufunc(value) : text == "where" ? ArrayFn::where : text == "roll" ? ArrayFn::roll : ArrayFn::none;
+    facts.fn = ufunc ? fn_of_ufunc(value) : own_functions.contains(text) ? array_fn_by_name(text.c_str()) : ArrayFn::none;
     facts.reverses = text == "flip" || text == "flipud";
+    facts.same_array = PyCFunction_Check(value) && (text == "asarray" || text == "asanyarray");
+    if (function && through.contains(text)) facts.through = implementation_of(value);
     g_callees.try_emplace(Py_NewRef(value), facts);
   }
 }
@@ -313,11 +330,17 @@ CalleeFacts callee_facts(PyObject* callee) {
 
 bool is_known_method(PyObject* descriptor) {
   const CalleeKind kind = callee_facts(descriptor).kind;
-  return kind == CalleeKind::quiet || kind == CalleeKind::quiet_write || kind == CalleeKind::unbounded_write;
+  return kind == CalleeKind::quiet || kind == CalleeKind::quiet_write || kind == CalleeKind::unbounded_write ||
+         kind == CalleeKind::numpy_quiet || kind == CalleeKind::numpy_pure || kind == CalleeKind::numpy_write;
 }
 
 std::string_view builtin_name(PyObject* callee) {
   return PyCFunction_Check(callee) ? reinterpret_cast<PyCFunctionObject*>(callee)->m_ml->ml_name : "";
+}
+
+bool is_no_value(PyObject* object) {
+  static PyObject* const kNoValue = PyDict_GetItemString(PyModule_GetDict(numpy::module()), "_NoValue");  // borrowed: NumPy keeps it
+  return object == kNoValue;
 }
 
 bool is_partial(PyObject* object) { return Py_IS_TYPE(object, g_partial); }

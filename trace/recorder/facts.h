@@ -31,11 +31,14 @@ enum class CalleeKind : uint8_t {
 };
 struct CalleeFacts {
   CalleeKind kind = CalleeKind::unknown;
-  PyTypeObject* result = nullptr;  // exact type of the result, where certain
-  ArrayFn fn = ArrayFn::none;      // the array function it is
-  int index = 0;                   // quiet_write: the argument that is used as an index, if it is there
-  bool reverses = false;           // of a vector: gives it as a view from its end to its beginning
-  bool any_self = false;           // a method that asks nothing of its object but that it is one of its own type, or of a class below it
+  PyTypeObject* result = nullptr;       // exact type of the result, where certain
+  ArrayFn fn = ArrayFn::none;           // the array function it is
+  int index = 0;                        // quiet_write: the argument that is used as an index, if it is there
+  bool reverses = false;                // of a vector: gives it as a view from its end to its beginning
+  PyFunctionObject* through = nullptr;  // what its dispatcher runs, or it itself, where that is recorded through (held)
+  bool rounds = false;                  // a method: a.round(), which is three operations on arrays
+  bool same_array = false;              // of an array, gives that array
+  bool any_self = false;  // a method that asks nothing of its object but that it is one of its own type, or of a class below it
 };
 CalleeFacts callee_facts(PyObject* callee);
 // Of a method descriptor, or what a method written in C was made of that is bound to an object (borrowed); null: it is neither.
@@ -48,6 +51,7 @@ bool looks_at_no_frames(PyObject* callee);
 bool is_builtin_in_c(PyObject* callee);  // a builtin among these
 // The same of what instances do by themselves: their operators, subscripts, attributes and iteration.
 bool is_type_in_c(PyTypeObject* type);
+bool is_no_value(PyObject* object);  // np._NoValue: a parameter that is not given
 // functools.partial itself, no subclass; what it calls (borrowed).
 bool is_partial(PyObject* object);
 PyObject* partial_function(PyObject* partial);

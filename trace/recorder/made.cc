@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "trace/recorder/builder.h"
+#include "trace/recorder/facts.h"
 #include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
@@ -18,9 +19,13 @@ bool leaves_containers(OpKind kind, uint32_t effects) {
     case OpKind::leave_frame:
     case OpKind::release:
     case OpKind::guard_type:
+    case OpKind::guard_is:
+    case OpKind::guard_is_not:
+    case OpKind::is_:
     case OpKind::dict_values:
     case OpKind::list_to_tuple:
       return true;
+    case OpKind::binary:
     case OpKind::get_item:
     case OpKind::contains:
     case OpKind::truth:
@@ -87,7 +92,12 @@ bool Builder::parts(ValueId v, PyObject* live, std::vector<ValueId>* values) {
     tuple = emit(OpKind::unpack, {v}, {.imm = n, .effects = kReadsMemory});
     set_type(tuple, &PyTuple_Type);
   }
-  for (int i = 0; i < n; ++i) values->push_back(emit(OpKind::tuple_item, {tuple}, {.imm = i, .snapshot = false}));
+  for (int i = 0; i < n; ++i) {
+    PyObject* item = info_[v].object ? PyTuple_GET_ITEM(live, i) : nullptr;
+    const bool known = item && is_simple_type(Py_TYPE(item));
+    const std::string path = known && !info_[v].path.empty() ? info_[v].path + "[" + std::to_string(i) + "]" : "";
+    values->push_back(known ? constant(item, path) : emit(OpKind::tuple_item, {tuple}, {.imm = i, .snapshot = false}));
+  }
   if (PyTuple_CheckExact(live) && !info_[v].object) made_of(v, *values);  // it stays as it is
   return true;
 }

@@ -19,7 +19,7 @@ bool Recorder::bound_attr(PyObject* name, PyObject* found, const std::string& pa
 
 // Where it is not known which method the callee is, that is guarded.
 bool Recorder::unbind(ValueId* callee, PyObject** live, Arguments* arguments) {
-  if (is_constant(*callee) || is_dead(*callee) || !PyCFunction_CheckExact(*live) || arguments->names) return false;
+  if (is_constant(*callee) || is_dead(*callee) || !PyCFunction_CheckExact(*live)) return false;
   PyObject* descriptor = descriptor_of(*live);
   if (!descriptor || !is_known_method(descriptor)) return false;
   PyObject* self = PyCFunction_GET_SELF(*live);

@@ -23,15 +23,20 @@ std::string module_of(PyFunctionObject* function) {
 
 bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
 
-// NumPy's Python code is not the user's: it is called, not recorded through. Nor is the import system.
-bool foreign(PyFunctionObject* function) {
-  std::string module = module_of(function);
-  for (const char* root : {"numpy", "importlib", "_frozen_importlib"})
-    if (module == root || starts_with(module, (std::string(root) + ".").c_str())) return true;
-  return false;
+bool is_within(PyFunctionObject* function, const char* package) {
+  const std::string module = module_of(function);
+  return module == package || starts_with(module, (std::string(package) + ".").c_str());
 }
 
+// The import system is called, not recorded through.
+bool imports(PyFunctionObject* function) { return is_within(function, "importlib") || is_within(function, "_frozen_importlib"); }
+
+bool is_of_numpy(PyFunctionObject* function) { return is_within(function, "numpy"); }
+
 }  // namespace
+
+// Is the innermost frame one of NumPy's own Python code?
+bool Recorder::is_in_numpy() const { return frame().live && is_of_numpy(frame().live); }
 
 // Stack: 3.11, 3.12: [method, self | NULL, callable] args; 3.13: [callable, self | NULL] args.
 void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
@@ -58,6 +63,7 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   if (counts_references(live_callee) || counts_references(live(base))) return give_up(Reason::refcount);
   if (live_callee == reinterpret_cast<PyObject*>(&PyRange_Type) && is_constant(callee) && !kwnames) take_as_ints(&arguments);
   if (live_callee) unbind(&callee, &live_callee, &arguments);
+  if (is_constant(callee)) simplify(live_callee, &arguments);
   if (live_callee && (operates(callee, live_callee, arguments) || call_through(callee, live_callee, arguments))) return;
   call_opaque(callee, live_callee, std::move(arguments));
 }
@@ -72,6 +78,7 @@ bool Recorder::call_through(ValueId callee, PyObject* live, Arguments arguments)
   if (live == options_.callable) return call_itself(callee, arguments);
   if (PyMethod_Check(live)) return call_method(callee, live, std::move(arguments));
   if (PyType_Check(live)) return call_class(callee, live, std::move(arguments));
+  if (PyFunctionObject* through = callee_facts(live).through) return call_dispatched(callee, through, std::move(arguments));
   return is_partial(live) ? call_partial(callee, live, std::move(arguments)) : call_instance(callee, live, std::move(arguments));
 }
 
@@ -90,6 +97,14 @@ bool Recorder::call_method(ValueId callee, PyObject* live, Arguments arguments) 
 }
 
 // ---- Python functions ------------------------------------------------------------------------------------------------------
+
+// A default of a function of NumPy's is what it was: a constant.
+ValueId Recorder::default_of(PyFunctionObject* function, ValueId given, PyObject* live, const std::string& path) {
+  if (!is_of_numpy(function) || !is_expressible(live)) return given;
+  const std::string source = is_no_value(live) || path[0] == '.' ? "" : path;
+  emit(OpKind::guard_is, {given}, {.object = object_index(live, source)});
+  return constant(live, source);
+}
 
 bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const Arguments& arguments, std::vector<ValueId>* locals) {
   const std::vector<ValueId>& args = arguments.values;
@@ -117,18 +132,22 @@ bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const Argume
       return false;
     }
   }
+  const std::string path = is_constant(func) ? info(func).path : "";
   int ndefaults = live->func_defaults ? static_cast<int>(PyTuple_GET_SIZE(live->func_defaults)) : 0;
   for (int i = 0; i < code->co_argcount; ++i) {
     if ((*locals)[i] != kNull) continue;
     int d = i - (code->co_argcount - ndefaults);
     if (d < 0) return false;
-    (*locals)[i] = emit(OpKind::func_default, {func}, {.imm = d, .snapshot = false});
+    const ValueId given = emit(OpKind::func_default, {func}, {.imm = d, .snapshot = false});
+    (*locals)[i] = default_of(live, given, PyTuple_GET_ITEM(live->func_defaults, d), path + ".defaults[" + std::to_string(d) + "]");
   }
   for (int i = code->co_argcount; i < total; ++i) {
     if ((*locals)[i] != kNull) continue;
     PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
-    if (!live->func_kwdefaults || !PyDict_GetItemWithError(live->func_kwdefaults, name)) return false;
-    (*locals)[i] = emit(OpKind::func_kwdefault, {func}, {.name = name_index(name)});
+    PyObject* value = live->func_kwdefaults ? PyDict_GetItemWithError(live->func_kwdefaults, name) : nullptr;
+    if (!value) return false;
+    const ValueId given = emit(OpKind::func_kwdefault, {func}, {.name = name_index(name)});
+    (*locals)[i] = default_of(live, given, value, path + ".kwdefaults[" + text_of(name) + "]");
   }
   int slot = total;
   if (varargs) {
@@ -155,17 +174,21 @@ bool Recorder::recurses(PyObject* code) const {
   return std::count_if(frames().begin(), frames().end(), same) >= kMostLevels;
 }
 
-// The callees whose frames are recorded through: functions, and what does no more than call one.
+// The callees whose frames are recorded through: functions, and what does no more than call one. NumPy's own Python code is where that
+// has been tried (facts.cc), with all that it calls.
 bool Recorder::goes_through(PyObject* live) const {
   if (!live || static_cast<int>(frames().size()) >= options_.max_depth) return false;
   if (live == options_.callable)  // a loop in each of its levels would be recorded again for each
     return !frames().front().code->loops() && goes_through(reinterpret_cast<PyObject*>(function_));
   if (PyMethod_Check(live)) return goes_through(PyMethod_GET_FUNCTION(live));
+  const PyFunctionObject* through = callee_facts(live).through;
+  if (through && !PyFunction_Check(live)) return through->vectorcall == function_->vectorcall && !recurses(through->func_code);
   if (is_partial(live)) return goes_through(partial_function(live));
   if (PyFunction_Check(live)) {
     auto* function = reinterpret_cast<PyFunctionObject*>(live);
     const int flags = reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags;
-    return !(flags & kNotSimple) && !foreign(function) && function->vectorcall == function_->vectorcall && !recurses(function->func_code);
+    if (imports(function) || (is_of_numpy(function) && !through && !is_in_numpy())) return false;
+    return !(flags & kNotSimple) && function->vectorcall == function_->vectorcall && !recurses(function->func_code);
   }
   PyObject* found = PyType_Check(live) ? class_init(reinterpret_cast<PyTypeObject*>(live)) : class_call(Py_TYPE(live));
   return found && goes_through(found);
@@ -366,6 +389,15 @@ bool Recorder::is_constant_astype(const OpaqueCall& call) const {
   return std::all_of(call.args.begin() + 1, call.args.end(), [&](ValueId v) { return is_constant(v); });
 }
 
+// What a list whose items are known holds behind xs.append(x); empty: it is something else. (A container may be, or hold, the list.)
+std::vector<ValueId> Recorder::items_appended(const OpaqueCall& call) const {
+  static PyObject* const kAppend = PyDict_GetItemString(PyList_Type.tp_dict, "append");  // borrowed; the type keeps it
+  if (call.live != kAppend || call.args.size() != 2 || !made(call.args[0], &PyList_Type) || info(call.args[1]).made) return {};
+  std::vector<ValueId> items = info(call.args[0]).items;
+  items.push_back(call.args[1]);
+  return items;
+}
+
 // What follows for the result, and whether the call is one that kernels know.
 void Recorder::known_result(const OpaqueCall& call, ValueId v) {
   set_type(v, call.facts.result);
@@ -377,6 +409,9 @@ void Recorder::known_result(const OpaqueCall& call, ValueId v) {
     if (call.args.size() > 1 && array_operands({call.args[0]}, {call.live_args[0]})) finisher_ = &Recorder::finish_array;
   } else if (call.facts.kind == CalleeKind::numpy_pure && (!call.kwnames || astype)) {
     pending_fn_ = astype ? ArrayFn::astype : call.facts.fn;
+    // (Between arrays NumPy clips by another loop.)
+    if (pending_fn_ == ArrayFn::clip && std::any_of(call.live_args.begin() + 1, call.live_args.end(), numpy::is_exact_array))
+      pending_fn_ = ArrayFn::none;
     const bool fits = pending_fn_ != ArrayFn::none && call.args.size() == static_cast<size_t>(array_fn_inputs(pending_fn_));
     if (astype || (fits && array_operands(call.args, call.live_args))) finisher_ = &Recorder::finish_array;
   } else if (const std::string_view name = builtin_name(call.live);
@@ -425,7 +460,9 @@ void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) 
   inputs.insert(inputs.end(), call.args.begin(), call.args.end());
   if (!known) effects = planted(Fault::missing_effect) ? kReadsMemory | kWritesMemory | kRaises : kAnyEffect;
   const OpKind kind = jitted ? OpKind::call_tree : OpKind::call;
+  std::vector<ValueId> items = known ? items_appended(call) : std::vector<ValueId>();
   ValueId v = emit(kind, inputs, {.imm = positional, .object = arguments.names_object, .effects = effects});
+  if (!items.empty()) made_of(call.args[0], std::move(items));
   pop(call_.pops);
   push(v);
   call_result_ = v;

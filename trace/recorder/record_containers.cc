@@ -34,12 +34,14 @@ void Recorder::know_positions(int n) {
 }
 
 void Recorder::on_BUILD_TUPLE(const Instr& i) {
+  if (build_certain(&PyTuple_Type, i.arg)) return;
   know_positions(i.arg);
   take_items_apart(i);
   build(i, OpKind::build_tuple, i.arg, &PyTuple_Type, kNoEffect);
 }
 void Recorder::on_BUILD_LIST(const Instr& i) { build(i, OpKind::build_list, i.arg, &PyList_Type, kNoEffect); }
 void Recorder::on_BUILD_SLICE(const Instr& i) {
+  if (build_certain(&PySlice_Type, i.arg)) return;
   know_positions(i.arg);
   build(i, OpKind::build_slice, i.arg, &PySlice_Type, kNoEffect);
 }
@@ -80,7 +82,7 @@ void Recorder::on_BUILD_STRING(const Instr& i) {
 // A display (i.arg 1) that may become the arguments of a call, or a comprehension's list.
 void Recorder::on_LIST_APPEND(const Instr& i) {
   const ValueId list = top(i.arg);
-  const bool display = i.arg == 1 && made(list, &PyList_Type);
+  const bool display = (i.arg == 1 || is_in_numpy()) && made(list, &PyList_Type);
   std::vector<ValueId> items = info(list).items;
   items.push_back(top());
   emit(OpKind::list_append, {list, top()}, {});

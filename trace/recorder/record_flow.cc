@@ -54,7 +54,8 @@ void Recorder::finish_branch(const Instr& i) {
     } else {
       kind = jumped == branch_when_ ? OpKind::guard_true : OpKind::guard_false;
     }
-    bool certain = is_constant(branch_);  // a constant needs no guard
+    const bool not_none = branch_none_ && (info(branch_).type || info(branch_).made);  // which is not None
+    const bool certain = is_constant(branch_) || not_none;                             // a constant needs no guard
     if (!certain) emit(kind, {branch_}, {.object = object, .leaves_by = other});
     if (keep_here) push(kept);
     hold(kept, -1);

@@ -237,7 +237,9 @@ bool Recorder::plain_attr(PyObject* name, bool method) {
   }
   if (bound_attr(name, _PyType_Lookup(type, name), type_path(type))) return true;
   if (!numpy::is_exact_array(live) || !is_pure_array_attribute(text_of(name).c_str())) return false;
-  push_loaded(emit(OpKind::get_attr, {object}, {.name = name_index(name), .effects = kNoEffect}), kNull, false);
+  const ValueId v = emit(OpKind::get_attr, {object}, {.name = name_index(name), .effects = kNoEffect});
+  if (text_of(name) == "shape") set_type(v, &PyTuple_Type);
+  push_loaded(v, kNull, false);
   return true;
 }
 
@@ -298,6 +300,7 @@ bool Recorder::instance_attr(PyObject* name, bool method) {
 }
 
 void Recorder::get_attr(PyObject* name, bool method) {
+  if (!method && attr_certain(name)) return;
   if (module_attr(name, method) || plain_attr(name, method) || instance_attr(name, method)) return;
   ValueId v = emit(OpKind::get_attr, {top()}, {.name = name_index(name)});
   push_loaded(v, kNull, method);

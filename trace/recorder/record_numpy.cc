@@ -1,9 +1,12 @@
 // Functions of NumPy's that are views and operations: recorded as those.
+#include <algorithm>
 #include <string_view>
 
 #include "numpy/dtypes.h"
+#include "trace/fault.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
 namespace {
@@ -60,6 +63,148 @@ bool Recorder::outer(PyObject* live, const Arguments& arguments) {
   Py_XDECREF(index);
   Py_XDECREF(view);
   return view != nullptr;
+}
+
+// clip(a, a_min=x, a_max=y): as clip(a, x, y).
+void Recorder::place_bounds(Arguments* arguments) const {
+  const size_t n = arguments->positional(), size = arguments->values.size();
+  Arguments placed;
+  placed.values.assign(arguments->values.begin(), arguments->values.begin() + static_cast<int64_t>(n));
+  placed.live.assign(arguments->live.begin(), arguments->live.begin() + static_cast<int64_t>(n));
+  for (const auto& [own, other] : {std::pair{"a_min", "min"}, std::pair{"a_max", "max"}}) {
+    for (size_t k = n; k < size; ++k) {
+      PyObject* name = PyTuple_GET_ITEM(arguments->names, static_cast<Py_ssize_t>(k - n));
+      if (PyUnicode_CompareWithASCIIString(name, own) != 0 && PyUnicode_CompareWithASCIIString(name, other) != 0) continue;
+      placed.values.push_back(arguments->values[k]);
+      placed.live.push_back(arguments->live[k]);
+    }
+  }
+  if (n > 0 && size == 3 && placed.values.size() == size) *arguments = std::move(placed);
+}
+
+// Arguments by keyword that say what would be anyway: out=None, axis=None of a reduction to one number, the dtype that all floats among the
+// arguments have. (Any other dtype is as hard to know as the call.)
+void Recorder::simplify(PyObject* live, Arguments* arguments) {
+  static const auto kReductions = words("all any max mean min prod std sum var");
+  const bool method = live && Py_IS_TYPE(live, &PyMethodDescr_Type) && PyDescr_TYPE(live) == &PyArray_Type;
+  const bool reduces = method && kReductions.contains(text_of(PyDescr_NAME(live)));
+  const bool ufunc = live && PyObject_TypeCheck(live, &PyUFunc_Type), clips = callee_facts(live).fn == ArrayFn::clip;
+  if (clips && arguments->names) place_bounds(arguments);
+  if (!reduces && !ufunc && !clips) return;
+  std::vector<PyObject*> names;
+  std::vector<size_t> kept;
+  const size_t n = arguments->positional();
+  const auto is_own_dtype = [&](PyObject* dtype) {
+    DType own;
+    if (!numpy::dtype_of_descr(dtype, &own) || !is_float(own)) return false;
+    return std::all_of(arguments->live.begin(), arguments->live.begin() + static_cast<int64_t>(n), [&](PyObject* o) {
+      ArrayFacts facts;
+      return o && numpy::facts_of(o, &facts) && facts.rank > 0 && facts.dtype == own;
+    });
+  };
+  for (size_t k = n; k < arguments->values.size(); ++k) {
+    PyObject* name = PyTuple_GET_ITEM(arguments->names, static_cast<Py_ssize_t>(k - n));
+    PyObject* value = info(arguments->values[k]).object;
+    const std::string text = text_of(name);
+    const bool none = value == Py_None && (text == "out" || text == "dtype" || (reduces && text == "axis"));
+    if (none || (value && text == "dtype" && is_own_dtype(value))) continue;
+    names.push_back(name);
+    kept.push_back(k);
+  }
+  Arguments less;
+  less.values.assign(arguments->values.begin(), arguments->values.begin() + static_cast<int64_t>(n));
+  less.live.assign(arguments->live.begin(), arguments->live.begin() + static_cast<int64_t>(n));
+  if (reduces && n == 2 && info(less.values[1]).object == Py_None) less.values.pop_back(), less.live.pop_back();  // a.sum(None)
+  if (kept.size() == arguments->values.size() - n && less.values.size() == n) return;
+  for (const size_t k : kept) less.values.push_back(arguments->values[k]), less.live.push_back(arguments->live[k]);
+  if (!names.empty()) {
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(names.size()));
+    if (!tuple) return PyErr_Clear();
+    for (size_t k = 0; k < names.size(); ++k) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k), Py_NewRef(names[k]));
+    less.names_object = names_index(tuple);
+    less.names = tuple;  // kept by the trace
+    Py_DECREF(tuple);
+  }
+  *arguments = std::move(less);
+}
+
+// a.round(n), n > 0, of an array of floats is a * 10**n, rint() and / 10**n (NumPy: PyArray_Round in calculation.c).
+bool Recorder::rounds(PyObject* live, const Arguments& arguments) {
+  constexpr long kMost = 22;  // powers of ten that a double has exactly
+  if (!callee_facts(live).rounds || arguments.values.empty() || arguments.positional() > 2) return false;
+  PyObject* places = arguments.positional() == 2 ? info(arguments.values[1]).object : nullptr;
+  for (size_t k = arguments.positional(); k < arguments.values.size(); ++k) {
+    PyObject* name = PyTuple_GET_ITEM(arguments.names, static_cast<Py_ssize_t>(k - arguments.positional()));
+    PyObject* value = info(arguments.values[k]).object;
+    const bool decimals = PyUnicode_CompareWithASCIIString(name, "decimals") == 0 && !places;
+    if (!value || (!decimals && (PyUnicode_CompareWithASCIIString(name, "out") != 0 || value != Py_None))) return false;
+    if (decimals) places = value;
+  }
+  const ValueId array = arguments.values[0];
+  const long n = places && PyLong_CheckExact(places) ? PyLong_AsLong(places) : 0;
+  PyErr_Clear();
+  if (n < 1 || n > kMost || !array_operands({array}, {arguments.live[0]}) || !is_float(info(array).facts.dtype)) return false;
+  double power = 10;
+  for (long k = 1; k < n; ++k) power *= 10;
+  PyObject* by = PyFloat_FromDouble(power);
+  if (!by) return PyErr_Clear(), false;
+  const ValueId factor = constant(by, "");
+  Py_DECREF(by);
+  // Each computes into what the one before has made, as an operator does with what dies there.
+  const auto done = [&](OpKind kind, int which, ArrayFn fn, std::initializer_list<ValueId> operands) {
+    const ValueId v = emit(kind, operands, {.imm = which, .effects = kWarnsOnly});
+    set_array_op(v, fn, arguments.live[0]);  // of its dtype and rank
+    hold(v, +1);
+    const ValueId operand = *operands.begin();
+    if (operand != array) hold(operand, -1), release_dead();
+    return v;
+  };
+  const ValueId larger =
+      done(OpKind::binary, static_cast<int>(BinaryOp::multiply), ArrayFn::multiply, {array, planted(Fault::lost_place) ? array : factor});
+  const ValueId whole = done(OpKind::unary, static_cast<int>(UnaryOp::rint), ArrayFn::rint, {larger});
+  const ValueId rounded = done(OpKind::binary, static_cast<int>(BinaryOp::true_divide), ArrayFn::divide, {whole, factor});
+  pop(call_.pops);
+  push(rounded);
+  hold(rounded, -1);
+  return true;
+}
+
+// ---- functions written in Python ------------------------------------------------------------------------------------------
+
+// Has nothing in it __array_function__ but arrays, whose own does nothing else than call the function?
+bool Recorder::overrides_nothing(ValueId v, PyObject* live, int depth) {
+  constexpr Py_ssize_t kMostItems = 16;
+  constexpr int kMostDepth = 3;
+  if (!live) return false;
+  if (is_constant_dtype(v, live)) return true;
+  if (!know(v, live)) return false;
+  if (numpy::is_exact_array(live)) return know_array(v, live);
+  if (!PyList_CheckExact(live) && !PyTuple_CheckExact(live))
+    return simple(v) || numpy::is_scalar_type(Py_TYPE(live)) || safe_index(v, live);
+  std::vector<ValueId> items;
+  if (Py_SIZE(live) > kMostItems || depth == kMostDepth || !parts(v, live, &items)) return false;
+  for (size_t i = 0; i < items.size(); ++i)
+    if (!overrides_nothing(items[i], PySequence_Fast_GET_ITEM(live, static_cast<Py_ssize_t>(i)), depth + 1)) return false;
+  return true;
+}
+
+// The dispatcher, in C, would look for __array_function__ and then call its implementation (NumPy: dispatcher_vectorcall in
+// arrayfunction_override.c). The arguments are on the caller's stack until that has returned.
+bool Recorder::call_dispatched(ValueId callee, PyFunctionObject* implementation, Arguments arguments) {
+  if (!is_constant(callee)) return false;
+  for (size_t i = 0; i < arguments.values.size(); ++i)
+    if (!overrides_nothing(arguments.values[i], arguments.live[i])) return false;
+  static PyObject* const kImplementation = PyUnicode_InternFromString("_implementation");
+  const ValueId function = constant(reinterpret_cast<PyObject*>(implementation), attr_path(info(callee).path, kImplementation));
+  if (!call_python(function, implementation, arguments)) return false;
+  call_.action = static_cast<int>(hook::ReturnAction::kPush) | std::exchange(call_.pops, 0) << kReturnActionBits;
+  return true;
+}
+
+// Loops in NumPy's own code go round once or a few times: they are written out.
+bool Recorder::unrolls() {
+  constexpr int kMostTurns = 16;
+  return is_in_numpy() && count_turn() <= kMostTurns;
 }
 
 }  // namespace dalsegno::recorder

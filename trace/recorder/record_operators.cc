@@ -86,6 +86,7 @@ void Recorder::binary(const Instr&, int nb) {
   if (operator_method(nb)) return;
   bool inplace = nb >= kInplaceFrom;
   auto op = static_cast<BinaryOp>(inplace ? nb - kInplaceFrom : nb);
+  if (binary_certain(op)) return;
   ValueId left = top(1), right = top();
   PyObject *live_left = live_top(1), *live_right = live_top();
   bool arrays =
@@ -108,6 +109,7 @@ void Recorder::binary(const Instr&, int nb) {
   pop();
   push(v);
   set_type(v, type);
+  if (op == BinaryOp::multiply && !inplace) repeat_made(left, v, info(right).object);
   call_result_ = v;
   if (arrays && !writes && kind == OpKind::binary) {
     pending_fn_ = binary_fn(op, right, live_left, live_right);
@@ -120,6 +122,7 @@ void Recorder::binary(const Instr&, int nb) {
 void Recorder::on_BINARY_OP(const Instr& i) { binary(i, i.arg); }
 
 void Recorder::unary(const Instr&, UnaryOp op) {
+  if (unary_certain(op)) return;
   static constexpr ArrayFn fns[] = {ArrayFn::negative, ArrayFn::positive, ArrayFn::invert};
   ValueId in = top();
   PyObject* live = live_top();
@@ -146,6 +149,7 @@ void Recorder::on_UNARY_INVERT(const Instr& i) { unary(i, UnaryOp::invert); }
 
 // Truth value of a value, as an op unless it is a bool already. Quiet on plain types (containers, numbers; arrays may warn or raise).
 void Recorder::truth_of(ValueId v, PyObject* live, ValueId* truth) {
+  if (truth_certain(v, truth)) return;
   bool plain = know(v, live);
   if (is(v, &PyBool_Type)) {
     *truth = v;
@@ -168,21 +172,28 @@ void Recorder::on_TO_BOOL(const Instr&) {
 void Recorder::on_UNARY_NOT(const Instr&) {
   ValueId truth;
   truth_of(top(), live_top(), &truth);
+  if (PyObject* known = is_in_numpy() ? certain(truth) : nullptr; known && push_certain(PyBool_FromLong(known == Py_False), 1)) return;
   ValueId v = emit(OpKind::not_, {truth}, {.effects = kNoEffect});
   set_type(v, &PyBool_Type);
   pop();
   push(v);
 }
 
+// The shape of an array: whole numbers.
+bool Recorder::is_shape(ValueId v) const {
+  const Op& o = trace().data.ops[v];
+  return o.kind == OpKind::get_attr && o.effects == kNoEffect && is(v, &PyTuple_Type) && trace().data.names[o.name] == "shape";
+}
+
 void Recorder::on_COMPARE_OP(const Instr& i) {
   int op = compare_op(i.arg);
-  if (compare_method(op)) return;
+  if (compare_certain(op) || compare_method(op)) return;
   ValueId left = top(1), right = top();
   PyObject *live_left = live_top(1), *live_right = live_top();
   bool arrays =
       (numpy::is_exact_array(live_left) || numpy::is_exact_array(live_right)) && array_operands({left, right}, {live_left, live_right});
   bool plain = !arrays && know(left, live_left) && know(right, live_right);
-  bool quiet = plain && simple(left) && simple(right);
+  bool quiet = plain && ((simple(left) && simple(right)) || (is_shape(left) && is_shape(right)));
   auto scalar = [&](ValueId v) { return simple(v) || is_numpy_scalar(v); };
   bool known = plain && scalar(left) && scalar(right);
   ValueId v = emit(OpKind::compare, {left, right}, {.imm = op, .effects = quiet ? kNoEffect : known || arrays ? kWarnsOnly : kAnyEffect});
@@ -205,6 +216,7 @@ void Recorder::on_COMPARE_OP(const Instr& i) {
 }
 
 void Recorder::on_IS_OP(const Instr& i) {
+  if (is_certain(i.arg != 0)) return;
   ValueId v = emit(OpKind::is_, {top(1), top()}, {.imm = i.arg, .snapshot = false});
   set_type(v, &PyBool_Type);
   pop();
@@ -213,6 +225,7 @@ void Recorder::on_IS_OP(const Instr& i) {
 }
 
 void Recorder::on_CONTAINS_OP(const Instr& i) {
+  if (contains_certain(i.arg != 0)) return;
   ValueId item = top(1), container = top();
   bool plain = know(item, live_top(1)) && know(container, live_top());
   bool hashed =
@@ -229,9 +242,11 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
 
 // Callees that stand for operators.
 bool Recorder::operates(ValueId callee, PyObject* live, const Arguments& arguments) {
-  if (!is_constant(callee) || arguments.names) return false;
-  return same(callee, live, arguments) || divide(live, arguments) || extreme(live, arguments) || reverse(live, arguments) ||
-         outer(live, arguments);
+  if (!is_constant(callee)) return false;
+  if (arguments.names) return call_certain(live, arguments) || rounds(live, arguments);
+  return rounds(live, arguments) || attr_of_array(live, arguments) || same(callee, live, arguments) || divide(live, arguments) ||
+         extreme(live, arguments) || reverse(live, arguments) || outer(live, arguments) || gives_argument(live, arguments) ||
+         is_subdtype(live, arguments) || call_certain(live, arguments);
 }
 
 // index() of an int is that int.
@@ -349,7 +364,7 @@ bool Recorder::item_of_made() {
 }
 
 void Recorder::get_item(const Instr&) {
-  if (item_of_made() || item_method()) return;
+  if (item_of_made() || item_certain() || item_method()) return;
   take_index_apart(live_top(1));
   ValueId container = top(1), index = top();
   PyObject *live = live_top(1), *live_index = live_top();
@@ -419,7 +434,9 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
   } else if ((know(container, live) || dalsegno_is_table(live)) && PyDict_Check(live) && know_lookup(container, live, index, live_index)) {
     effects = planted(Fault::missing_name_effect) ? kWritesMemory : kReplacesName;  // it may be a namespace
   }
+  std::vector<ValueId> items = effects == kReplaces ? items_with(container, info(index).object, value) : std::vector<ValueId>();
   ValueId v = emit(OpKind::set_item, {container, index, value}, {.effects = effects});
+  if (!items.empty()) made_of(container, std::move(items));
   if (effects == kWarnsOnly) op(v).facts = element_facts(container, index, live_index);
   pop(3);
 }

@@ -51,6 +51,8 @@ PyObject* tuple_of(const std::vector<PyObject*>& items) {
 // Known callees get their arguments as an ordinary call: no C function that keeps its tuple or dict is among them.
 bool Recorder::wants_parts(ValueId callee, PyObject* live) const {
   if (goes_through(live)) return true;
+  const ValueId method = callee >= 0 && info(callee).made ? info(callee).method : kNull;
+  if (method != kNull) return wants_parts(method, info(method).object);
   const CalleeKind kind = live && is_constant(callee) ? callee_facts(live).kind : CalleeKind::unknown;
   return kind == CalleeKind::quiet || kind == CalleeKind::quiet_write || kind == CalleeKind::numpy_quiet ||
          kind == CalleeKind::numpy_pure || kind == CalleeKind::numpy_write;
@@ -86,9 +88,13 @@ void Recorder::on_CALL_FUNCTION_EX(const Instr& i) {
   if (wants_parts(callee, live)) {
     Arguments arguments;
     if (spread(positional, live_top(n - 1), named, live_named, &arguments)) {
+      ValueId called = callee;
+      unbind(&called, &live, &arguments);
+      if (is_constant(called)) simplify(live, &arguments);
       const bool through = goes_through(live);
-      if (through && call_through(callee, live, arguments)) return;
-      if (!through) return call_opaque(callee, live, std::move(arguments));
+      if (through && call_through(called, live, arguments)) return;
+      if (!through && !operates(called, live, arguments)) call_opaque(called, live, std::move(arguments));
+      if (!through) return;
     }
   }
   note(Reason::opaque_call, live);

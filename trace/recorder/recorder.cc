@@ -335,6 +335,7 @@ bool Recorder::at_head(const Instr& instr) {
 
 // The trace jumps to the loop trace anchored at the header; if there is none, its recording begins.
 void Recorder::close_loop(const Instr& instr, int header) {
+  if (unrolls()) return;
   const int snap = snapshot_now(header);
   const int found = find_loop(anchor_of(trace(), shape_now(header)));
   const ValueId jump = emit(OpKind::jump, {}, {.imm = found >= 0 ? found : next_number_, .leaves_by = snap});

@@ -138,6 +138,31 @@ class Recorder final : public Follower, private Builder {
   bool call_through(ValueId callee, PyObject* live, Arguments arguments);
   bool call_itself(ValueId callee, const Arguments& arguments);
   bool call_method(ValueId callee, PyObject* live, Arguments arguments);
+  bool call_dispatched(ValueId callee, PyFunctionObject* implementation, Arguments arguments);
+  bool overrides_nothing(ValueId v, PyObject* live, int depth = 0);
+  bool is_in_numpy() const;
+  bool unrolls();
+  PyObject* certain(ValueId v) const;
+  bool push_certain(PyObject* made, int count);
+  bool compare_certain(int operation);
+  bool is_certain(bool negated);
+  bool contains_certain(bool negated);
+  bool binary_certain(BinaryOp op);
+  bool unary_certain(UnaryOp op);
+  bool truth_certain(ValueId v, ValueId* truth);
+  bool item_certain();
+  bool build_certain(PyTypeObject* type, int count);
+  bool attr_certain(PyObject* name);
+  bool call_certain(PyObject* live, const Arguments& arguments);
+  bool is_subdtype(PyObject* live, const Arguments& arguments);
+  bool is_shape(ValueId v) const;
+  void simplify(PyObject* live, Arguments* arguments);
+  void place_bounds(Arguments* arguments) const;
+  bool attr_of_array(PyObject* live, const Arguments& arguments);
+  bool rounds(PyObject* live, const Arguments& arguments);
+  bool gives_argument(PyObject* live, const Arguments& arguments);
+  void repeat_made(ValueId list, ValueId repeated, PyObject* times);
+  std::vector<ValueId> items_with(ValueId list, PyObject* index, ValueId stored) const;
   bool call_instance(ValueId callee, PyObject* live, Arguments arguments);
   bool call_partial(ValueId callee, PyObject* live, Arguments arguments);
   bool call_class(ValueId callee, PyObject* live, Arguments arguments);
@@ -164,6 +189,7 @@ class Recorder final : public Follower, private Builder {
     bool arrays_known = true;  // the facts of all arrays among them are guarded
   };
   bool makes_generator(ValueId callee, const OpaqueCall& call) const;
+  std::vector<ValueId> items_appended(const OpaqueCall& call) const;
   bool call_is_known(const OpaqueCall& call, uint32_t* effects);
   bool is_constant_class(ValueId v) const;
   bool call_is_quiet(const OpaqueCall& call);
@@ -175,6 +201,7 @@ class Recorder final : public Follower, private Builder {
   bool is_int(ValueId v) const { return is(v, &PyLong_Type) || is(v, &PyBool_Type); }
   void known_result(const OpaqueCall& call, ValueId v);
   int keywords_index(PyObject* kwnames);
+  ValueId default_of(PyFunctionObject* function, ValueId given, PyObject* live, const std::string& path);
   bool bind_arguments(ValueId func, PyFunctionObject* live, const Arguments& arguments, std::vector<ValueId>* locals);
   void load_global(const Instr& instr, bool push_null);
   void get_attr(PyObject* name, bool method);
@@ -225,6 +252,9 @@ class Recorder final : public Follower, private Builder {
   ValueId call_result_ = kNull;
   ArrayFn pending_fn_ = ArrayFn::none;
 };
+
+// What a trace may have as a constant: it never changes, and another process can make its like.
+bool is_expressible(PyObject* o, int depth = 0);
 
 bool init();  // NumPy's API, opcode tables; false with an exception set
 

@@ -12,7 +12,7 @@ namespace dalsegno::recorder {
 
 bool foldable(PyObject* o) {
   if (PyFunction_Check(o) || PyCFunction_Check(o) || PyModule_Check(o) || PyType_Check(o)) return true;
-  if (PyObject_TypeCheck(o, &PyUFunc_Type) || Py_IS_TYPE(o, &PyMethodDescr_Type)) return true;
+  if (is_no_value(o) || PyObject_TypeCheck(o, &PyUFunc_Type) || Py_IS_TYPE(o, &PyMethodDescr_Type)) return true;
   if (std::string_view(Py_TYPE(o)->tp_name) == "dalsegno._core.JitFunction") return true;
   return callee_facts(o).kind != CalleeKind::unknown || std::string(Py_TYPE(o)->tp_name) == "numpy._ArrayFunctionDispatcher";
 }
