@@ -42,17 +42,22 @@ bool Recorder::array_operands(const std::vector<ValueId>& values, const std::vec
   return true;
 }
 
-// `a ** 2` with a constant exponent is NumPy's square on floats and, with an int, on complex numbers (array_power's fast path); other
-// powers stay python ops.
-ArrayFn Recorder::binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyObject* live_right) const {
-  if (op != BinaryOp::power) return array_fn_of(op);
+// A power of an array of floats by a number. By constants it is often another function (NumPy: fast_scalar_power() in number.c; power's own
+// loop does the same with the rest of them): `a ** 2`, also of complex numbers by an int, `a ** -1`, `a ** 0.5`.
+ArrayFn Recorder::power_fn(ValueId right, PyObject* live_left, PyObject* live_right) const {
   ArrayFacts facts;
-  if (!is_constant(right) || !numpy::facts_of(live_left, &facts)) return ArrayFn::none;
-  if (!is_float(facts.dtype) && !is_complex(facts.dtype)) return ArrayFn::none;
+  if (!numpy::facts_of(live_left, &facts) || !(PyLong_CheckExact(live_right) || PyFloat_CheckExact(live_right))) return ArrayFn::none;
+  const bool whole = PyLong_CheckExact(live_right);
   int overflow = 0;
-  bool two = (PyLong_CheckExact(live_right) && PyLong_AsLongAndOverflow(live_right, &overflow) == 2) ||
-             (PyFloat_CheckExact(live_right) && is_float(facts.dtype) && PyFloat_AS_DOUBLE(live_right) == 2.0);
-  return two ? ArrayFn::square : ArrayFn::none;
+  const double by = whole ? static_cast<double>(PyLong_AsLongAndOverflow(live_right, &overflow)) : PyFloat_AS_DOUBLE(live_right);
+  if (is_complex(facts.dtype)) return is_constant(right) && whole && by == 2 ? ArrayFn::square : ArrayFn::none;
+  if (!is_float(facts.dtype) || overflow != 0) return ArrayFn::none;
+  if (!is_constant(right)) return ArrayFn::power;
+  return by == 2 ? ArrayFn::square : by == -1 ? ArrayFn::reciprocal : by == 0.5 ? ArrayFn::sqrt : ArrayFn::power;
+}
+
+ArrayFn Recorder::binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyObject* live_right) const {
+  return op == BinaryOp::power ? power_fn(right, live_left, live_right) : array_fn_of(op);
 }
 
 void Recorder::finish_array(const Instr&) { set_array_op(call_result_, pending_fn_, result()); }

@@ -99,6 +99,7 @@ class Recorder final : public Follower, private Builder {
   void truth_of(ValueId v, PyObject* live, ValueId* truth);
   bool know_stored(ValueId v, PyObject* live);
   bool array_operands(const std::vector<ValueId>& values, const std::vector<PyObject*>& live);
+  ArrayFn power_fn(ValueId right, PyObject* live_left, PyObject* live_right) const;
   ArrayFn binary_fn(BinaryOp op, ValueId right, PyObject* live_left, PyObject* live_right) const;
 
   // ---- handlers, a group a file
