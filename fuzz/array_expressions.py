@@ -40,6 +40,7 @@ ARRAY_EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "np.ascontiguousarray(<arr>)"),
         (1, "np.broadcast_to(<num>, <arrvar>.shape)"),
         (1, "np.cumsum(<arr>, axis=0)"),
+        (1, "np.cumprod(<arr>)"),
         (1, "np.sort(<arr>, axis=-1)"),
         (1, "np.roll(<arr>, 1)"),
         (1, "np.<ufunc2>.outer(<arr>, <arrvar:1>[:9])"),

@@ -39,6 +39,7 @@ StepFn Lowering::array_step(const Op& o, ValueId i) const {
   if (typed::makes_array(callee)) return o.object < 0 ? making_step(callee, o.n_inputs) : nullptr;
   if (!known(in(o)[1])) return nullptr;
   if (callee == typed::Callee::kMatmul) return o.object < 0 && o.n_inputs == 3 && known(in(o)[2]) ? step_matmul_call : nullptr;
+  if (typed::runs_along(callee)) return o.n_inputs == 2 || (o.n_inputs == 3 && takes_axis(o)) ? running_step(callee) : nullptr;
   return takes_axis(o) ? along_axis_step(callee) : nullptr;
 }
 

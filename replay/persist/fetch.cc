@@ -107,7 +107,13 @@ PyRef attribute_of_instance(PyObject* object, std::string_view name) {
   return dict && PyDict_Check(dict.get()) ? PyRef::borrowed(borrowed_item(dict.get(), name)) : PyRef();
 }
 
+// What a function of NumPy's with a dispatcher before it runs.
+PyRef attribute_of_dispatcher(PyObject* object, std::string_view name) {
+  return name == "_implementation" ? PyRef(PyObject_GetAttrString(object, "_implementation")) : PyRef();
+}
+
 PyRef attribute(PyObject* object, std::string_view name) {
+  if (std::string_view(Py_TYPE(object)->tp_name) == "numpy._ArrayFunctionDispatcher") return attribute_of_dispatcher(object, name);
   if (PyModule_CheckExact(object)) return attribute_of_module(object, name);
   if (PyType_Check(object)) return attribute_of_type(object, name);
   return attribute_of_instance(object, name);
@@ -145,8 +151,10 @@ PyRef imported(std::string_view name) {
   return module && PyModule_CheckExact(module.get()) ? std::move(module) : PyRef();
 }
 
+}  // namespace
+
 // "numpy.random.Generator": the longest imported module, then attributes.
-PyRef by_qualified_name(std::string_view name) {
+PyRef type_named(std::string_view name) {
   for (size_t dot = name.rfind('.'); dot != std::string_view::npos && dot > 0; dot = name.rfind('.', dot - 1)) {
     PyRef object = imported(name.substr(0, dot));
     std::string_view rest = name.substr(dot);
@@ -159,6 +167,8 @@ PyRef by_qualified_name(std::string_view name) {
   }
   return {};
 }
+
+namespace {
 
 bool take_prefix(std::string_view* path, std::string_view prefix) {
   if (!path->starts_with(prefix)) return false;
@@ -175,7 +185,7 @@ std::string_view take_name(std::string_view* path) {
 
 PyRef take_base(std::string_view* path, PyObject* self) {
   if (take_prefix(path, "self")) return PyRef::borrowed(self);
-  if (take_prefix(path, "type:")) return by_qualified_name(take_name(path));
+  if (take_prefix(path, "type:")) return type_named(take_name(path));
   if (take_prefix(path, "module:")) return imported(take_name(path));
   if (!take_prefix(path, "const:")) return {};
   PyRef constant(decode_literal(std::string(*path)));

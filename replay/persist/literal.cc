@@ -10,6 +10,7 @@
 #include "replay/persist/errors.h"
 #include "replay/persist/persist.h"
 #include "replay/py_ref.h"
+#include "trace/recorder/sources.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -66,6 +67,13 @@ bool encode_items(PyObject* items, std::string* text, bool sort, int depth) {
   return true;
 }
 
+// Of the interpreter's or NumPy's: nobody changes it, and its name says where it is found.
+bool is_static_type(PyObject* object) {
+  if (!PyType_Check(object) || PyType_HasFeature(reinterpret_cast<PyTypeObject*>(object), Py_TPFLAGS_HEAPTYPE)) return false;
+  const std::string path = recorder::type_path(reinterpret_cast<PyTypeObject*>(object));
+  return path.starts_with("type:") && type_named(std::string_view(path).substr(5)).get() == object;
+}
+
 bool encode_slice(PySliceObject* slice, std::string* text, int depth) {
   const PyRef parts(PyTuple_Pack(3, slice->start, slice->stop, slice->step));
   return parts && encode_items(parts.get(), text, false, depth);
@@ -103,6 +111,7 @@ bool encode(PyObject* object, std::string* text, int depth) {
     return *text += "bytes:" + hex({PyBytes_AS_STRING(object), static_cast<size_t>(PyBytes_GET_SIZE(object))}), true;
   if (PyTuple_CheckExact(object)) return encode_items(object, &(*text += "tuple:"), false, depth);
   if (PySlice_Check(object)) return encode_slice(reinterpret_cast<PySliceObject*>(object), &(*text += "slice:"), depth);
+  if (depth > 0 && is_static_type(object)) return *text += recorder::type_path(reinterpret_cast<PyTypeObject*>(object)), true;
   if (DType dtype; numpy::dtype_of_descr(object, &dtype)) return *text += std::string("dtype:") + dtype_name(dtype), true;
   if (PyFrozenSet_CheckExact(object)) return encode_items(object, &(*text += "frozenset:"), true, depth);
   return false;
@@ -164,6 +173,8 @@ PyObject* decode_slice(std::string_view text, int depth) {
   return PySlice_New(PyTuple_GET_ITEM(parts.get(), 0), PyTuple_GET_ITEM(parts.get(), 1), PyTuple_GET_ITEM(parts.get(), 2));
 }
 
+PyObject* decode_type(std::string_view text, int) { return type_named(text).release(); }
+
 PyObject* decode_dtype(std::string_view text, int) {
   for (int i = 0; i < static_cast<int>(DType::kCount); ++i)
     if (text == dtype_name(static_cast<DType>(i)))
@@ -181,7 +192,7 @@ struct Kind {
 };
 constexpr Kind kKinds[] = {{"int:", decode_int},     {"float:", decode_float}, {"complex:", decode_complex},     {"str:", decode_str},
                            {"bytes:", decode_bytes}, {"tuple:", decode_tuple}, {"frozenset:", decode_frozenset}, {"slice:", decode_slice},
-                           {"dtype:", decode_dtype}};
+                           {"dtype:", decode_dtype}, {"type:", decode_type}};
 
 PyObject* decode(std::string_view text, int depth) {
   if (depth > kMaxDepth) return nullptr;

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "replay/py_ref.h"
 #include "trace/trace.h"
 
 namespace dalsegno::replay {
@@ -31,6 +32,9 @@ std::string function_key(PyObject* function);
 //   function:<code hash and simple defaults>   code:<hash>   const:<literal>   module:<name>   globals:<module name>
 //   type:<module.qualname>:<version, or for a class in Python the hash of its content>   c:<module.qualname>:<version>
 std::string fingerprint(PyObject* object);
+
+// "numpy.random.Generator": a type of a module that has been imported, or of a type in one; null: there is none.
+PyRef type_named(std::string_view name);
 
 // The object a source path leads to, if it has the reference's fingerprint. New reference, or null.
 //   self | type:<module.qualname> | module:<name> | const:<literal>     then any of

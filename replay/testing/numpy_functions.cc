@@ -35,6 +35,7 @@ const char* way_of(const recorder::CalleeFacts& facts, Callee callee) {
   if (facts.fn != ArrayFn::none) return array_fn_is_expr(facts.fn) ? "expression" : "loop";
   if (reduces(callee)) return "reduction";
   if (callee == Callee::kDot || callee == Callee::kDotMethod || callee == Callee::kMatmul) return "product";
+  if (typed::runs_along(callee)) return "running";
   if (typed::makes_array(callee)) return "small";
   if (facts.through) return "through";
   if (facts.kind == numpy_quiet || facts.kind == numpy_pure || facts.kind == numpy_write) return "known";

@@ -131,6 +131,10 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kRoll:
     case Callee::kOuter:
     case Callee::kInv:
+    case Callee::kCumsum:
+    case Callee::kCumsumMethod:
+    case Callee::kCumprod:
+    case Callee::kCumprodMethod:
     case Callee::kUfunc:
     case Callee::kRandom:
     case Callee::kRandomBits:

@@ -101,6 +101,10 @@ namespace dalsegno::typed {
   X(kRoll, "numpy", "roll")                  \
   X(kOuter, "numpy", "outer")                \
   X(kInv, "numpy", "inv")                    \
+  X(kCumsum, "numpy", "cumsum")              \
+  X(kCumsumMethod, "ndarray", "cumsum")      \
+  X(kCumprod, "numpy", "cumprod")            \
+  X(kCumprodMethod, "ndarray", "cumprod")    \
   X(kRandom, "Random", "random")             \
   X(kRandomBits, "Random", "getrandbits")    \
   X(kBitLength, "int", "bit_length")         \
@@ -126,6 +130,8 @@ constexpr bool finds_spread(Callee callee) { return callee >= Callee::kStd && ca
 Rep reduced_rep(Callee callee, DType dtype);
 // Does it make an array? (Steps of their own may do that at once.)
 constexpr bool makes_array(Callee callee) { return callee >= Callee::kArray && callee <= Callee::kInv; }
+// Does it give running sums or products?
+constexpr bool runs_along(Callee callee) { return callee >= Callee::kCumsum && callee <= Callee::kCumprodMethod; }
 // Does it give the position of an element?
 constexpr bool finds_position(Callee callee) { return callee >= Callee::kArgmax && callee <= Callee::kArgminMethod; }
 // Does it take two numbers, both as doubles?

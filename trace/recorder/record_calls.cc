@@ -236,6 +236,10 @@ bool is_class_test(PyObject* callee, const std::vector<PyObject*>& args) {
   return std::all_of(classes, classes + PyTuple_GET_SIZE(args[1]), [](PyObject* o) { return Py_IS_TYPE(o, &PyType_Type); });
 }
 
+bool is_append(PyObject* callee) {
+  return is_method_of(callee, &PyList_Type) && PyUnicode_CompareWithASCIIString(PyDescr_NAME(callee), "append") == 0;
+}
+
 bool is_item(PyObject* callee) {
   return is_method_of(callee, &PyArray_Type) && PyUnicode_CompareWithASCIIString(PyDescr_NAME(callee), "item") == 0;
 }
@@ -391,8 +395,7 @@ bool Recorder::is_constant_astype(const OpaqueCall& call) const {
 
 // What a list whose items are known holds behind xs.append(x); empty: it is something else. (A container may be, or hold, the list.)
 std::vector<ValueId> Recorder::items_appended(const OpaqueCall& call) const {
-  static PyObject* const kAppend = PyDict_GetItemString(PyList_Type.tp_dict, "append");  // borrowed; the type keeps it
-  if (call.live != kAppend || call.args.size() != 2 || !made(call.args[0], &PyList_Type) || info(call.args[1]).made) return {};
+  if (!is_append(call.live) || call.args.size() != 2 || !made(call.args[0], &PyList_Type) || info(call.args[1]).made) return {};
   std::vector<ValueId> items = info(call.args[0]).items;
   items.push_back(call.args[1]);
   return items;

@@ -193,6 +193,19 @@ bool Recorder::attr_certain(PyObject* name) {
 
 // ---- calls -----------------------------------------------------------------------------------------------------------------
 
+// The dtype that an array or a number of NumPy's is certain to have, borrowed from NumPy; or null.
+PyObject* Recorder::dtype_of_operand(ValueId v, PyObject* live) {
+  DType dtype;
+  if (numpy::is_exact_array(live)) {
+    PyObject* own = reinterpret_cast<PyObject*>(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(live)));
+    return know_array(v, live) && is_plain_dtype(own) ? own : nullptr;
+  }
+  if (!live || !numpy::scalar_dtype(Py_TYPE(live), &dtype) || !know(v, live)) return nullptr;
+  PyArray_Descr* own = PyArray_DescrFromType(numpy::type_number(dtype));
+  Py_XDECREF(own);  // NumPy keeps it
+  return reinterpret_cast<PyObject*>(own);
+}
+
 bool Recorder::call_certain(PyObject* live, const Arguments& arguments) {
   if (!is_in_numpy() || !live || !only_looks(live)) return false;
   const auto n = static_cast<Py_ssize_t>(arguments.positional());
@@ -205,10 +218,7 @@ bool Recorder::call_certain(PyObject* live, const Arguments& arguments) {
   for (Py_ssize_t k = 0; given && k < n; ++k) {
     const ValueId v = arguments.values[static_cast<size_t>(k)];
     PyObject* one = k == 0 && of_type ? arguments.live[0] : certain(v);
-    PyObject* array = arguments.live[static_cast<size_t>(k)];
-    if (!one && name.empty() && numpy::is_exact_array(array) && know_array(v, array) &&  // result_type(a, b) asks for no more
-        is_plain_dtype(reinterpret_cast<PyObject*>(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array)))))
-      one = reinterpret_cast<PyObject*>(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array)));
+    if (!one && name.empty()) one = dtype_of_operand(v, arguments.live[static_cast<size_t>(k)]);  // result_type(a, b) asks for no more
     if (!one) return Py_DECREF(given), false;
     PyTuple_SET_ITEM(given, k, Py_NewRef(one));
   }

@@ -154,6 +154,7 @@ class Recorder final : public Follower, private Builder {
   bool item_certain();
   bool build_certain(PyTypeObject* type, int count);
   bool attr_certain(PyObject* name);
+  PyObject* dtype_of_operand(ValueId v, PyObject* live);
   bool call_certain(PyObject* live, const Arguments& arguments);
   bool is_subdtype(PyObject* live, const Arguments& arguments);
   bool is_shape(ValueId v) const;
