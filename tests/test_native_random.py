@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from tests.native_kit import same
 from tests.test_native_loops import check, steps_of
 
 
@@ -82,3 +83,17 @@ def test_what_is_drawn_in_between_counts() -> None:
         return out
 
     check(mixed, (4, 300), (5, 30))
+
+
+def test_a_draw_among_the_arguments_of_a_call() -> None:
+    def hands(n: int) -> Any:
+        random.seed(1)
+        total = 0
+        for _ in range(n):
+            held = 0
+            while held < 17:
+                held += min(random.randint(1, 13), 10)
+            total += held <= 21
+        return total, random.random()
+
+    same(hands, lambda: (60,), lambda: (5,))

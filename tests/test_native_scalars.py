@@ -14,6 +14,7 @@ import pytest
 import dalsegno as ds
 import numpy as np
 from dalsegno.fuzz import equivalent
+from tests.native_kit import same
 from tests.support import counting, stepped
 
 INF, NAN = math.inf, math.nan
@@ -321,3 +322,26 @@ def test_objects_that_are_never_dropped_are_not_counted() -> None:
     counts = [sys.getrefcount(o) for o in watched]
     equivalent(work, *[(xs, 300)] * 6, engines=["native"])
     assert [sys.getrefcount(o) for o in watched] == counts
+
+
+def test_truth_values_beside_numpys_numbers() -> None:
+    def distance(a: Any, b: Any) -> Any:
+        above = np.arange(len(b) + 1)
+        for i, one in enumerate(a):
+            row = np.empty_like(above)
+            row[0] = i + 1
+            for j, other in enumerate(b):
+                row[j + 1] = min(above[j + 1] + 1, row[j] + 1, above[j] + (one != other))
+            above = row
+        return above[-1]
+
+    def counted(x: Any, limit: Any) -> Any:
+        n, s = 0, x[0] * False
+        for v in x:
+            n += v > limit
+            s += v * (v < limit) - True
+        return n, type(n).__name__, s, type(s).__name__
+
+    same(distance, lambda: ("kitten sitting" * 5, "sitting kitten" * 4), lambda: ("ab", "cab"))
+    for dtype in ("f8", "f4", "i8", "u1", "?"):
+        same(counted, lambda d=dtype: (np.arange(40).astype(d), 7), lambda d=dtype: (np.arange(9).astype(d), np.float64(3)))

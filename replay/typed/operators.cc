@@ -52,10 +52,17 @@ Rep common_integer(Rep a, Rep b) {
   return natural == 1 ? Rep::kNpInt16 : natural == 2 ? Rep::kNpInt32 : natural == 4 ? Rep::kNpInt64 : Rep::kNpFloat64;
 }
 
-// The dtype in which NumPy computes with two scalars, or with one and a Python number (NEP 50: an int takes any dtype of numbers, a float
-// any of floats). kNone: not done here.
+bool is_truth(Rep rep) { return rep == Rep::kBool || rep == Rep::kNpBool; }
+
+// The dtype in which NumPy computes with two scalars, or with one and a Python number (NEP 50: a bool or an int takes any dtype of numbers, a
+// float any of floats; NumPy's own bool is a dtype that any other holds). kNone: not done here.
 Rep common(Rep a, Rep b) {
   if (a == b) return a;
+  if (a == Rep::kBool || b == Rep::kBool) return common(a == Rep::kBool ? Rep::kInt : a, b == Rep::kBool ? Rep::kInt : b);
+  if (a == Rep::kNpBool || b == Rep::kNpBool) {
+    const Rep other = a == Rep::kNpBool ? b : a;
+    return other == Rep::kInt ? Rep::kNpInt64 : other == Rep::kFloat ? Rep::kNpFloat64 : other;
+  }
   if (!is_numpy_scalar(a)) return is_numpy_scalar(b) ? common(b, a) : Rep::kNone;
   const bool floating = bits_of(a) != Bits::kInt64;
   if (b == Rep::kInt) return a;
@@ -65,8 +72,6 @@ Rep common(Rep a, Rep b) {
   const bool single = a == Rep::kNpFloat32 || b == Rep::kNpFloat32;
   return single && is_numpy_integer(whole) && size_of_integer(whole) <= 2 ? Rep::kNpFloat32 : Rep::kNpFloat64;
 }
-
-bool is_truth(Rep rep) { return rep == Rep::kBool || rep == Rep::kNpBool; }
 
 Operator numpy_integer_operator(BinaryOp op, Rep dtype, bool python_int) {
   switch (op) {
@@ -118,10 +123,12 @@ Operator complex_operator(BinaryOp op, Rep a, Rep b) {
 }
 
 Operator numpy_operator(BinaryOp op, Rep a, Rep b) {
-  if (a == Rep::kNone || b == Rep::kNone || is_truth(a) || is_truth(b)) return {};
+  if (a == Rep::kNone || b == Rep::kNone || (is_truth(a) && is_truth(b))) return {};
   const Rep dtype = common(a, b);
-  if (bits_of(dtype) == Bits::kInt64) return numpy_integer_operator(op, dtype, a == Rep::kInt || b == Rep::kInt);
-  return numpy_float_operator(op, dtype, dtype == a || dtype == b);
+  const auto whole = [](Rep rep) { return rep == Rep::kInt || rep == Rep::kBool; };
+  if (bits_of(dtype) == Bits::kInt64) return numpy_integer_operator(op, dtype, whole(a) || whole(b));
+  const bool own = dtype == a || dtype == b;
+  return numpy_float_operator(op, dtype, own && a != Rep::kNpBool && b != Rep::kNpBool);
 }
 
 }  // namespace
@@ -145,7 +152,7 @@ Operator compare_operator(Rep a, Rep b, bool equality) {
   }
   if (integral(a) && integral(b)) return {Rep::kInt, Rep::kBool};
   if (a == Rep::kFloat && b == Rep::kFloat) return {Rep::kFloat, Rep::kBool};
-  const bool numbers = a != Rep::kNone && b != Rep::kNone && !is_truth(a) && !is_truth(b);
+  const bool numbers = a != Rep::kNone && b != Rep::kNone && !(is_truth(a) && is_truth(b));
   // NumPy compares uint64 with signed integers by their values, in no common dtype.
   const bool natural = a == Rep::kNpUint64 || b == Rep::kNpUint64;
   if (numbers && !natural && (is_numpy_scalar(a) || is_numpy_scalar(b))) return {common(a, b), Rep::kNpBool};

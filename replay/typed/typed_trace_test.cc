@@ -46,7 +46,11 @@ TEST(Operators, FollowTheLanguage) {
       {BinaryOp::add, kNpUint16, kNpFloat32, {kNpFloat32, kNpFloat32}},
       {BinaryOp::add, kNpUint32, kNpFloat32, {kNpFloat64, kNpFloat64}},
       {BinaryOp::lshift, kInt, kNpUint16, {kNpUint16, kNpUint16}},
-      {BinaryOp::add, kNpBool, kInt, {}},
+      {BinaryOp::add, kNpBool, kInt, {kNpInt64, kNpInt64}},
+      {BinaryOp::add, kNpInt8, kBool, {kNpInt8, kNpInt8}},
+      {BinaryOp::multiply, kNpBool, kNpFloat32, {kNpFloat32, kNpFloat32}},
+      {BinaryOp::power, kNpFloat64, kNpBool, {}},
+      {BinaryOp::add, kNpBool, kBool, {}},
   };
   for (const auto& row : kRows) EXPECT_EQ(binary_operator(row.op, row.a, row.b), row.expected) << rep_name(row.a) << rep_name(row.b);
   EXPECT_EQ(binary_operator(BinaryOp::add, kComplex, kFloat), (Operator{kComplex, kComplex}));

@@ -148,6 +148,8 @@ class Builder {
   bool know_lookup(ValueId container, PyObject* live, ValueId key, PyObject* live_key);
   bool know_array(ValueId v, PyObject* live);  // array facts: guards them
   bool know_which_module(ValueId v, PyObject* live);
+  bool know_which(ValueId v, PyObject* live, const std::string& path);
+  bool know_callee(ValueId v, PyObject* live);
   void know_module(ValueId v);  // that it is an ordinary one: guards that
   // The facts of the array whose element is read or written, for an exact index of ints; -1: it is something else.
   int element_facts(ValueId container, ValueId index, PyObject* live_index);

@@ -56,13 +56,24 @@ bool Builder::know_array(ValueId v, PyObject* live) {
 // What a function imports itself, or is given, is the module that it was: a constant from here on.
 bool Builder::know_which_module(ValueId v, PyObject* live) {
   if (info_[v].object) return true;
-  const std::string path = Sources::of_module(live);
+  return know_which(v, live, Sources::of_module(live));
+}
+
+// A constant from here on: guards that.
+bool Builder::know_which(ValueId v, PyObject* live, const std::string& path) {
   if (path.empty() || info_[v].slots < 0) return false;
-  const int object = object_index(live, path);
-  emit(OpKind::guard_is, {v}, {.object = object});
+  emit(OpKind::guard_is, {v}, {.object = object_index(live, path)});
   info_[v].object = live;
   info_[v].path = path;
   return true;
+}
+
+// A callee that a loop has come with on the stack, where a call inside the arguments of another one has the loop: no variable can change it.
+bool Builder::know_callee(ValueId v, PyObject* live) {
+  if (v < 0 || info_[v].object || op(v).kind != OpKind::param) return false;
+  for (const Shadow& f : shadows_)
+    if (std::find(f.locals.begin(), f.locals.end(), v) != f.locals.end()) return false;
+  return know_which(v, live, Sources::of_builtin(live));
 }
 
 // A folded module is still of the class that leaves its attributes to its dict.

@@ -62,6 +62,7 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   call_.pops = nargs + 2;
   if (counts_references(live_callee) || counts_references(live(base))) return give_up(Reason::refcount);
   if (live_callee == reinterpret_cast<PyObject*>(&PyRange_Type) && is_constant(callee) && !kwnames) take_as_ints(&arguments);
+  if (live_callee && !method && know_callee(callee, live_callee)) callee = constant(live_callee, info(callee).path);
   if (live_callee) unbind(&callee, &live_callee, &arguments);
   if (is_constant(callee)) simplify(live_callee, &arguments);
   if (live_callee && (operates(callee, live_callee, arguments) || call_through(callee, live_callee, arguments))) return;

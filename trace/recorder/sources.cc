@@ -48,6 +48,15 @@ std::string Sources::of_module(PyObject* module) {
   return same ? std::string("module:") + text : "";
 }
 
+std::string Sources::of_builtin(PyObject* function) {
+  if (!PyCFunction_CheckExact(function)) return "";
+  const auto* f = reinterpret_cast<PyCFunctionObject*>(function);
+  PyObject* module = f->m_self && PyModule_Check(f->m_self) ? f->m_self : nullptr;
+  PyObject* found = module ? PyDict_GetItemString(PyModule_GetDict(module), f->m_ml->ml_name) : nullptr;
+  const std::string path = found == function ? of_module(module) : "";
+  return path.empty() ? "" : path + ".attr(" + f->m_ml->ml_name + ")";
+}
+
 std::string Sources::of_globals(PyObject* globals) const {
   if (globals == root_->func_globals) return "self.globals";
   PyObject* name = PyDict_GetItemString(globals, "__name__");
