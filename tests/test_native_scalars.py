@@ -344,4 +344,8 @@ def test_truth_values_beside_numpys_numbers() -> None:
 
     same(distance, lambda: ("kitten sitting" * 5, "sitting kitten" * 4), lambda: ("ab", "cab"))
     for dtype in ("f8", "f4", "i8", "u1", "?"):
-        same(counted, lambda d=dtype: (np.arange(40).astype(d), 7), lambda d=dtype: (np.arange(9).astype(d), np.float64(3)))
+        same(
+            counted,
+            lambda d=dtype: (np.arange(40).astype(d), 7),
+            lambda d=dtype: (np.arange(9).astype(d), np.float64(3)),
+        )

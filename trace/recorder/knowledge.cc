@@ -68,7 +68,8 @@ bool Builder::know_which(ValueId v, PyObject* live, const std::string& path) {
   return true;
 }
 
-// A callee that a loop has come with on the stack, where a call inside the arguments of another one has the loop: no variable can change it.
+// A callee that a loop has come with on the stack, where a call inside the arguments of another one has the loop: no variable can change
+// it.
 bool Builder::know_callee(ValueId v, PyObject* live) {
   if (v < 0 || info_[v].object || op(v).kind != OpKind::param) return false;
   for (const Shadow& f : shadows_)

@@ -255,6 +255,9 @@ class Recorder final : public Follower, private Builder {
   ArrayFn pending_fn_ = ArrayFn::none;
 };
 
+// Of a function that makes something else when it is called than its result.
+inline constexpr int kNotSimple = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
+
 // What a trace may have as a constant: it never changes, and another process can make its like.
 bool is_expressible(PyObject* o, int depth = 0);
 

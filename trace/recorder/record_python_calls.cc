@@ -1,0 +1,148 @@
+// Calls of Python functions: they are recorded through. Which of them, and what their parameters are bound to.
+#include <algorithm>
+
+#include "trace/recorder/facts.h"
+#include "trace/recorder/recorder.h"
+#include "trace/recorder/text.h"
+
+namespace dalsegno::recorder {
+namespace {
+
+std::string module_of(PyFunctionObject* function) {
+  const char* module = utf8_of(function->func_module);
+  return module ? module : "";
+}
+
+bool starts_with(const std::string& text, const char* prefix) { return text.rfind(prefix, 0) == 0; }
+
+bool is_within(PyFunctionObject* function, const char* package) {
+  const std::string module = module_of(function);
+  return module == package || starts_with(module, (std::string(package) + ".").c_str());
+}
+
+// The import system is called, not recorded through.
+bool imports(PyFunctionObject* function) { return is_within(function, "importlib") || is_within(function, "_frozen_importlib"); }
+
+bool is_of_numpy(PyFunctionObject* function) { return is_within(function, "numpy"); }
+
+}  // namespace
+
+// Is the innermost frame one of NumPy's own Python code?
+bool Recorder::is_in_numpy() const { return frame().live && is_of_numpy(frame().live); }
+
+// A default of a function of NumPy's is what it was: a constant.
+ValueId Recorder::default_of(PyFunctionObject* function, ValueId given, PyObject* live, const std::string& path) {
+  if (!is_of_numpy(function) || !is_expressible(live)) return given;
+  const std::string source = is_no_value(live) || path[0] == '.' ? "" : path;
+  emit(OpKind::guard_is, {given}, {.object = object_index(live, source)});
+  return constant(live, source);
+}
+
+bool Recorder::bind_arguments(ValueId func, PyFunctionObject* live, const Arguments& arguments, std::vector<ValueId>* locals) {
+  const std::vector<ValueId>& args = arguments.values;
+  auto* code = reinterpret_cast<PyCodeObject*>(live->func_code);
+  const int npos = static_cast<int>(arguments.positional());
+  const int nkw = static_cast<int>(args.size()) - npos;
+  int total = code->co_argcount + code->co_kwonlyargcount;
+  bool varargs = code->co_flags & CO_VARARGS, varkw = code->co_flags & CO_VARKEYWORDS;
+  if (npos > code->co_argcount && !varargs) return false;
+  locals->assign(code->co_nlocalsplus, kNull);
+  for (int i = 0; i < npos && i < code->co_argcount; ++i) (*locals)[i] = args[i];
+  std::vector<ValueId> extra_kw;
+  for (int k = 0; k < nkw; ++k) {
+    PyObject* name = PyTuple_GET_ITEM(arguments.names, k);
+    int slot = -1;
+    for (int i = code->co_posonlyargcount; i < total && slot < 0; ++i)
+      if (PyUnicode_Compare(name, PyTuple_GET_ITEM(code->co_localsplusnames, i)) == 0) slot = i;
+    if (slot >= 0) {
+      if ((*locals)[slot] != kNull) return false;
+      (*locals)[slot] = args[npos + k];
+    } else if (varkw) {
+      extra_kw.push_back(constant(name, utf8_of(name) ? std::string("const:str:") + utf8_of(name) : ""));
+      extra_kw.push_back(args[npos + k]);
+    } else {
+      return false;
+    }
+  }
+  const std::string path = is_constant(func) ? info(func).path : "";
+  int ndefaults = live->func_defaults ? static_cast<int>(PyTuple_GET_SIZE(live->func_defaults)) : 0;
+  for (int i = 0; i < code->co_argcount; ++i) {
+    if ((*locals)[i] != kNull) continue;
+    int d = i - (code->co_argcount - ndefaults);
+    if (d < 0) return false;
+    const ValueId given = emit(OpKind::func_default, {func}, {.imm = d, .snapshot = false});
+    (*locals)[i] = default_of(live, given, PyTuple_GET_ITEM(live->func_defaults, d), path + ".defaults[" + std::to_string(d) + "]");
+  }
+  for (int i = code->co_argcount; i < total; ++i) {
+    if ((*locals)[i] != kNull) continue;
+    PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
+    PyObject* value = live->func_kwdefaults ? PyDict_GetItemWithError(live->func_kwdefaults, name) : nullptr;
+    if (!value) return false;
+    const ValueId given = emit(OpKind::func_kwdefault, {func}, {.name = name_index(name)});
+    (*locals)[i] = default_of(live, given, value, path + ".kwdefaults[" + text_of(name) + "]");
+  }
+  int slot = total;
+  if (varargs) {
+    std::vector<ValueId> rest;
+    if (npos > code->co_argcount) rest.assign(args.begin() + code->co_argcount, args.begin() + npos);
+    ValueId tuple = emit(OpKind::build_tuple, rest, {.snapshot = false});
+    set_type(tuple, &PyTuple_Type);
+    made_of(tuple, rest);
+    (*locals)[slot++] = tuple;
+  }
+  if (varkw) {
+    ValueId dict = emit(OpKind::build_map, extra_kw, {.effects = kNoEffect});
+    set_type(dict, &PyDict_Type);
+    made_of_pairs(dict, extra_kw);
+    (*locals)[slot] = dict;
+  }
+  return true;
+}
+
+// A function that calls itself is recorded through a few levels: a trace of all of them would be of this one number of levels.
+bool Recorder::recurses(PyObject* code) const {
+  constexpr int kMostLevels = 3;
+  auto same = [&](const Frame& f) { return reinterpret_cast<PyObject*>(f.code->code) == code; };
+  return std::count_if(frames().begin(), frames().end(), same) >= kMostLevels;
+}
+
+// The callees whose frames are recorded through: functions, and what does no more than call one. NumPy's own Python code is where that
+// has been tried (facts.cc), with all that it calls.
+bool Recorder::goes_through(PyObject* live) const {
+  if (!live || static_cast<int>(frames().size()) >= options_.max_depth) return false;
+  if (live == options_.callable)  // a loop in each of its levels would be recorded again for each
+    return !frames().front().code->loops() && goes_through(reinterpret_cast<PyObject*>(function_));
+  if (PyMethod_Check(live)) return goes_through(PyMethod_GET_FUNCTION(live));
+  const PyFunctionObject* through = callee_facts(live).through;
+  if (through && !PyFunction_Check(live)) return through->vectorcall == function_->vectorcall && !recurses(through->func_code);
+  if (is_partial(live)) return goes_through(partial_function(live));
+  if (PyFunction_Check(live)) {
+    auto* function = reinterpret_cast<PyFunctionObject*>(live);
+    const int flags = reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags;
+    if (imports(function) || (is_of_numpy(function) && !through && !is_in_numpy())) return false;
+    return !(flags & kNotSimple) && function->vectorcall == function_->vectorcall && !recurses(function->func_code);
+  }
+  PyObject* found = PyType_Check(live) ? class_init(reinterpret_cast<PyTypeObject*>(live)) : class_call(Py_TYPE(live));
+  return found && goes_through(found);
+}
+
+bool Recorder::call_python(ValueId func, PyFunctionObject* live, const Arguments& arguments) {
+  auto* code = reinterpret_cast<PyCodeObject*>(live->func_code);
+  std::string path = is_constant(func) ? info(func).path : "";
+  int code_object = object_index(live->func_code, path.empty() ? "" : path + ".code");
+  if (source(code_object).empty()) code_object = object_index(live->func_code, sources_.of_code(live));
+  int globals = object_index(live->func_globals, sources_.of_globals(live->func_globals));
+  emit(OpKind::guard_function, {func}, {.imm = globals, .object = code_object});
+  if (code->co_argcount > static_cast<int>(arguments.positional())) {
+    int defaults = live->func_defaults ? static_cast<int>(PyTuple_GET_SIZE(live->func_defaults)) : 0;
+    emit(OpKind::guard_defaults, {func}, {.imm = defaults});
+  }
+  std::vector<ValueId> locals;
+  if (!bind_arguments(func, live, arguments, &locals) || !hook::watch_code(code)) return false;
+  call_.function = func;
+  call_.locals = std::move(locals);
+  will_enter(code);
+  return true;
+}
+
+}  // namespace dalsegno::recorder
