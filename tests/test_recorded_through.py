@@ -47,6 +47,16 @@ CALLS: dict[str, Call] = {
     "tri": lambda a, b: np.tri(len(a), 3) * 2,
     "ediff1d": lambda a, b: np.ediff1d(a, to_begin=b[:1]),
     "fix": lambda a, b: np.fix(a) + b,
+    "norm": lambda a, b: np.linalg.norm(a),
+    "norm along": lambda a, b: np.linalg.norm(a, axis=-1),
+    "norm of a result along": lambda a, b: np.linalg.norm(a - b, axis=0) * 2,
+    "norm kept": lambda a, b: a / np.linalg.norm(a, axis=-1, keepdims=True),
+    "norms of other orders": lambda a, b: (np.linalg.norm(a, 1, axis=0), np.linalg.norm(a, np.inf, -1)),
+    "norm of a matrix": lambda a, b: np.linalg.norm(a, "fro"),
+    "reduce": lambda a, b: (np.add.reduce(a), np.maximum.reduce(a, None), np.multiply.reduce(b)),
+    "reduce along": lambda a, b: (np.add.reduce(a, axis=0), np.minimum.reduce(a * b, axis=-1), np.add.reduce(b, 0)),
+    "reduce and keep": lambda a, b: np.maximum.reduce(a * 2, axis=-1, keepdims=True) + a,
+    "parts of what is real": lambda a, b: (a.conj() * a).real + b.real,
     "clip": lambda a, b: np.clip(a, -0.5, 2),
     "clip a result": lambda a, b: np.clip(a * 2 + b, 0, 1) - 1,
     "clip by a method": lambda a, b: a.clip(0, 3) + b.clip(-1, 1),
@@ -215,7 +225,7 @@ a, b = np.linspace(0, 3, 40) ** 2, np.linspace(1, 2, 40)
 for text in (
     "np.diff(a)", "np.gradient(b)", "np.round(a, 2)", "np.average(a, weights=b)", "np.average(a)", "np.clip(a, 0, 1)",
     "np.polyval([1.0, 2.0], a)", "np.isclose(a, b)", "np.trapezoid(a, b)", "np.tril(np.outer(a, b))", "np.fix(a)",
-    "np.ediff1d(a)",
+    "np.ediff1d(a)", "np.linalg.norm(a.reshape(8, 5), axis=1)",
 ):
     exec(f"def f(a, b):\\n    return {text}")
     jitted = ds.jit(f)

@@ -115,7 +115,12 @@ class Lowering {
   void emit_jump(const Op& op, ValueId i);
   void emit_leave(const Op& op, ValueId i);
   Step python_step(const Op& op, ValueId i);
-  bool takes_axis(const Op& op) const;
+  struct Reduced {
+    typed::Callee callee = typed::Callee::kNone;
+    int32_t at = 1;
+  };
+  Reduced reduced_call(const Op& op) const;
+  bool takes_axis(const Op& op, int32_t at) const;
   bool is_quick(const Op& op, const Step& s) const;
   PyTypeObject* known_type(ValueId v) const;
   StepFn array_step(const Op& op, ValueId i) const;

@@ -16,11 +16,28 @@ static bool is_key_alone(PyObject* names) {
   return PyTuple_GET_SIZE(names) == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "key") == 0;
 }
 
-// Is it called f(a, axis), f(a, axis=...), and with keepdims=... behind it?
-bool Lowering::takes_axis(const Op& o) const {
+// Which reduction it calls, and which of the inputs is reduced: of add.reduce(a) it stands behind the ufunc.
+Lowering::Reduced Lowering::reduced_call(const Op& o) const {
+  const auto& facts = [&](ValueId v) -> const typed::ObjectFacts& { return typed_.known.objects[op(v).object]; };
+  const typed::ObjectFacts& called = facts(in(o)[0]);
+  if (!called.reduces || o.n_inputs < 3 || !is_constant(in(o)[1])) return {called.callee, 1};
+  switch (facts(in(o)[1]).ufunc) {
+    case ArrayFn::add:
+      return {typed::Callee::kSumMethod, 2};
+    case ArrayFn::maximum:
+      return {typed::Callee::kLargestMethod, 2};
+    case ArrayFn::minimum:
+      return {typed::Callee::kLeastMethod, 2};
+    default:
+      return {typed::Callee::kNone, 2};
+  }
+}
+
+// Is it called f(a, axis), f(a, axis=...), and with keepdims=... behind it? `at`: where a stands.
+bool Lowering::takes_axis(const Op& o, int32_t at) const {
   constexpr std::array<const char*, 2> kNames = {"axis", "keepdims"};
   PyObject* names = o.object >= 0 ? object(o.object) : nullptr;
-  const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0, placed = o.n_inputs - 2 - named;
+  const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0, placed = o.n_inputs - 1 - at - named;
   if (placed < 0 || placed > 1 || placed + named < 1 || placed + named > 2) return false;
   for (Py_ssize_t i = 0; i < named; ++i)
     if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), kNames[placed + i]) != 0) return false;
@@ -35,12 +52,13 @@ StepFn Lowering::array_step(const Op& o, ValueId i) const {
     return static_cast<BinaryOp>(o.imm) == BinaryOp::matmul && known(in(o)[0]) && known(in(o)[1]) ? step_matmul : nullptr;
   if (o.kind != OpKind::call || o.n_inputs < 2) return nullptr;
   if (!is_constant(in(o)[0])) return nullptr;
-  const typed::Callee callee = typed_.known.objects[op(in(o)[0]).object].callee;
+  const auto [callee, at] = reduced_call(o);
+  if (at > 1) return known(in(o)[at]) && takes_axis(o, at) ? along_axis_step(callee, at) : nullptr;
   if (typed::makes_array(callee)) return o.object < 0 ? making_step(callee, o.n_inputs) : nullptr;
   if (!known(in(o)[1])) return nullptr;
   if (callee == typed::Callee::kMatmul) return o.object < 0 && o.n_inputs == 3 && known(in(o)[2]) ? step_matmul_call : nullptr;
-  if (typed::runs_along(callee)) return o.n_inputs == 2 || (o.n_inputs == 3 && takes_axis(o)) ? running_step(callee) : nullptr;
-  return takes_axis(o) ? along_axis_step(callee) : nullptr;
+  if (typed::runs_along(callee)) return o.n_inputs == 2 || (o.n_inputs == 3 && takes_axis(o, at)) ? running_step(callee) : nullptr;
+  return takes_axis(o, at) ? along_axis_step(callee, at) : nullptr;
 }
 
 Step Lowering::python_step(const Op& o, ValueId i) {

@@ -12,17 +12,17 @@ namespace dalsegno::replay {
 // Is it a sum, a mean or an extreme of a value that waits, along axes or of all elements?
 bool Lowering::reduces_pending(const Op& o, ValueId i) const {
   if (o.kind != OpKind::call || o.n_inputs < 2 || !is_constant(in(o)[0]) || sink_ != kNull || !settings().kernels) return false;
-  const ValueId v = in(o)[1];
+  const auto [callee, at] = reduced_call(o);
+  const ValueId v = in(o)[at];
   const DType dtype = values_[v].facts.dtype;
   if (!values_[v].pending) return false;
-  const typed::Callee callee = typed_.known.objects[op(in(o)[0]).object].callee;
   if (form(i).mode == Mode::kReduction && !is_float(dtype)) return fold_of(callee) != Fold::kNone && dies_at(v, i);
   if (dtype != DType::kFloat64 && dtype != DType::kFloat32 && dtype != DType::kInt64) return false;
   const ArrayFn fn = reduction_of(callee);
   if (fn == ArrayFn::none || !has_reducing_loop(fn, dtype)) return false;
   if (is_mean(callee) && !is_float(dtype)) return false;
   if (form(i).mode == Mode::kReduction) return dies_at(v, i);
-  return form(i).mode == Mode::kPython && array_step(o, i) == along_axis_step(callee);
+  return form(i).mode == Mode::kPython && array_step(o, i) == along_axis_step(callee, at);
 }
 
 // The step that tries it, before the one that does the group; null: nothing reduces it.
@@ -42,7 +42,8 @@ std::shared_ptr<ReducedGroup> Lowering::begin_reduced(ValueId because) {
 // `spec`, `inputs`: of the group.
 void Lowering::reduce_group(ReducedGroup* made, Group* group, SegmentSpec spec, const std::vector<ValueId>& inputs, ValueId because) {
   const Op& o = op(because);
-  const ValueId v = in(o)[1];
+  const auto [callee, at] = reduced_call(o);
+  const ValueId v = in(o)[at];
   for (size_t k = 0; k < group->ops.size(); ++k) {
     const bool reduced = group->ops[k] == v;
     if (!reduced && !spec.ops[k].output) continue;
@@ -51,14 +52,14 @@ void Lowering::reduce_group(ReducedGroup* made, Group* group, SegmentSpec spec, 
     made->outputs.push_back(reduced && dies_at(v, because) ? -1 : loc(group->ops[k]).obj);
   }
   made->dtype = values_[v].facts.dtype;
-  made->callee = typed_.known.objects[op(in(o)[0]).object].callee;
+  made->callee = callee;
   if (form(because).mode == Mode::kReduction) {
     made->dst = loc(because).raw;
   } else {
-    made->axis = loc(in(o)[2]).obj, made->dst = loc(because).obj;
-    if (o.n_inputs > 3) made->keep = loc(in(o)[3]).obj;
-    if (made->axis < 0 || (o.n_inputs > 3 && made->keep < 0) || !is_constant(in(o)[2]) || (o.n_inputs > 3 && !is_constant(in(o)[3])))
-      return;
+    const bool keeps = o.n_inputs > at + 2;
+    made->axis = loc(in(o)[at + 1]).obj, made->dst = loc(because).obj;
+    if (keeps) made->keep = loc(in(o)[at + 2]).obj;
+    if (made->axis < 0 || (keeps && made->keep < 0) || !is_constant(in(o)[at + 1]) || (keeps && !is_constant(in(o)[at + 2]))) return;
   }
   if (!kernel_inputs(inputs, &made->inputs)) return;
   auto runner = SegmentRunner::make(spec);

@@ -141,6 +141,8 @@ typed::ObjectFacts facts_of(PyObject* object) {
   facts.none = object == Py_None;
   facts.ellipsis = object == Py_Ellipsis;
   if (PyObject_TypeCheck(object, &PyUFunc_Type)) facts.ufunc = recorder::callee_facts(object).fn;
+  static PyObject* const kReduce = PyDict_GetItemString(PyUFunc_Type.tp_dict, "reduce");  // borrowed; the type keeps it
+  facts.reduces = object == kReduce;
   if (facts.ufunc != ArrayFn::none && facts.callee == typed::Callee::kNone) facts.callee = typed::Callee::kUfunc;
   facts.names_out = PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 1 && PyUnicode_Check(PyTuple_GET_ITEM(object, 0)) &&
                     PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(object, 0), "out") == 0;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "numpy/dtypes.h"
 #include "numpy/loops.h"
@@ -106,13 +107,20 @@ bool sum_of_rows(const Cut& cut, const char* from, char* to) {
     for (npy_intp round = 0; round < cut.rounds.many; ++round)
       for (npy_intp k = 0; k < cut.along.many; ++k) add(at + round * cut.rounds.step + k * cut.along.step);
   };
+  // kVectors neighbours at a time: an addition need not wait for the one before it.
+  const auto sum_vectors = [&]<int kVectors>(std::integral_constant<int, kVectors>, npy_intp j) {
+    Vector sums[kVectors] = {};
+    each_row(from + j * kItem, [&](const char* row) {
+      for (int v = 0; v < kVectors; ++v) sums[v] += reinterpret_cast<const Vector*>(row)[v];
+    });
+    std::memcpy(to + j * kItem, sums, sizeof sums);
+  };
+  constexpr int kMany = 8;
   for (npy_intp i = 0; i < cut.before.many; ++i, from += cut.before.step, to += n * kItem) {
     npy_intp j = 0;
-    for (; j + kLanes <= n; j += kLanes) {
-      Vector sum = {};
-      each_row(from + j * kItem, [&](const char* row) { sum += *reinterpret_cast<const Vector*>(row); });
-      *reinterpret_cast<Vector*>(to + j * kItem) = sum;
-    }
+    for (; j + kMany * kLanes <= n; j += kMany * kLanes) sum_vectors(std::integral_constant<int, kMany>(), j);
+    for (; j + 2 * kLanes <= n; j += 2 * kLanes) sum_vectors(std::integral_constant<int, 2>(), j);
+    if (j + kLanes <= n) sum_vectors(std::integral_constant<int, 1>(), j), j += kLanes;
     if (j == n) continue;
     T rest[kLanes] = {};
     each_row(from + j * kItem, [&](const char* row) {

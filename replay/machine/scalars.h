@@ -107,7 +107,7 @@ inline bool convert_unboxed(Rep rep, Reg value, DType dtype, ScalarValue* out) {
 // -- steps_call.cc. list: the operands' registers, and where `shares` as many of their objects; n: how many; a, b: the first two; imm: the
 // operands' representation; c: the register of the result's object, which is the chosen operand's
 // A call that reduces an array along an axis (steps_along_axis.cc); null: it is none.
-StepFn along_axis_step(typed::Callee callee);
+StepFn along_axis_step(typed::Callee callee, int32_t at);  // where the array stands among the operands: 1, or 2
 // A call with n operands, itself among them, that makes a small array (steps_made.cc); null: it is none.
 StepFn making_step(typed::Callee callee, int32_t n);
 StepFn running_step(typed::Callee callee);  // of an array, and an axis; null: it is something else

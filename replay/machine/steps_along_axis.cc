@@ -262,10 +262,11 @@ PyObject* whole_along_axes(Fold fold, bool mean, PyObject* object, PyObject* whi
 
 }  // namespace
 
-template <ArrayFn fn, Made made = Made::kPlain>
+// `at`: where the array stands among the operands.
+template <ArrayFn fn, Made made = Made::kPlain, int at = 1>
 const Step* step_along_axis(const Step* s, Reg* r, Machine& m) {
   if (s->other >= 0 && r[s->other].i != 0) return go_on(s + 1, r, m);  // it was done with the group
-  PyObject *array = r[s->list[1]].o, *axes = r[s->list[2]].o, *keep = s->n > 3 ? r[s->list[3]].o : Py_False;
+  PyObject *array = r[s->list[at]].o, *axes = r[s->list[at + 1]].o, *keep = s->n > at + 2 ? r[s->list[at + 2]].o : Py_False;
   PyObject* found = along_axes(fn, made, array, axes, keep);
   if (!found && fn == ArrayFn::add && made <= Made::kMean) found = whole_along_axes(Fold::kSum, made == Made::kMean, array, axes, keep);
   return made_or_called(found, s, r, m);
@@ -277,8 +278,14 @@ const Step* step_whole_along_axis(const Step* s, Reg* r, Machine& m) {
   return made_or_called(whole_along_axes(fold, false, r[s->list[1]].o, r[s->list[2]].o, keep), s, r, m);
 }
 
-StepFn along_axis_step(typed::Callee callee) {
+StepFn along_axis_step(typed::Callee callee, int32_t at) {
   using typed::Callee;
+  if (at > 1) {
+    const Fold fold = fold_of(callee);
+    if (fold == Fold::kSum) return step_along_axis<ArrayFn::add, Made::kPlain, 2>;
+    if (fold == Fold::kLargest) return step_along_axis<ArrayFn::maximum, Made::kPlain, 2>;
+    return fold == Fold::kLeast ? step_along_axis<ArrayFn::minimum, Made::kPlain, 2> : nullptr;
+  }
   switch (fold_of(callee)) {
     case Fold::kSum:
       return is_mean(callee) ? step_along_axis<ArrayFn::add, Made::kMean> : step_along_axis<ArrayFn::add>;

@@ -95,6 +95,7 @@ PyObject* running(PyObject* object, PyObject* which) {
   PyThreadState* state = PyEval_SaveThread();
   run_any<product>(dtype, a, axis, data_of(made));
   const int raised = rt::all_raised();
+  const hook::ThreadGuard guard;
   PyEval_RestoreThread(state);
   return unless_raised(made, raised);
 }

@@ -58,6 +58,7 @@ struct ObjectFacts {
   std::vector<int64_t> positions;  // a tuple of ints, each fitting in a register; empty: anything else
   bool none = false, ellipsis = false;
   ArrayFn ufunc = ArrayFn::none;  // it is NumPy's ufunc
+  bool reduces = false;           // it is ufunc.reduce
   bool names_out = false;         // the names of a call's arguments, of which `out` is the only one
 };
 

@@ -173,6 +173,7 @@ void fill_numpy_methods() {
                            "squeeze", "swapaxes", "take", "tobytes", "transpose"})
     add_rows(array, {{name, numpy_quiet, nullptr}});
   for (const char* name : {"fill", "sort", "partition", "put"}) add_rows(array, {{name, numpy_write, nullptr}});
+  add_rows(reinterpret_cast<PyObject*>(&PyUFunc_Type), {{"reduce", numpy_pure, nullptr}});
   add_rows(array, {{"resize", refcount, nullptr}});
 }
 
@@ -217,6 +218,16 @@ PyFunctionObject* implementation_of(PyObject* function) {
   if (!found) PyErr_Clear();
   if (found && !PyFunction_Check(found)) Py_CLEAR(found);
   return reinterpret_cast<PyFunctionObject*>(found);
+}
+
+// norm() along axes; of all elements it is a reduction (typed/calls.h).
+void fill_linalg(PyObject* linalg) {
+  PyObject* norm = PyObject_GetAttrString(linalg, "norm");
+  if (!norm) return PyErr_Clear();
+  CalleeFacts facts{CalleeKind::numpy_pure};
+  facts.through = implementation_of(norm);
+  facts.through_with = 2;
+  g_callees.try_emplace(norm, facts);
 }
 
 void fill_numpy_functions(PyObject* numpy) {
@@ -391,8 +402,9 @@ bool init_facts() {
   if (!find_partial()) return false;
   fill_types();
   constexpr std::pair<const char*, void (*)(PyObject*)> kModules[] = {
-      {"builtins", fill_builtins},     {"math", fill_math},   {"cmath", fill_cmath},  {"time", fill_time}, {"_operator", fill_operator},
-      {"numpy", fill_numpy_functions}, {"sys", fill_special}, {"builtins", init_in_c}};
+      {"builtins", fill_builtins},   {"math", fill_math},          {"cmath", fill_cmath},
+      {"time", fill_time},           {"_operator", fill_operator}, {"numpy", fill_numpy_functions},
+      {"numpy.linalg", fill_linalg}, {"sys", fill_special},        {"builtins", init_in_c}};
   for (const auto& [name, fill] : kModules) {
     PyObject* module = PyImport_ImportModule(name);
     if (!module) return false;

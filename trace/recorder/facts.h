@@ -36,6 +36,7 @@ struct CalleeFacts {
   int index = 0;                        // quiet_write: the argument that is used as an index, if it is there
   bool reverses = false;                // of a vector: gives it as a view from its end to its beginning
   PyFunctionObject* through = nullptr;  // what its dispatcher runs, or it itself, where that is recorded through (held)
+  size_t through_with = 0;              // arguments, or more: with fewer it is not recorded through
   bool rounds = false;                  // a method: a.round(), which is three operations on arrays
   bool same_array = false;              // of an array, gives that array
   bool any_self = false;  // a method that asks nothing of its object but that it is one of its own type, or of a class below it

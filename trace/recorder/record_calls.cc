@@ -168,6 +168,7 @@ bool Recorder::call_is_quiet(const OpaqueCall& call) {
 // An argument that NumPy's functions take as data. (Lists would be looked into, dicts and bound methods may be or hold callbacks.)
 bool Recorder::numpy_data(ValueId v, PyObject* live) {
   if (PyTuple_CheckExact(live)) return safe_index(v, live);
+  if (PyObject_TypeCheck(live, &PyUFunc_Type)) return is_constant(v) && callee_facts(live).kind == CalleeKind::numpy_pure;
   return simple(v) || numpy::is_exact_array(live) || numpy::is_scalar_type(Py_TYPE(live)) || is_constant_dtype(v, live);
 }
 

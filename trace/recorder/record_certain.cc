@@ -187,6 +187,7 @@ bool Recorder::attr_certain(PyObject* name) {
   if (object && PyArray_DescrCheck(object)) return kOfDtypes.contains(text) && push_certain(PyObject_GetAttr(object, name), 1);
   if (!numpy::is_exact_array(live) || !know_array(top(), live)) return false;
   PyObject* dtype = reinterpret_cast<PyObject*>(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(live)));
+  if (text == "real" && !is_complex(info(top()).facts.dtype)) return true;  // it is its own real part
   if (text == "ndim") return push_certain(PyLong_FromLong(info(top()).facts.rank), 1);
   return text == "dtype" && is_plain_dtype(dtype) && push_certain(Py_NewRef(dtype), 1);
 }
@@ -264,12 +265,14 @@ bool Recorder::is_subdtype(PyObject* live, const Arguments& arguments) {
   return one && other && push_certain(PyBool_FromLong(PyType_IsSubtype(one, other)), call_.pops);
 }
 
-// asarray() of an array is that array; tuple() of a list whose items are known, one of those.
+// asarray() of an array is that array, as is conj() of one of real numbers; tuple() of a list whose items are known, one of those.
 bool Recorder::gives_argument(PyObject* live, const Arguments& arguments) {
   if (arguments.values.size() != 1 || !arguments.live[0]) return false;
   const ValueId given = arguments.values[0];
-  if (callee_facts(live).same_array) {
+  static PyObject* const kConj = PyDict_GetItemString(PyArray_Type.tp_dict, "conj");  // borrowed; the type keeps it
+  if (callee_facts(live).same_array || live == kConj) {
     if (!numpy::is_exact_array(arguments.live[0]) || !know(given, arguments.live[0])) return false;
+    if (live == kConj && !(know_array(given, arguments.live[0]) && !is_complex(info(given).facts.dtype))) return false;
     hold(given, +1);
     pop(call_.pops);
     push(given);

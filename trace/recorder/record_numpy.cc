@@ -191,7 +191,7 @@ bool Recorder::overrides_nothing(ValueId v, PyObject* live, int depth) {
 // The dispatcher, in C, would look for __array_function__ and then call its implementation (NumPy: dispatcher_vectorcall in
 // arrayfunction_override.c). The arguments are on the caller's stack until that has returned.
 bool Recorder::call_dispatched(ValueId callee, PyFunctionObject* implementation, Arguments arguments) {
-  if (!is_constant(callee)) return false;
+  if (!is_constant(callee) || arguments.values.size() < callee_facts(info(callee).object).through_with) return false;
   for (size_t i = 0; i < arguments.values.size(); ++i)
     if (!overrides_nothing(arguments.values[i], arguments.live[i])) return false;
   static PyObject* const kImplementation = PyUnicode_InternFromString("_implementation");
