@@ -159,6 +159,103 @@ PyObject* joined(const Step& s, const Reg* r) {
   return made;
 }
 
+// ---- arrays side by side
+
+constexpr int kMostJoinedRank = 4;
+
+// Where the parts stand side by side: along `axis`, which `added` says is a new one.
+struct Side {
+  int axis;
+  bool added;
+};
+
+// Arrays in C order of one dtype, which agree but along the axis. The result is in C order, too (PyArray_ConcatenateArrays: axes of one
+// element decide nothing).
+PyObject* side_by_side(std::span<PyObject* const> parts, Side side) {
+  DType dtype = DType::kBool, other;
+  npy_intp shape[kMostJoinedRank + 1], size = 0, before = 1;
+  int rank = 0;
+  for (PyObject* part : parts) {
+    PyArrayObject* a = small_operand(part, &other);
+    if (!a || !PyArray_IS_C_CONTIGUOUS(a)) return nullptr;
+    if (part == parts[0]) {
+      dtype = other, rank = PyArray_NDIM(a);
+      if (rank < 1 || rank > kMostJoinedRank || side.axis < 0 || side.axis >= rank + side.added) return nullptr;
+      std::copy_n(PyArray_DIMS(a), rank, shape);
+    }
+    if (dtype != other || PyArray_NDIM(a) != rank) return nullptr;
+    for (int d = 0; d < rank; ++d)
+      if ((side.added || d != side.axis) && PyArray_DIM(a, d) != shape[d]) return nullptr;
+    size += PyArray_SIZE(a);
+  }
+  if (parts.empty() || size == 0 || size > kMostMade) return nullptr;
+  for (int d = 0; d < side.axis; ++d) before *= shape[d];
+  npy_intp along = static_cast<npy_intp>(parts.size());
+  if (side.added) {
+    std::copy_backward(shape + side.axis, shape + rank, shape + rank + 1);
+  } else {
+    along = 0;
+    for (PyObject* part : parts) along += PyArray_DIM(reinterpret_cast<PyArrayObject*>(part), side.axis);
+  }
+  shape[side.axis] = along;
+  PyObject* made = new_array(dtype, rank + side.added, shape);
+  if (!made) return nullptr;
+  const npy_intp row = size / before * dtype_size(dtype);
+  char* to = data_of(made);
+  for (PyObject* part : parts) {
+    auto* a = reinterpret_cast<PyArrayObject*>(part);
+    const npy_intp bytes = PyArray_NBYTES(a) / before;
+    const char* from = PyArray_BYTES(a);
+    if (bytes == sizeof(int64_t)) {
+      for (npy_intp k = 0; k < before; ++k) std::memcpy(to + k * row, from + k * bytes, sizeof(int64_t));
+    } else {
+      for (npy_intp k = 0; k < before; ++k) std::memcpy(to + k * row, from + k * bytes, static_cast<size_t>(bytes));
+    }
+    to += bytes;
+  }
+  return made;
+}
+
+// -1: it is none of them. Null: the first one.
+int axis_among(PyObject* which, int axes) {
+  Number axis;
+  if (!which) return 0;
+  if (!PyLong_CheckExact(which) || !number_of(which, &axis) || axis.i < -axes || axis.i >= axes) return -1;
+  return static_cast<int>(axis.i < 0 ? axis.i + axes : axis.i);
+}
+
+int rank_of_first(std::span<PyObject* const> parts) {
+  PyObject* first = parts.empty() ? nullptr : parts[0];
+  return first && PyArray_CheckExact(first) ? PyArray_NDIM(reinterpret_cast<PyArrayObject*>(first)) : 0;
+}
+
+PyObject* concatenated(const Step& s, const Reg* r) {
+  const std::span<PyObject* const> parts = items_of(r[s.list[1]].o);
+  PyObject* which = s.n > 2 ? r[s.list[2]].o : nullptr;
+  if (!which && rank_of_first(parts) <= 1) return joined(s, r);
+  return side_by_side(parts, {axis_among(which, rank_of_first(parts)), false});
+}
+
+PyObject* stacked(const Step& s, const Reg* r) {
+  const std::span<PyObject* const> parts = items_of(r[s.list[1]].o);
+  return side_by_side(parts, {axis_among(s.n > 2 ? r[s.list[2]].o : nullptr, rank_of_first(parts) + 1), true});
+}
+
+PyObject* in_rows(const Step& s, const Reg* r) {
+  const std::span<PyObject* const> parts = items_of(r[s.list[1]].o);
+  return side_by_side(parts, {0, rank_of_first(parts) == 1});
+}
+
+PyObject* in_a_row(const Step& s, const Reg* r) {
+  const std::span<PyObject* const> parts = items_of(r[s.list[1]].o);
+  return side_by_side(parts, {rank_of_first(parts) > 1, false});
+}
+
+PyObject* in_columns(const Step& s, const Reg* r) {
+  const std::span<PyObject* const> parts = items_of(r[s.list[1]].o);
+  return side_by_side(parts, {1, rank_of_first(parts) == 1});
+}
+
 // Of a vector. What np.roll() gives back is a view of what it has made, as it reshapes it at the end.
 PyObject* rolled(const Step& s, const Reg* r) {
   DType dtype;
@@ -246,10 +343,20 @@ struct Row {
   StepFn step;
 };
 constexpr Row kRows[] = {
-    {typed::Callee::kArray, 2, step_make<of_numbers>},     {typed::Callee::kEye, 2, step_make<identity>},
-    {typed::Callee::kZerosLike, 2, step_make<zeros_like>}, {typed::Callee::kEmptyLike, 2, step_make<empty_like>},
-    {typed::Callee::kConcatenate, 2, step_make<joined>},   {typed::Callee::kRoll, 3, step_make<rolled>},
-    {typed::Callee::kOuter, 3, step_make<outer_product>},  {typed::Callee::kInv, 2, step_make<inverse>},
+    {typed::Callee::kArray, 2, step_make<of_numbers>},
+    {typed::Callee::kEye, 2, step_make<identity>},
+    {typed::Callee::kZerosLike, 2, step_make<zeros_like>},
+    {typed::Callee::kEmptyLike, 2, step_make<empty_like>},
+    {typed::Callee::kConcatenate, 2, step_make<concatenated>},
+    {typed::Callee::kConcatenate, 3, step_make<concatenated>},
+    {typed::Callee::kStack, 2, step_make<stacked>},
+    {typed::Callee::kStack, 3, step_make<stacked>},
+    {typed::Callee::kVstack, 2, step_make<in_rows>},
+    {typed::Callee::kHstack, 2, step_make<in_a_row>},
+    {typed::Callee::kColumnStack, 2, step_make<in_columns>},
+    {typed::Callee::kRoll, 3, step_make<rolled>},
+    {typed::Callee::kOuter, 3, step_make<outer_product>},
+    {typed::Callee::kInv, 2, step_make<inverse>},
 };
 
 }  // namespace

@@ -128,6 +128,10 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kZerosLike:
     case Callee::kEmptyLike:
     case Callee::kConcatenate:
+    case Callee::kStack:
+    case Callee::kVstack:
+    case Callee::kHstack:
+    case Callee::kColumnStack:
     case Callee::kRoll:
     case Callee::kOuter:
     case Callee::kInv:

@@ -98,6 +98,10 @@ namespace dalsegno::typed {
   X(kZerosLike, "numpy", "zeros_like")       \
   X(kEmptyLike, "numpy", "empty_like")       \
   X(kConcatenate, "numpy", "concatenate")    \
+  X(kStack, "numpy", "stack")                \
+  X(kVstack, "numpy", "vstack")              \
+  X(kHstack, "numpy", "hstack")              \
+  X(kColumnStack, "numpy", "column_stack")   \
   X(kRoll, "numpy", "roll")                  \
   X(kOuter, "numpy", "outer")                \
   X(kInv, "numpy", "inv")                    \

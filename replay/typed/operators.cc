@@ -54,8 +54,8 @@ Rep common_integer(Rep a, Rep b) {
 
 bool is_truth(Rep rep) { return rep == Rep::kBool || rep == Rep::kNpBool; }
 
-// The dtype in which NumPy computes with two scalars, or with one and a Python number (NEP 50: a bool or an int takes any dtype of numbers, a
-// float any of floats; NumPy's own bool is a dtype that any other holds). kNone: not done here.
+// The dtype in which NumPy computes with two scalars, or with one and a Python number (NEP 50: a bool or an int takes any dtype of numbers,
+// a float any of floats; NumPy's own bool is a dtype that any other holds). kNone: not done here.
 Rep common(Rep a, Rep b) {
   if (a == b) return a;
   if (a == Rep::kBool || b == Rep::kBool) return common(a == Rep::kBool ? Rep::kInt : a, b == Rep::kBool ? Rep::kInt : b);

@@ -233,6 +233,7 @@ void fill_linalg(PyObject* linalg) {
 void fill_numpy_functions(PyObject* numpy) {
   using enum CalleeKind;
   const auto own_functions = words("where clip roll");  // that array functions are called by, though they are no ufuncs
+  const auto axis_behind = words("concatenate stack");
   const auto through = words(kNumpyThrough);
   const auto readers = words(kNumpyReaders), quiet_ones = words(kNumpyQuiet), writers = words(kNumpyWriters);
   PyObject *name, *value;
@@ -248,6 +249,7 @@ void fill_numpy_functions(PyObject* numpy) {
     CalleeFacts facts{writers.contains(text) ? numpy_write : is_quiet ? numpy_quiet : numpy_pure};
     facts.fn = ufunc ? fn_of_ufunc(value) : own_functions.contains(text) ? array_fn_by_name(text.c_str()) : ArrayFn::none;
     facts.reverses = text == "flip" || text == "flipud";
+    facts.axis_behind = axis_behind.contains(text);
     facts.same_array = PyCFunction_Check(value) && (text == "asarray" || text == "asanyarray");
     if (function && through.contains(text)) facts.through = implementation_of(value);
     g_callees.try_emplace(Py_NewRef(value), facts);

@@ -90,6 +90,9 @@ void Recorder::simplify(PyObject* live, Arguments* arguments) {
   const bool reduces = method && kReductions.contains(text_of(PyDescr_NAME(live)));
   const bool ufunc = live && PyObject_TypeCheck(live, &PyUFunc_Type), clips = callee_facts(live).fn == ArrayFn::clip;
   if (clips && arguments->names) place_bounds(arguments);
+  if (callee_facts(live).axis_behind && arguments->names && arguments->positional() == 1 && arguments->values.size() == 2 &&
+      PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(arguments->names, 0), "axis") == 0)
+    arguments->names = nullptr, arguments->names_object = -1;
   if (!reduces && !ufunc && !clips) return;
   std::vector<PyObject*> names;
   std::vector<size_t> kept;

@@ -20,7 +20,7 @@ class Sources {
   explicit Sources(PyFunctionObject* root) : root_(root) {}
   std::string of_globals(PyObject* globals) const;
   static std::string of_builtin(PyObject* function);  // written in C, of a module
-  static std::string of_module(PyObject* module);  // "": not the one that importing its name gives
+  static std::string of_module(PyObject* module);     // "": not the one that importing its name gives
   std::string of_builtins(PyObject* builtins) const { return builtins == root_->func_builtins ? "self.builtins" : ""; }
   // A function or class found by its module and qualified name, if that leads back to it.
   std::string by_name(PyObject* object) const;
