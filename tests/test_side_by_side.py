@@ -40,8 +40,8 @@ np.dstack([a, b])
 """.strip().splitlines()
 
 SHAPES: list[tuple[Any, Any]] = [
-    ((9,), (9,)), ((9,), (4,)), ((3, 4), (3, 4)), ((3, 4), (2, 4)), ((3, 4), (3, 1)), ((5, 1), (5, 1)), ((1, 5), (1, 5)),
-    ((1,), (1,)), ((0,), (3,)), ((2, 3, 4), (2, 3, 4)), ((0, 3), (2, 3)), ((1, 1, 3), (1, 1, 3)), ((), ()),
+    ((9,), (9,)), ((9,), (4,)), ((3, 4), (3, 4)), ((3, 4), (2, 4)), ((3, 4), (3, 1)), ((5, 1), (5, 1)),
+    ((1, 5), (1, 5)), ((1,), (1,)), ((0,), (3,)), ((2, 3, 4), (2, 3, 4)), ((0, 3), (2, 3)), ((1, 1, 3), (1, 1, 3)), ((), ()),
     ((3, 4), (4,)), ((2, 2, 2, 2, 2), (2, 2, 2, 2, 2)), ((100, 100), (100, 100)),
 ]  # fmt: skip
 
@@ -80,8 +80,8 @@ def test_side_by_side(text: str) -> None:
     function = made(text)
     jitted = ds.jit(function, store=False)
     with ds.config(step_aside=False):
-        for dtype in ("f8", "f4", "i8", "i4", "u1", "c16", "?"):
+        for dtype in ("f8", "f4", "i8", "u1"):
             for given in operands(dtype):
                 expected = observed(function, *given)
-                for _ in range(3):
+                for _ in range(2):
                     assert observed(jitted, *given) == expected
