@@ -19,11 +19,14 @@
 namespace dalsegno::replay {
 namespace {
 
-// The source of an object that nothing leads to, but that can be written out.
+// The source of an object that nothing leads to, but that can be written out. (A name with a lone surrogate has none for good: traces name
+// names by what can be encoded of them.)
 bool write_out(PyObject* object, std::string* source) {
   constexpr size_t kMost = 1024;
   std::string literal;
   if (!encode_literal(object, &literal) || literal.size() > kMost) return false;
+  const PyRef text(PyUnicode_DecodeUTF8(literal.data(), static_cast<Py_ssize_t>(literal.size()), "strict"));
+  if (!text) return drop_error(), false;
   return *source = "const:" + literal, true;
 }
 
