@@ -28,10 +28,10 @@ def observed(f: Callable[..., Any], *args: Any) -> Any:
     return type(x), repr(x), said
 
 
-def same(f: Callable[..., Any], *args: Any) -> None:
+def same(f: Callable[..., Any], *args: Any, calls: int = 6) -> None:
     jitted = ds.jit(store=False)(f)
     with ds.config(step_aside=False):
-        for _ in range(6):
+        for _ in range(calls):
             assert observed(jitted, *args) == observed(f, *args)
             ds.wait()
 
@@ -160,3 +160,38 @@ def test_the_first_of_arrays_that_are_not_slices_is_added_to_in_place() -> None:
 
     whole = np.resize([1, 2, 3], (260, 260))
     equivalent(summed, *[(whole,)] * 4, engines=["stepped", "recording"])
+
+
+ROLLED = """
+sum(np.roll(np.roll(a, i, 0), j, 1) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i != 0 or j != 0))
+sum(np.roll(np.roll(a, i, 0), j, 1) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i or j))
+sum(np.roll(a, k, axis=0) for k in range(3))
+sum(np.roll(a, k, axis=-1) for k in (-2, 5, 0, 1000001))
+sum(np.roll(a, k) for k in range(4))
+sum(0.5 * np.roll(a, k, 0) for k in (1, 2))
+sum(np.roll(a, k, 0) * k for k in (1, 2))
+sum(np.roll(a[1:], k, 0) for k in (1, 2))
+sum(np.roll(a, k, 0)[1:] for k in (1, 2))
+sum(a for k in range(300))
+sum(np.roll(a, k, axis=7) for k in (1, 2))
+sum(np.roll(a, (k, 1), (0, 1)) for k in (1, 2))
+sum(np.roll(a, k, 0) for k in (1, 2, 2.0))
+sum(np.flip(a, 0) for k in (1, 2))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", ROLLED)
+def test_sums_of_what_is_rolled(text: str) -> None:
+    space: dict[str, Any] = {"np": np}
+    exec(f"def rolled(a):\n    return {text}", space)
+    rng = np.random.default_rng(3)
+    for dtype in ("?", "u1", "i8", "f8", "c16"):
+        for shape in ((4, 5), (7,), (3, 4, 5), (1, 1), (1, 6), (6, 1), (0, 3), (50, 60), (2, 3, 1, 4), ()):
+            a = np.asarray(rng.standard_normal(shape) * 3).astype(dtype)
+            for given in (a, a[::-1], a.T) if a.ndim else (a,):
+                same(space["rolled"], given, calls=3)
+    large = np.full((6, 6), 1e308)
+    large[2, 2] = np.inf
+    with np.errstate(all="warn"):
+        for given in (large, -large, np.where(large > 1e308, np.nan, large)):
+            same(space["rolled"], given, calls=3)

@@ -24,7 +24,8 @@ enum class FoldOp : uint8_t {
   kPairItem,  // dst = a[b, c]
   kSlice,     // dst = a[index of c parts, three in list from b on] (ArrayViews::item)
   kUnpack,    // list[b], ..., list[b + c - 1] = a
-  kCall,      // dst = a(list[b] ... list[b + c - 1])
+  kAttr,      // dst = a.b, of a module
+  kCall,      // dst = a(list[b] ... list[b + c - 1]); sub: the last one by the name axis
   kIterate,   // iterator `sub` = iter(a)
   kNext,      // dst = next(iterator `sub`), or to target; c > 0: a kUnpack of it into c follows
   kJump,      // to target

@@ -68,7 +68,7 @@ const ArrayView* ArrayViews::of(const Slot& s) {
 
 bool ArrayViews::item(const Slot& a, const int16_t* index, int n, const Slot* slots, Slot* out) {
   const ArrayView* from = of(a);
-  if (!from || from->scaled || n > from->span.rank) return false;
+  if (!from || from->scaled || from->rolled || n > from->span.rank) return false;
   ArrayView view = *from;
   view.span.rank = 0;
   for (int d = 0; d < from->span.rank; ++d) {
@@ -90,6 +90,18 @@ bool ArrayViews::product(const Slot& a, const Slot& b, Slot* out) {
   return give_view(view, out);
 }
 
+bool ArrayViews::roll(const Slot& a, const Slot& shift, const Slot* axis, Slot* out) {
+  const ArrayView* from = of(a);
+  if (!from || from->scaled || shift.tag != Slot::kInt || (axis ? axis->tag != Slot::kInt : from->span.rank != 1)) return false;
+  const int64_t rank = from->span.rank, given = axis ? axis->i : 0, d = given < 0 ? given + rank : given;
+  if (d < 0 || d >= rank || from->span.shape[d] == 0) return false;
+  ArrayView view = *from;
+  const npy_intp n = view.span.shape[d];
+  view.rolled = true;
+  view.shifts[d] = ((view.shifts[d] + shift.i % n) % n + n) % n;
+  return give_view(view, out);
+}
+
 bool ArrayViews::give_view(const ArrayView& view, Slot* out) {
   if (views_.size() == kMost) return false;
   views_.push_back(view);
@@ -102,69 +114,166 @@ namespace {
 constexpr npy_intp kPiece = 1024;             // elements of a row that are summed at once: two such pieces stay in the first cache
 constexpr npy_intp kMostAdditions = 1 << 22;  // nobody else has the GIL for some milliseconds
 
+// Of views with the same extents, rolled or not.
 class Sum {
  public:
   Sum(const std::vector<ArrayView>& views, PyArrayObject* made)
       : views_(views),
         shape_(views[0].span),
-        item_(dtype_size(views[0].dtype)),
-        out_(PyArray_BYTES(made)),
+        counts_(views[0].dtype == DType::kBool),
+        item_(PyArray_ITEMSIZE(made)),
         add_(numpy::inner_loop(ArrayFn::add, views[0].dtype, views[0].dtype)),
         multiply_(numpy::inner_loop(ArrayFn::multiply, views[0].dtype, views[0].dtype)) {
-    row_ = shape_.shape[shape_.rank - 1];
-    if (std::all_of(views.begin(), views.end(), [&](const ArrayView& v) { return is_contiguous(v.span, item_); })) row_ = shape_.size();
+    set_of_array(made, &out_);
   }
 
   // The flags that were raised.
   int run() const {
     rt::clear_all_raised();
-    npy_intp at[Span::kMaxRank] = {};
-    for (npy_intp done = 0, size = shape_.size(); done < size; done += row_) {
-      for (npy_intp begin = 0; begin < row_; begin += kPiece)
-        add_up(at, begin, std::min(kPiece, row_ - begin), out_ + (done + begin) * item_);
-      for (int d = shape_.rank - 2; d >= 0 && ++at[d] == shape_.shape[d]; --d) at[d] = 0;
-    }
+    const bool rolled = std::any_of(views_.begin(), views_.end(), [](const ArrayView& v) { return v.rolled; });
+    const npy_intp item = dtype_size(views_[0].dtype);
+    const bool dense = std::all_of(views_.begin(), views_.end(), [&](const ArrayView& v) { return is_contiguous(v.span, item); });
+    if (rolled)
+      add_boxes();
+    else if (dense)
+      add_whole(item);
+    else
+      add_box(Box::of(shape_));
     return rt::all_raised();
   }
 
  private:
-  void add_up(const npy_intp* at, npy_intp begin, npy_intp length, char* out) const {
-    alignas(64) char scaled[kPiece * sizeof(double)];
-    static constexpr double kZero = 0;  // of every dtype
-    const size_t n = views_.size() - (planted(Fault::lost_summand) && views_.size() > 2 ? 1 : 0);
-    for (size_t k = 0; k < n; ++k) {
-      const ArrayView& view = views_[k];
-      npy_intp stride = view.span.strides[view.span.rank - 1];
-      char* from = view.span.data + begin * stride;
-      for (int d = 0; d + 1 < view.span.rank; ++d) from += at[d] * view.span.strides[d];
-      if (view.scaled) {
-        char* factor = reinterpret_cast<char*>(const_cast<double*>(&view.factor));
-        call(multiply_, view.factor_left ? factor : from, view.factor_left ? 0 : stride, view.factor_left ? from : factor,
-             view.factor_left ? stride : 0, scaled, length);
-        from = scaled, stride = item_;
-      }
-      char* zero = reinterpret_cast<char*>(const_cast<double*>(&kZero));
-      call(add_, k == 0 ? zero : out, k == 0 ? 0 : item_, from, stride, out, length);
+  struct Box {
+    npy_intp first[Span::kMaxRank] = {}, extent[Span::kMaxRank] = {};
+    static Box of(const Span& whole) {
+      Box box;
+      std::copy_n(whole.shape, whole.rank, box.extent);
+      return box;
+    }
+  };
+  struct Line {
+    char* data;
+    npy_intp stride;
+  };
+
+  void add_whole(npy_intp item) const {
+    std::vector<Line> lines;
+    for (const ArrayView& view : views_) lines.push_back({view.span.data, item});
+    add_line(lines, {out_.data, item_}, shape_.size());
+  }
+
+  // In each of them all views are plain ones: they are cut where one of them begins anew.
+  void add_boxes() const {
+    std::vector<npy_intp> cuts[Span::kMaxRank];
+    for (int d = 0; d < shape_.rank; ++d) {
+      cuts[d] = {0, shape_.shape[d]};
+      for (const ArrayView& view : views_) cuts[d].push_back(view.shifts[d]);
+      std::sort(cuts[d].begin(), cuts[d].end());
+      cuts[d].erase(std::unique(cuts[d].begin(), cuts[d].end()), cuts[d].end());
+    }
+    size_t at[Span::kMaxRank] = {};
+    for (int d = 0; d >= 0;) {
+      Box box;
+      for (int k = 0; k < shape_.rank; ++k) box.first[k] = cuts[k][at[k]], box.extent[k] = cuts[k][at[k] + 1] - box.first[k];
+      add_box(box);
+      for (d = shape_.rank - 1; d >= 0 && ++at[d] + 1 == cuts[d].size(); --d) at[d] = 0;
     }
   }
 
-  void call(const numpy::InnerLoop& loop, char* a, npy_intp a_stride, char* b, npy_intp b_stride, char* out, npy_intp length) const {
+  static char* begin_of(const ArrayView& view, const Box& box) {
+    char* at = view.span.data;
+    for (int d = 0; d < view.span.rank; ++d) {
+      const npy_intp n = view.span.shape[d];
+      at += (box.first[d] - view.shifts[d] + n) % n * view.span.strides[d];
+    }
+    return at;
+  }
+
+  // Along its longest axis, the last one of those.
+  void add_box(const Box& box) const {
+    int along = shape_.rank - 1;
+    for (int d = along; d-- > 0;)
+      if (box.extent[d] > box.extent[along]) along = d;
+    std::vector<char*> begins;
+    for (const ArrayView& view : views_) begins.push_back(begin_of(view, box));
+    char* to = out_.data;
+    for (int d = 0; d < shape_.rank; ++d) to += box.first[d] * out_.strides[d];
+    std::vector<Line> lines(views_.size());
+    npy_intp at[Span::kMaxRank] = {};
+    for (int d = 0; d >= 0;) {
+      Line out{to, out_.strides[along]};
+      for (int k = 0; k < shape_.rank; ++k) out.data += at[k] * out_.strides[k];
+      for (size_t v = 0; v < views_.size(); ++v) {
+        lines[v] = {begins[v], views_[v].span.strides[along]};
+        for (int k = 0; k < shape_.rank; ++k) lines[v].data += at[k] * views_[v].span.strides[k];
+      }
+      add_line(lines, out, box.extent[along]);
+      for (d = shape_.rank - 1; d >= 0; --d) {
+        if (d == along) continue;
+        if (++at[d] < box.extent[d]) break;
+        at[d] = 0;
+      }
+    }
+  }
+
+  void add_line(const std::vector<Line>& lines, Line out, npy_intp length) const {
+    alignas(64) char scaled[kPiece * sizeof(double)];
+    static constexpr double kZero = 0;  // of every dtype
+    char* zero = reinterpret_cast<char*>(const_cast<double*>(&kZero));
+    const size_t n = views_.size() - (planted(Fault::lost_summand) && views_.size() > 2 ? 1 : 0);
+    for (npy_intp begin = 0; begin < length; begin += kPiece) {
+      const npy_intp piece = std::min(kPiece, length - begin);
+      char* to = out.data + begin * out.stride;
+      if (counts_) count_line(lines, n, begin, piece, to, out.stride);
+      for (size_t k = 0; k < n && !counts_; ++k) {
+        Line from = {lines[k].data + begin * lines[k].stride, lines[k].stride};
+        const ArrayView& view = views_[k];
+        if (view.scaled) {
+          char* factor = reinterpret_cast<char*>(const_cast<double*>(&view.factor));
+          call(multiply_, view.factor_left ? factor : from.data, view.factor_left ? 0 : from.stride, view.factor_left ? from.data : factor,
+               view.factor_left ? from.stride : 0, scaled, item_, piece);
+          from = {scaled, item_};
+        }
+        call(add_, k == 0 ? zero : to, k == 0 ? 0 : out.stride, from.data, from.stride, to, out.stride, piece);
+      }
+    }
+  }
+
+  // Truth values, of which any byte but 0 is one: in bytes, as long as there are no more of them than a byte can count.
+  void count_line(const std::vector<Line>& lines, size_t n, npy_intp begin, npy_intp piece, char* to, npy_intp stride) const {
+    using Vector [[gnu::vector_size(16), gnu::aligned(1), gnu::may_alias]] = int8_t;  // that any x86-64 has
+    constexpr npy_intp kLanes = sizeof(Vector);
+    alignas(64) int8_t counted[kPiece] = {};
+    for (size_t k = 0; k < n; ++k) {
+      const npy_intp step = lines[k].stride;
+      const char* from = lines[k].data + begin * step;
+      npy_intp i = 0;
+      for (; step == 1 && i + kLanes <= piece; i += kLanes)
+        *reinterpret_cast<Vector*>(counted + i) -= *reinterpret_cast<const Vector*>(from + i) != 0;  // true is -1
+      for (; i < piece; ++i) counted[i] = static_cast<int8_t>(counted[i] + (from[i * step] != 0));
+    }
+    for (npy_intp i = 0; i < piece; ++i) *reinterpret_cast<int64_t*>(to + i * stride) = static_cast<uint8_t>(counted[i]);
+  }
+
+  static void call(const numpy::InnerLoop& loop, char* a, npy_intp a_stride, char* b, npy_intp b_stride, char* out, npy_intp out_stride,
+                   npy_intp length) {
     char* data[] = {a, b, out};
-    const npy_intp strides[] = {a_stride, b_stride, item_};
+    const npy_intp strides[] = {a_stride, b_stride, out_stride};
     loop.function(data, &length, strides, loop.data);
   }
 
   const std::vector<ArrayView>& views_;
   const Span& shape_;
+  const bool counts_;
   const npy_intp item_;
-  char* out_;
+  Span out_;
   const numpy::InnerLoop add_, multiply_;
-  npy_intp row_;
 };
 
-// What an addition of a bool is, is not its own dtype.
 bool suit(const std::vector<ArrayView>& views) {
-  return views[0].dtype != DType::kBool && views[0].span.size() > 0 && std::all_of(views.begin(), views.end(), [&](const ArrayView& v) {
+  constexpr size_t kMostCounted = 255;  // of truth values
+  if (views[0].dtype == DType::kBool && views.size() > kMostCounted) return false;
+  return views[0].span.size() > 0 && std::all_of(views.begin(), views.end(), [&](const ArrayView& v) {
            return v.dtype == views[0].dtype && same_shape(v.span, views[0].span) && is_c_like(v.span);
          });
 }
@@ -175,7 +284,8 @@ PyObject* sum_of(const std::vector<ArrayView>& views) {
   if (!suit(views)) return nullptr;
   const Span& shape = views[0].span;
   if (shape.size() > kMostAdditions / static_cast<npy_intp>(views.size())) return nullptr;
-  PyObject* made = new_array(views[0].dtype, shape.rank, shape.shape);
+  const DType dtype = views[0].dtype == DType::kBool ? DType::kInt64 : views[0].dtype;  // 0 + an array of bools is one of ints
+  PyObject* made = new_array(dtype, shape.rank, shape.shape);
   if (!made) return nullptr;
   const Sum sum(views, reinterpret_cast<PyArrayObject*>(made));
   const int raised = sum.run();

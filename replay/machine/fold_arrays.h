@@ -1,5 +1,5 @@
-// What folds know of arrays: slices of them, which are no objects, times a number or as they are; and their sum, which is made piece by
-// piece, without the arrays that come between. Part of fold_run.cc.
+// What folds know of arrays: slices of them and what np.roll() makes of them, which are no objects, times a number or as they are; and
+// their sum, which is made piece by piece, without the arrays that come between. Part of fold_run.cc.
 #pragma once
 #include <Python.h>
 
@@ -14,6 +14,8 @@ struct ArrayView {
   PyArrayObject* array;  // whose memory it is; borrowed
   DType dtype;
   Span span;
+  npy_intp shifts[Span::kMaxRank] = {};  // rolled: element i of an axis is i - shift of the span's, modulo its extent
+  bool rolled = false;
   bool scaled = false, factor_left = false;
   double factor = 1.0;
 };
@@ -28,6 +30,9 @@ class ArrayViews {
   // a * b, where one is a number and the other a float64 array.
   bool product(const Slot& a, const Slot& b, Slot* out);
 
+  // np.roll(a, shift, axis); axis: null, where there is one axis alone.
+  bool roll(const Slot& a, const Slot& shift, const Slot* axis, Slot* out);
+
   static constexpr int16_t kPosition = -2;
 
  private:
@@ -38,7 +43,8 @@ class ArrayViews {
   ArrayView whole_{};  // of an array that is no view
 };
 
-// 0 + views[0] + views[1] ...: views of one dtype and shape, in C order. New reference; null, without an exception: refused.
+// 0 + views[0] + views[1] ...: views of one dtype and shape, in C order; of truth values it is an array of int64. New reference; null,
+// without an exception: refused.
 PyObject* sum_of(const std::vector<ArrayView>& views);
 
 }  // namespace dalsegno::replay::folds

@@ -247,10 +247,25 @@ class Translator {
     return stack_.push_back(e), true;
   }
 
+  static bool names_axis(PyObject* names) {
+    return PyTuple_GET_SIZE(names) == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "axis") == 0;
+  }
+
+  bool attribute(const Instr& i) {
+    FoldInstr made{FoldOp::kAttr};
+    if (!pop(&made.a)) return false;
+    made.b = input(false, PyTuple_GET_ITEM(code_->co_names, recorder::load_attr_name(i.op, i.arg)));
+    const bool method = recorder::load_attr_is_method(i.op, i.arg);
+    if (method && !recorder::kHas313Calls) stack_.push_back({Entry::kNull});
+    push_result(made);
+    if (method && recorder::kHas313Calls) stack_.push_back({Entry::kNull});
+    return true;
+  }
+
   bool call(const Instr& i) {
     const size_t n = static_cast<size_t>(i.arg);
-    if (i.kwnames >= 0 || n > 3 || stack_.size() < n + 2) return false;
-    FoldInstr made{FoldOp::kCall};
+    if (n > 3 || stack_.size() < n + 2 || (i.kwnames >= 0 && !names_axis(PyTuple_GET_ITEM(code_->co_consts, i.kwnames)))) return false;
+    FoldInstr made{FoldOp::kCall, static_cast<uint8_t>(i.kwnames >= 0)};
     made.b = static_cast<int16_t>(out_->list.size()), made.c = static_cast<int16_t>(n);
     for (size_t k = stack_.size() - n; k < stack_.size(); ++k) {
       if (stack_[k].kind != Entry::kSlot) return false;
@@ -348,6 +363,9 @@ class Translator {
         return store(i.arg >> 4) && store(i.arg & 15);
       case Opcode::LOAD_GLOBAL:
         return global(i);
+      case Opcode::LOAD_ATTR:
+      case Opcode::LOAD_METHOD:
+        return attribute(i);
       case Opcode::BINARY_OP:  // (in place, it is the same of numbers)
         return i.arg < 2 * recorder::kInplaceFrom && operation(FoldOp::kBinary, static_cast<uint8_t>(i.arg % recorder::kInplaceFrom), 2);
       case Opcode::BINARY_SUBSCR:

@@ -13,6 +13,7 @@
 #include "replay/machine/fold.h"
 #include "replay/machine/fold_items.h"
 #include "replay/machine/fold_result.h"
+#include "trace/recorder/facts.h"
 
 namespace dalsegno::replay {
 
@@ -33,6 +34,11 @@ bool look_up(PyObject* dict, PyObject* key, Slot* out) {  // steals the key
   Py_XDECREF(key);
   if (!key) PyErr_Clear();
   return found && (set(out, value), true);
+}
+
+bool attribute(const Slot& of, PyObject* name, Slot* out) {
+  if (of.tag != Slot::kObject || !PyModule_CheckExact(of.object)) return false;
+  return look_up(PyModule_GetDict(of.object), Py_NewRef(name), out);
 }
 
 bool is_key(const Slot& s) {
@@ -219,7 +225,11 @@ class Run {
   bool call(const FoldCode& code, const FoldInstr& at, const Slot* s, Slot* out) {
     const Slot* args[3];
     for (int k = 0; k < at.c; ++k) args[k] = &s[code.list[at.b + k]];
-    return s[at.a].tag == Slot::kObject && call(s[at.a].object, args, at.c, out);
+    if (s[at.a].tag != Slot::kObject) return false;
+    PyObject* callee = s[at.a].object;
+    if (views_ && recorder::callee_facts(callee).fn == ArrayFn::roll)
+      return (at.c == 3 || (at.c == 2 && !at.sub)) && views_->roll(*args[0], *args[1], at.c == 3 ? args[2] : nullptr, out);
+    return !at.sub && call(callee, args, at.c, out);
   }
 
   // A range is gone through at once, before another is made in its place.
@@ -264,6 +274,9 @@ class Run {
           break;
         case FoldOp::kUnpack:
           done = unpack(Slot(s[i->a]), items, i->c, &code.list[static_cast<size_t>(i->b)], s);
+          break;
+        case FoldOp::kAttr:
+          done = attribute(s[i->a], s[i->b].object, &s[i->dst]);
           break;
         case FoldOp::kCall:
           done = call(code, *i, s, &s[i->dst]);
