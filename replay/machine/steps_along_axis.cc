@@ -96,8 +96,10 @@ struct Reduction {
     return made;
   }
   bool is_shared(npy_intp parts) const {
-    const npy_intp size = cut.before.many * cut.behind.many * cut.reduced();
-    return size >= kShared && (cut.before.many >= parts || (cut.before.many == 1 && cut.behind.many * dtype_size(dtype) >= 64 * parts));
+    // Of columns, a part has a stretch of each row: short ones lie on as many pages as there are rows, and are slower together than rows.
+    constexpr npy_intp kLeastStretch = 1536;
+    const npy_intp size = cut.before.many * cut.behind.many * cut.reduced(), row = cut.behind.many * dtype_size(dtype);
+    return size >= kShared && (cut.before.many >= parts || (cut.before.many == 1 && row >= kLeastStretch * parts));
   }
 };
 
