@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include "numpy/dtypes.h"
 #include "numpy/loops.h"
@@ -95,7 +96,7 @@ bool sum_of_few(const Cut& cut, const char* from, char* to) {
 }
 
 // Sums of rows that are short, one added after the other as NumPy does: what has been added stays in registers.
-inline constexpr npy_intp kShortRow = 1024;  // bytes
+inline constexpr npy_intp kShortRow = 512;  // bytes: eight vectors
 
 template <class T>
 bool sum_of_rows(const Cut& cut, const char* from, char* to) {
@@ -115,12 +116,13 @@ bool sum_of_rows(const Cut& cut, const char* from, char* to) {
     });
     std::memcpy(to + j * kItem, sums, sizeof sums);
   };
-  constexpr int kMany = 8;
+  const auto sum_whole = [&]<int... kVectors>(std::integer_sequence<int, kVectors...>, npy_intp vectors) {
+    (void)((vectors == kVectors + 1 && (sum_vectors(std::integral_constant<int, kVectors + 1>(), 0), true)) || ...);
+  };
+  constexpr int kMany = kShortRow / 64;
   for (npy_intp i = 0; i < cut.before.many; ++i, from += cut.before.step, to += n * kItem) {
-    npy_intp j = 0;
-    for (; j + kMany * kLanes <= n; j += kMany * kLanes) sum_vectors(std::integral_constant<int, kMany>(), j);
-    for (; j + 2 * kLanes <= n; j += 2 * kLanes) sum_vectors(std::integral_constant<int, 2>(), j);
-    if (j + kLanes <= n) sum_vectors(std::integral_constant<int, 1>(), j), j += kLanes;
+    const npy_intp j = n / kLanes * kLanes;
+    sum_whole(std::make_integer_sequence<int, kMany>(), n / kLanes);
     if (j == n) continue;
     T rest[kLanes] = {};
     each_row(from + j * kItem, [&](const char* row) {
