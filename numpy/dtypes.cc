@@ -38,9 +38,7 @@ bool dtype_of_descr(PyObject* object, DType* dtype) {
   if (!PyArray_DescrCheck(object)) return false;
   for (size_t i = 0; i < kTypeNumbers.size(); ++i) {
     if (reinterpret_cast<PyArray_Descr*>(object)->type_num != kTypeNumbers[i]) continue;
-    PyArray_Descr* own = PyArray_DescrFromType(kTypeNumbers[i]);
-    Py_XDECREF(own);  // NumPy keeps it
-    return *dtype = static_cast<DType>(i), reinterpret_cast<PyObject*>(own) == object;
+    return *dtype = static_cast<DType>(i), reinterpret_cast<PyObject*>(descriptor(*dtype)) == object;
   }
   return false;
 }

@@ -17,4 +17,13 @@ inline bool is_writeable(PyArrayObject* a) {
   return (PyArray_FLAGS(a) & (NPY_ARRAY_WRITEABLE | kWarnOnWrite)) == NPY_ARRAY_WRITEABLE;
 }
 
+// The axis that an int names, counted from the first of `rank` axes; -1: it is no int, or names none.
+inline int axis_of(PyObject* which, int rank) {
+  if (!PyLong_CheckExact(which)) return -1;
+  int overflow = 0;
+  const long axis = PyLong_AsLongAndOverflow(which, &overflow);
+  if (overflow != 0 || axis < -rank || axis >= rank) return -1;
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
 }  // namespace dalsegno::replay

@@ -31,15 +31,6 @@ numpy::InnerLoop reducing_loop(ArrayFn fn, DType dtype) {
   return kLoops[fn == ArrayFn::add ? 0 : fn == ArrayFn::maximum ? 1 : 2][static_cast<size_t>(dtype)];
 }
 
-// -1: it is none.
-int axis_of(PyObject* object, int rank) {
-  if (!PyLong_CheckExact(object)) return -1;
-  int overflow = 0;
-  const long axis = PyLong_AsLongAndOverflow(object, &overflow);
-  if (overflow != 0 || axis < -rank || axis >= rank) return -1;
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
-}
-
 // An axis, or several that are neighbours, but not all of them: the result is an array.
 bool axes_of(PyObject* which, int rank, Span* span) {
   if (!PyTuple_CheckExact(which)) {

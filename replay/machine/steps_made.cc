@@ -6,6 +6,7 @@
 #include <span>
 
 #include "numpy/loops.h"
+#include "replay/machine/array_operand.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
 #include "trace/recorder/facts.h"
@@ -217,12 +218,7 @@ PyObject* side_by_side(std::span<PyObject* const> parts, Side side) {
 }
 
 // -1: it is none of them. Null: the first one.
-int axis_among(PyObject* which, int axes) {
-  Number axis;
-  if (!which) return 0;
-  if (!PyLong_CheckExact(which) || !number_of(which, &axis) || axis.i < -axes || axis.i >= axes) return -1;
-  return static_cast<int>(axis.i < 0 ? axis.i + axes : axis.i);
-}
+int axis_or_first(PyObject* which, int axes) { return which ? axis_of(which, axes) : 0; }
 
 int rank_of_first(std::span<PyObject* const> parts) {
   PyObject* first = parts.empty() ? nullptr : parts[0];
@@ -233,12 +229,12 @@ PyObject* concatenated(const Step& s, const Reg* r) {
   const std::span<PyObject* const> parts = items_of(r[s.list[1]].o);
   PyObject* which = s.n > 2 ? r[s.list[2]].o : nullptr;
   if (!which && rank_of_first(parts) <= 1) return joined(s, r);
-  return side_by_side(parts, {axis_among(which, rank_of_first(parts)), false});
+  return side_by_side(parts, {axis_or_first(which, rank_of_first(parts)), false});
 }
 
 PyObject* stacked(const Step& s, const Reg* r) {
   const std::span<PyObject* const> parts = items_of(r[s.list[1]].o);
-  return side_by_side(parts, {axis_among(s.n > 2 ? r[s.list[2]].o : nullptr, rank_of_first(parts) + 1), true});
+  return side_by_side(parts, {axis_or_first(s.n > 2 ? r[s.list[2]].o : nullptr, rank_of_first(parts) + 1), true});
 }
 
 PyObject* in_rows(const Step& s, const Reg* r) {

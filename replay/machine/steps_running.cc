@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "hook/hook.h"
+#include "replay/machine/array_operand.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
 
@@ -71,21 +72,17 @@ bool run_any(DType dtype, PyArrayObject* a, int axis, char* made) {
   }
 }
 
-// -1: it is none, or all of them.
-int axis_of(PyObject* which, int rank) {
+// -1: it is none, or all of several.
+int axis_or_only(PyObject* which, int rank) {
   if (which == nullptr || which == Py_None) return rank == 1 ? 0 : -1;
-  if (!PyLong_CheckExact(which)) return -1;
-  int overflow = 0;
-  const long axis = PyLong_AsLongAndOverflow(which, &overflow);
-  if (overflow != 0 || axis < -rank || axis >= rank) return -1;
-  return static_cast<int>(axis < 0 ? axis + rank : axis);
+  return axis_of(which, rank);
 }
 
 template <bool product>
 PyObject* running(PyObject* object, PyObject* which) {
   DType dtype;
   PyArrayObject* a = operand_among({DType::kFloat64, DType::kInt64, DType::kFloat32}, object, &dtype);
-  const int rank = a ? PyArray_NDIM(a) : 0, axis = rank > 0 ? axis_of(which, rank) : -1;
+  const int rank = a ? PyArray_NDIM(a) : 0, axis = rank > 0 ? axis_or_only(which, rank) : -1;
   const npy_intp size = axis >= 0 ? PyArray_SIZE(a) : 0;
   if (size == 0 || (rank == 1 ? PyArray_STRIDE(a, 0) <= 0 : !PyArray_IS_C_CONTIGUOUS(a))) return nullptr;
   PyObject* made = new_array(dtype, rank, PyArray_DIMS(a));

@@ -177,8 +177,7 @@ PyObject* decode_type(std::string_view text, int) { return type_named(text).rele
 
 PyObject* decode_dtype(std::string_view text, int) {
   for (int i = 0; i < static_cast<int>(DType::kCount); ++i)
-    if (text == dtype_name(static_cast<DType>(i)))
-      return reinterpret_cast<PyObject*>(PyArray_DescrFromType(numpy::type_number(static_cast<DType>(i))));
+    if (text == dtype_name(static_cast<DType>(i))) return Py_NewRef(reinterpret_cast<PyObject*>(numpy::descriptor(static_cast<DType>(i))));
   return nullptr;
 }
 

@@ -119,6 +119,7 @@ class Builder {
   void push(ValueId v);
   ValueId pop();
   void pop(int count);
+  void replace_top(int count, ValueId v);  // `count` values by one, which may be among them
   void set_local(int index, ValueId v);
   // Something else than a slot holds a value for a while (+1), or no longer does (-1).
   void hold(ValueId v, int change);

@@ -202,9 +202,7 @@ PyObject* Recorder::dtype_of_operand(ValueId v, PyObject* live) {
     return know_array(v, live) && is_plain_dtype(own) ? own : nullptr;
   }
   if (!live || !numpy::scalar_dtype(Py_TYPE(live), &dtype) || !know(v, live)) return nullptr;
-  PyArray_Descr* own = PyArray_DescrFromType(numpy::type_number(dtype));
-  Py_XDECREF(own);  // NumPy keeps it
-  return reinterpret_cast<PyObject*>(own);
+  return reinterpret_cast<PyObject*>(numpy::descriptor(dtype));
 }
 
 bool Recorder::call_certain(PyObject* live, const Arguments& arguments) {
@@ -244,10 +242,7 @@ bool Recorder::attr_of_array(PyObject* live, const Arguments& arguments) {
   PyObject* name = certain(arguments.values[1]);
   PyObject* found = name && PyUnicode_CheckExact(name) ? _PyType_Lookup(&PyArray_Type, name) : nullptr;
   if (!found || !know(array, arguments.live[0]) || !Py_IS_TYPE(found, &PyMethodDescr_Type) || !is_known_method(found)) return false;
-  hold(array, +1);
-  pop(call_.pops);
-  push(array);
-  hold(array, -1);
+  replace_top(call_.pops, array);
   return bound_attr(name, found, type_path(&PyArray_Type));
 }
 
@@ -273,10 +268,7 @@ bool Recorder::gives_argument(PyObject* live, const Arguments& arguments) {
   if (callee_facts(live).same_array || live == kConj) {
     if (!numpy::is_exact_array(arguments.live[0]) || !know(given, arguments.live[0])) return false;
     if (live == kConj && !(know_array(given, arguments.live[0]) && !is_complex(info(given).facts.dtype))) return false;
-    hold(given, +1);
-    pop(call_.pops);
-    push(given);
-    hold(given, -1);
+    replace_top(call_.pops, given);
     return true;
   }
   if (live != reinterpret_cast<PyObject*>(&PyTuple_Type) || !made(given, &PyList_Type)) return false;

@@ -82,6 +82,18 @@ void Recorder::place_bounds(Arguments* arguments) const {
   if (n > 0 && size == 3 && placed.values.size() == size) *arguments = std::move(placed);
 }
 
+// The names of the last arguments. False: no memory for them.
+bool Recorder::set_names(const std::vector<PyObject*>& names, Arguments* arguments) {
+  if (names.empty()) return true;
+  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(names.size()));
+  if (!tuple) return PyErr_Clear(), false;
+  for (size_t k = 0; k < names.size(); ++k) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k), Py_NewRef(names[k]));
+  arguments->names_object = names_index(tuple);
+  arguments->names = tuple;  // kept by the trace
+  Py_DECREF(tuple);
+  return true;
+}
+
 // Arguments by keyword that say what would be anyway: out=None, axis=None of a reduction to one number, the dtype that all floats among the
 // arguments have. (Any other dtype is as hard to know as the call.)
 void Recorder::simplify(PyObject* live, Arguments* arguments) {
@@ -120,15 +132,7 @@ void Recorder::simplify(PyObject* live, Arguments* arguments) {
   if (reduces && n == 2 && info(less.values[1]).object == Py_None) less.values.pop_back(), less.live.pop_back();  // a.sum(None)
   if (kept.size() == arguments->values.size() - n && less.values.size() == n) return;
   for (const size_t k : kept) less.values.push_back(arguments->values[k]), less.live.push_back(arguments->live[k]);
-  if (!names.empty()) {
-    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(names.size()));
-    if (!tuple) return PyErr_Clear();
-    for (size_t k = 0; k < names.size(); ++k) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k), Py_NewRef(names[k]));
-    less.names_object = names_index(tuple);
-    less.names = tuple;  // kept by the trace
-    Py_DECREF(tuple);
-  }
-  *arguments = std::move(less);
+  if (set_names(names, &less)) *arguments = std::move(less);
 }
 
 // a.round(n), n > 0, of an array of floats is a * 10**n, rint() and / 10**n (NumPy: PyArray_Round in calculation.c).

@@ -168,10 +168,7 @@ void Recorder::truth_of(ValueId v, PyObject* live, ValueId* truth) {
 void Recorder::on_TO_BOOL(const Instr&) {
   ValueId truth;
   truth_of(top(), live_top(), &truth);
-  hold(truth, +1);
-  pop();
-  push(truth);
-  hold(truth, -1);
+  replace_top(1, truth);
 }
 
 void Recorder::on_UNARY_NOT(const Instr&) {
@@ -259,10 +256,7 @@ bool Recorder::same(ValueId, PyObject* live, const Arguments& arguments) {
   const bool index = builtin_name(live) == "index" && callee_facts(live).kind == CalleeKind::quiet && arguments.values.size() == 1;
   if (!index || !arguments.live[0] || !PyLong_CheckExact(arguments.live[0]) || !know(arguments.values[0], arguments.live[0])) return false;
   const ValueId given = arguments.values[0];
-  hold(given, +1);
-  pop(call_.pops);
-  push(given);
-  hold(given, -1);
+  replace_top(call_.pops, given);
   return true;
 }
 
@@ -298,10 +292,7 @@ bool Recorder::extreme(PyObject* live, const Arguments& arguments) {
     if (takes_its_place) best = k;
   }
   const ValueId found = arguments.values[best];
-  hold(found, +1);
-  pop(call_.pops);
-  push(found);
-  hold(found, -1);
+  replace_top(call_.pops, found);
   return true;
 }
 
@@ -361,10 +352,7 @@ bool Recorder::item_of_made() {
   if (at < 0) at += n;
   if (at < 0 || at >= n) return false;
   const ValueId item = items[static_cast<size_t>(at)];
-  hold(item, +1);
-  pop(2);
-  push(item);
-  hold(item, -1);
+  replace_top(2, item);
   return true;
 }
 

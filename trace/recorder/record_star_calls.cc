@@ -39,13 +39,6 @@ struct Named {
   }
 };
 
-PyObject* tuple_of(const std::vector<PyObject*>& items) {
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(items.size()));
-  for (size_t i = 0; tuple && i < items.size(); ++i) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), Py_NewRef(items[i]));
-  if (!tuple) PyErr_Clear();
-  return tuple;
-}
-
 }  // namespace
 
 // Known callees get their arguments as an ordinary call: no C function that keeps its tuple or dict is among them.
@@ -65,17 +58,11 @@ bool Recorder::spread(ValueId positional, PyObject* live, ValueId named, PyObjec
   std::vector<PyObject*> keys;
   std::vector<ValueId> values;
   if (!named_parts(named, live_named, &keys, &values)) return false;
-  if (keys.empty()) return true;
   for (size_t i = 0; i < keys.size(); ++i) {
     out->values.push_back(values[i]);
     out->live.push_back(PyDict_GetItemWithError(live_named, keys[i]));
   }
-  PyObject* names = tuple_of(keys);
-  if (!names) return false;
-  out->names_object = names_index(names);
-  out->names = names;  // kept by the trace
-  Py_DECREF(names);
-  return true;
+  return set_names(keys, out);
 }
 
 void Recorder::on_CALL_FUNCTION_EX(const Instr& i) {
@@ -174,13 +161,7 @@ bool Recorder::call_partial(ValueId callee, PyObject* live, Arguments arguments)
   all.live.insert(all.live.end(), arguments.live.begin(), arguments.live.begin() + static_cast<int64_t>(n));
   all.values.insert(all.values.end(), merged.values.begin(), merged.values.end());
   all.live.insert(all.live.end(), merged.live.begin(), merged.live.end());
-  if (!merged.keys.empty()) {
-    PyObject* names = tuple_of(merged.keys);
-    if (!names) return false;
-    all.names_object = names_index(names);
-    all.names = names;  // kept by the trace
-    Py_DECREF(names);
-  }
+  if (!set_names(merged.keys, &all)) return false;
   return call_through(func.value, func.live, std::move(all));
 }
 

@@ -127,6 +127,7 @@ class Recorder final : public Follower, private Builder {
     int names_object = -1;        // its index
     size_t positional() const { return values.size() - (names ? PyTuple_GET_SIZE(names) : 0); }
   };
+  bool set_names(const std::vector<PyObject*>& names, Arguments* arguments);
   void take_as_ints(Arguments* arguments);
   bool same(ValueId callee, PyObject* live, const Arguments& arguments);
   bool divide(PyObject* live, const Arguments& arguments);

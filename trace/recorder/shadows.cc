@@ -22,6 +22,13 @@ void Builder::push(ValueId v) {
   hold(v, +1);
 }
 
+void Builder::replace_top(int count, ValueId v) {
+  hold(v, +1);
+  pop(count);
+  push(v);
+  hold(v, -1);
+}
+
 ValueId Builder::pop() {
   Shadow& f = innermost();
   ValueId v = f.stack.back();
