@@ -1,10 +1,14 @@
 // The clock that calls are judged by: the thread's own, so that what else the machine does is not taken for slowness.
 #pragma once
 
+#include <cstdint>
+
 namespace dalsegno::replay {
 
 // Nanoseconds the calling thread has run, less what was Uncounted.
 double thread_time();
+// Pages that the system has made for the calling thread (minor faults).
+int64_t thread_faults();
 
 // What the thread does while one lives is no call's: compiling on its caller's thread (the setting `background`), which is done once.
 class Uncounted {

@@ -55,12 +55,15 @@ constexpr double kLoses = 1.02;        // replay this much slower is replay that
 constexpr double kClear = 1.25;        // a ratio that noise does not make
 constexpr double kLong = 200e3;        // nanoseconds: a call that can be judged by itself
 constexpr double kTold = 1e6;          // nanoseconds: a recording that tells how long an eager call takes
-constexpr double kClock = 800;         // nanoseconds a timed call costs beside its own
+constexpr double kClock = 1600;        // nanoseconds a timed call costs beside its own
 constexpr double kShare = 64;          // looking costs at most this part of what is run
 constexpr double kProvisional = 20e6;  // nanoseconds a provisional verdict for eager lasts
 constexpr int64_t kFewest = 8, kMost = int64_t{1} << 22;
 constexpr int kMostStreak = 10;
-constexpr int kUnsettled = 24;  // calls that may pass before the tree is as it will be
+constexpr int kPatient = 6;      // pairs until replay loses that has only been cold
+constexpr double kFault = 10e3;  // nanoseconds a page costs (a guest of a hypervisor may pay as much)
+constexpr double kCold = 0.1;    // a call is cold where pages are this part of it
+constexpr int kUnsettled = 24;   // calls that may pass before the tree is as it will be
 
 int pairs_needed(double nanoseconds) { return nanoseconds < 20e3 ? 5 : nanoseconds < 1e6 ? 3 : 2; }
 
@@ -72,12 +75,15 @@ uint32_t sizes_of(PyObject* const* args, Py_ssize_t count) {
   return sizes;
 }
 
-bool Lane::timed(Way way, double nanoseconds, bool provisional) {
+bool Lane::timed(Way way, Took took, bool provisional) {
   double& best = way == Way::kTimeReplay ? replay : eager;
-  best = turn_ < 2 ? nanoseconds : std::min(best, nanoseconds);
+  if (turn_ < 2 || took.nanoseconds < best) {
+    best = took.nanoseconds;
+    (way == Way::kTimeReplay ? replay_cold_ : eager_cold_) = took.cold;
+  }
   ++turn_;
   if (skips_eager()) return wait(recording_, replay, provisional), true;
-  if (loses_plainly(way, nanoseconds) || wins_plainly(way)) return judge(provisional), true;
+  if (loses_plainly(way, took) || wins_plainly(way)) return judge(provisional), true;
   if (turn_ % 2 != 0 || !decided()) return false;
   judge(provisional);
   return true;
@@ -91,8 +97,9 @@ bool Lane::skips_eager() {
 }
 
 // Slower even than the call that recorded.
-bool Lane::loses_plainly(Way way, double nanoseconds) const {
-  return !judged_ && way == Way::kTimeReplay && recording_ != kUnknown && recording_ >= kTold && nanoseconds > kClear * recording_;
+bool Lane::loses_plainly(Way way, Took took) const {
+  return !judged_ && way == Way::kTimeReplay && recording_ != kUnknown && recording_ >= kTold && !took.cold &&
+         took.nanoseconds > kClear * recording_;
 }
 
 // With kernels that eager calls have already been timed against, while they were being compiled.
@@ -100,13 +107,12 @@ bool Lane::wins_plainly(Way way) const {
   return awaits_kernels() && way == Way::kTimeReplay && turn_ == 1 && eager >= kLong && kClear * replay < eager;
 }
 
-bool Lane::timed_early(Way way, double nanoseconds, bool provisional) {
-  return loses_plainly(way, nanoseconds) && timed(way, nanoseconds, provisional);
-}
+bool Lane::timed_early(Way way, Took took, bool provisional) { return loses_plainly(way, took) && timed(way, took, provisional); }
 
 bool Lane::decided() const {
   const int pairs = turn_ / 2;
   const double fast = std::min(replay, eager), slow = std::max(replay, eager);
+  if (slow == replay && replay_cold_ && !eager_cold_ && pairs < kPatient) return false;
   if (pairs >= pairs_needed(fast)) return true;
   // (The first replay after eager calls finds none of the memory that it will find later: of large arrays every page is made anew.)
   return slow > kClear * fast && pairs >= (fast >= kLong && fast == replay ? 1 : 2);
@@ -220,17 +226,19 @@ Policy::Timing::Timing(Policy& policy, Way way)
       lane_(policy.lane_),
       way_(way),
       generation_(policy.generation_),
-      start_(thread_time()) {}
+      start_(thread_time()),
+      faults_(thread_faults()) {}
 
 bool Policy::Timing::ended(bool settled) {
   const double nanoseconds = thread_time() - start_;
+  const Took took{nanoseconds, kFault * static_cast<double>(thread_faults() - faults_) > kCold * nanoseconds};
   if (policy_.generation_ != generation_) return false;
   policy_.lane_ = lane_;
   const bool was_lasting = lane_->lasting(), eager_won = lane_->eager_wins;
   const bool provisional = kernels_under_way();
   const bool early = !settled && policy_.unsettled_ < kUnsettled;
   policy_.unsettled_ += early;
-  const bool judged = early ? lane_->timed_early(way_, nanoseconds, provisional) : lane_->timed(way_, nanoseconds, provisional);
+  const bool judged = early ? lane_->timed_early(way_, took, provisional) : lane_->timed(way_, took, provisional);
   policy_.news_ |= lane_->lasting() && (!was_lasting || lane_->eager_wins != eager_won);
   policy_.pace_news_ |= policy_.news_ || (judged && !lane_->paced);
   lane_->paced |= judged;

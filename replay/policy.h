@@ -2,7 +2,8 @@
 //
 // Calls: replay and eager are timed by turns, a pair or a few, and the faster way is taken until it pays to look again. What looking costs
 // (the slower way's time over the faster one's) is at most a 64th of what has been run since, and half of that each time the verdict stays.
-// So calls of milliseconds are judged after two or three of them, short ones after ten. Sizes of arguments count: calls whose arrays,
+// So calls of milliseconds are judged after two or three of them, short ones after ten. A call that the system made memory for, where calls
+// of the other way found theirs, says little: it is looked at again before it loses (`Took`). Sizes of arguments count: calls whose arrays,
 // containers and ints have about the same sizes share a verdict (a lane). Both ways give the same results: only the clock (replay/clock.h)
 // sees it.
 //
@@ -30,6 +31,12 @@ uint32_t sizes_of(PyObject* const* args, Py_ssize_t count);
 
 enum class Way : uint8_t { kReplay, kEager, kTimeReplay, kTimeEager };
 
+// What a timed call took. `cold`: a good part of that, making pages, as memory was given back to the system since the calls before it.
+struct Took {
+  double nanoseconds;
+  bool cold = false;
+};
+
 // Calls with arguments of about the same sizes.
 class Lane {
  public:
@@ -37,12 +44,12 @@ class Lane {
 
   Way next() {
     if (left > 0) return --left, eager_wins ? Way::kEager : Way::kReplay;
-    return turn_ % 2 == 0 ? Way::kTimeReplay : Way::kTimeEager;
+    return turn_ % 4 == 0 || turn_ % 4 == 3 ? Way::kTimeReplay : Way::kTimeEager;  // (what alternates otherwise must not side with one)
   }
   // A timed call has ended. `provisional`: kernels are still being compiled, so the verdict will not last. True: there is a verdict now.
-  bool timed(Way way, double nanoseconds, bool provisional);
+  bool timed(Way way, Took took, bool provisional);
   // The same for a call after which the tree will be another: it counts only if replay is slower than even recording was.
-  bool timed_early(Way way, double nanoseconds, bool provisional);
+  bool timed_early(Way way, Took took, bool provisional);
   // The call that recorded took so long: no eager call takes longer.
   void recorded(double nanoseconds) { recording_ = nanoseconds; }
   // Eager was faster while kernels were being compiled. Once they are there, that is looked at again at once.
@@ -67,13 +74,14 @@ class Lane {
   bool decided() const;
   bool skips_eager();
   bool wins_plainly(Way way) const;
-  bool loses_plainly(Way way, double nanoseconds) const;
+  bool loses_plainly(Way way, Took took) const;
   void judge(bool provisional);
   void wait(double cost, double each, bool provisional);
 
   int turn_ = 0;    // timed calls of this measurement
   int streak_ = 0;  // verdicts of the same kind before this one
   bool judged_ = false, provisional_ = false;
+  bool replay_cold_ = false, eager_cold_ = false;  // the least of this measurement
   double recording_ = kUnknown;
 };
 
@@ -145,6 +153,7 @@ class Policy {
     Way way_;
     uint64_t generation_;
     double start_;
+    int64_t faults_;
   };
   bool eager_wins() const { return lane_ && lane_->eager_wins; }
   const Lane* lane() const { return lane_; }  // of the latest call

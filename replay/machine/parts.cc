@@ -64,6 +64,7 @@ Way way_of(ProgramImpl& p, Group& group, const Reg* r) {
   group.measured_at = largest;
   group.need = INT64_MAX;  // until it is known
   ++group.measures;
+  ++g_machine_counters.measures;
   return Way::kMeasured;
 }
 

@@ -94,18 +94,29 @@ bool Recorder::set_names(const std::vector<PyObject*>& names, Arguments* argumen
   return true;
 }
 
-// Arguments by keyword that say what would be anyway: out=None, axis=None of a reduction to one number, the dtype that all floats among the
-// arguments have. (Any other dtype is as hard to know as the call.)
+// Arguments in the form that the tables know: by position, without what goes without saying.
 void Recorder::simplify(PyObject* live, Arguments* arguments) {
+  const CalleeFacts facts = callee_facts(live);
+  if (facts.fn == ArrayFn::clip && arguments->names) place_bounds(arguments);
+  if (facts.axis_behind && arguments->names) place_axis(arguments);
+  drop_needless(live, arguments);
+}
+
+// f(a, axis=n) of functions that take it behind the array is f(a, n).
+void Recorder::place_axis(Arguments* arguments) const {
+  if (arguments->positional() != 1 || arguments->values.size() != 2) return;
+  if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(arguments->names, 0), "axis") != 0) return;
+  arguments->names = nullptr, arguments->names_object = -1;
+}
+
+// Arguments of reductions and ufuncs that say what would be anyway: out=None, axis=None of a reduction to one number, the dtype that all floats among the
+// arguments have. (Any other dtype is as hard to know as the call.)
+void Recorder::drop_needless(PyObject* live, Arguments* arguments) {
   static const auto kReductions = words("all any max mean min prod std sum var");
   const bool method = live && Py_IS_TYPE(live, &PyMethodDescr_Type) && PyDescr_TYPE(live) == &PyArray_Type;
   const bool reduces = method && kReductions.contains(text_of(PyDescr_NAME(live)));
-  const bool ufunc = live && PyObject_TypeCheck(live, &PyUFunc_Type), clips = callee_facts(live).fn == ArrayFn::clip;
-  if (clips && arguments->names) place_bounds(arguments);
-  if (callee_facts(live).axis_behind && arguments->names && arguments->positional() == 1 && arguments->values.size() == 2 &&
-      PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(arguments->names, 0), "axis") == 0)
-    arguments->names = nullptr, arguments->names_object = -1;
-  if (!reduces && !ufunc && !clips) return;
+  const bool ufunc = live && PyObject_TypeCheck(live, &PyUFunc_Type);
+  if (!reduces && !ufunc && callee_facts(live).fn != ArrayFn::clip) return;
   std::vector<PyObject*> names;
   std::vector<size_t> kept;
   const size_t n = arguments->positional();

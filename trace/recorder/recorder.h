@@ -161,6 +161,8 @@ class Recorder final : public Follower, private Builder {
   bool is_shape(ValueId v) const;
   void simplify(PyObject* live, Arguments* arguments);
   void place_bounds(Arguments* arguments) const;
+  void place_axis(Arguments* arguments) const;
+  void drop_needless(PyObject* live, Arguments* arguments);
   bool attr_of_array(PyObject* live, const Arguments& arguments);
   bool rounds(PyObject* live, const Arguments& arguments);
   bool gives_argument(PyObject* live, const Arguments& arguments);
