@@ -8,43 +8,49 @@
 #include <new>
 #include <system_error>
 #include <thread>
+#include <unordered_map>
 
 #include "halide_gen/runtime/signals_blocked.h"
 #include "replay/forks.h"
 #include "replay/memory/kept_blocks.h"
 
 namespace dalsegno::replay {
-
-// (3.11's header of it does not say that it is C.)
-int trace_malloc(unsigned domain, uintptr_t memory, size_t size) __asm__("PyTraceMalloc_Track");
-
 namespace {
 
-constexpr size_t kLeastKept = 32 << 10;  // what is smaller hardly ever moves the heap's end
+constexpr size_t kLeastKept = 32 << 10;   // what is smaller hardly ever moves the heap's end
+constexpr size_t kMostZeroed = 32 << 20;  // what is larger may be meant to be written here and there only
 constexpr std::chrono::seconds kKeptFor{1};
 
-const PyDataMemAllocator* plain = nullptr;  // NumPy's own, whose blocks they are: only that they are freed is put off
+PyDataMemAllocator plain;  // NumPy's own, whose blocks they are: only that they are freed is put off
 
 // What is kept, and the thread that lets go of it where nothing else happens.
 class Keeper {
  public:
   void* get(size_t size) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (void* memory = kept_.take(size)) return memory;
-    }
+    if (void* memory = take(size)) return memory;
     free_excess();
-    void* memory = plain->malloc(plain->ctx, size);
-    if (!memory) drop(size);
-    return memory;
+    return note(plain.malloc(plain.ctx, size), size);
   }
 
-  void put(void* memory, size_t size) {
-    if (!keep(memory, size)) {
-      drop(size);
-      plain->free(plain->ctx, memory, size);
-    }
+  void* get_zeroed(size_t count, size_t item) {
+    const size_t size = count * item;  // (which NumPy has looked at)
+    if (void* memory = take(size)) return std::memset(memory, 0, size);
     free_excess();
+    return note(plain.calloc(plain.ctx, count, item), size);
+  }
+
+  // False: it is to be freed.
+  bool put(void* memory, size_t size) {
+    const size_t given = forget(memory);
+    if (given == 0) return false;
+    if (given != size || !keep(memory, size)) return drop(given), false;
+    free_excess();
+    return true;
+  }
+
+  // It is to be another size.
+  void release(void* memory) {
+    if (const size_t given = forget(memory)) drop(given);
   }
 
   // Ends the thread, until resume().
@@ -75,6 +81,39 @@ class Keeper {
   }
 
  private:
+  void* take(size_t size) {
+    const std::lock_guard lock(mutex_);
+    void* memory = kept_.take(size);
+    if (memory) remember(memory, size);
+    return memory;
+  }
+  // What NumPy's allocator has given, if anything.
+  void* note(void* memory, size_t size) {
+    const std::lock_guard lock(mutex_);
+    if (memory) {
+      remember(memory, size);
+    } else {
+      kept_.drop(size);
+    }
+    return memory;
+  }
+  void remember(void* memory, size_t size) {
+    try {
+      given_.insert_or_assign(memory, size);
+    } catch (const std::bad_alloc&) {
+      kept_.drop(size);
+    }
+  }
+
+  // The size that it was given with; 0: it was not given here.
+  size_t forget(void* memory) {
+    const std::lock_guard lock(mutex_);
+    const auto found = given_.find(memory);
+    if (found == given_.end()) return 0;
+    const size_t size = found->second;
+    given_.erase(found);
+    return size;
+  }
   void drop(size_t size) {
     const std::lock_guard lock(mutex_);
     kept_.drop(size);
@@ -92,7 +131,7 @@ class Keeper {
   }
 
   void free_excess() {
-    for (KeptBlocks::Block old; pop([&] { return kept_.pop_excess(&old); });) plain->free(plain->ctx, old.memory, old.size);
+    for (KeptBlocks::Block old; pop([&] { return kept_.pop_excess(&old); });) plain.free(plain.ctx, old.memory, old.size);
   }
   template <class Pop>
   bool pop(const Pop& by) {
@@ -119,7 +158,7 @@ class Keeper {
       wake_.wait_for(lock, kKeptFor);
       for (KeptBlocks::Block old; paused_ == 0 && kept_.pop_aged(KeptBlocks::Clock::now() - kKeptFor, &old);) {
         lock.unlock();
-        plain->free(plain->ctx, old.memory, old.size);
+        plain.free(plain.ctx, old.memory, old.size);
         lock.lock();
       }
     }
@@ -130,78 +169,50 @@ class Keeper {
   std::condition_variable wake_;
   std::thread thread_;
   KeptBlocks kept_;
+  std::unordered_map<void*, size_t> given_;  // in use
   bool running_ = false;
   int paused_ = 0;
 };
 
 Keeper* keeper = nullptr;  // never destroyed: its thread may outlive main()
 
-// ---- NumPy's interface: an array is freed by the handler it was made with
+// ---- NumPy's interface (PyDataMemAllocator)
 
-void* get(void*, size_t size) { return size < kLeastKept ? plain->malloc(plain->ctx, size) : keeper->get(size); }
-
-void* get_zeroed(void*, size_t n, size_t item) { return plain->calloc(plain->ctx, n, item); }
-
-void* get_resized(void*, void* memory, size_t size) { return plain->realloc(plain->ctx, memory, size); }
-
-void put(void*, void* memory, size_t size) {
-  if (!memory || size < kLeastKept) return plain->free(plain->ctx, memory, size);
-  keeper->put(memory, size);
+void* get(void* context, size_t size) {
+  return size >= kLeastKept && MemoryReused::now() ? keeper->get(size) : plain.malloc(context, size);
 }
 
-constexpr char kCapsule[] = "mem_handler";  // MEM_HANDLER_CAPSULE_NAME of numpy/_core/src/multiarray/alloc.h
-
-PyDataMem_Handler* own_handler() {
-  static PyDataMem_Handler own;
-  std::memcpy(own.name, "default_allocator", sizeof "default_allocator");  // as it says of all arrays
-  own.version = 1;
-  own.allocator = {nullptr, get, get_zeroed, get_resized, put};
-  return &own;
+void* get_zeroed(void* context, size_t count, size_t item) {
+  const size_t size = count * item;
+  return size >= kLeastKept && size <= kMostZeroed && MemoryReused::now() ? keeper->get_zeroed(count, item)
+                                                                          : plain.calloc(context, count, item);
 }
 
-// A capsule; null with an exception set.
-PyObject* make_handler() {
-  auto* numpys = static_cast<PyDataMem_Handler*>(PyCapsule_GetPointer(PyDataMem_DefaultHandler, kCapsule));
-  if (!numpys) return nullptr;
-  plain = &numpys->allocator;
-  keeper = new Keeper;
-  pthread_atfork([] { keeper->before_fork(); }, [] { keeper->after_fork_parent(); }, [] { keeper->after_fork_child(); });
-  around_python_forks({[] { keeper->pause(); }, [] { keeper->resume(); }, [] { keeper->resume(); }});
-  return PyCapsule_New(own_handler(), kCapsule, nullptr);
+void* get_resized(void* context, void* memory, size_t size) {
+  if (memory) keeper->release(memory);
+  return plain.realloc(context, memory, size);
 }
 
-// Null: arrays are made by NumPy's means, or the user's.
-PyObject* handler() {
-  static PyObject* const own = make_handler();
-  PyErr_Clear();
-  PyObject* in_force = PyDataMem_GetHandler();
-  Py_XDECREF(in_force);
-  return in_force == PyDataMem_DefaultHandler ? own : nullptr;
-}
-
-// What NumPy does for data that it allocates (PyArray_NewFromDescr_int in numpy/_core/src/multiarray/ctors.c).
-PyObject* new_large(PyArray_Descr* descr, int rank, const npy_intp* shape, const npy_intp* strides, size_t bytes, PyObject* handler) {
-  void* memory = get(nullptr, bytes);
-  if (!memory) return Py_DECREF(descr), nullptr;
-  PyObject* made = PyArray_NewFromDescr(&PyArray_Type, descr, rank, shape, strides, memory, NPY_ARRAY_CARRAY, nullptr);
-  if (!made) return PyErr_Clear(), put(nullptr, memory, bytes), nullptr;
-  auto* array = reinterpret_cast<PyArrayObject*>(made);
-  reinterpret_cast<PyArrayObject_fields*>(made)->mem_handler = Py_NewRef(handler);
-  PyArray_ENABLEFLAGS(array, NPY_ARRAY_OWNDATA);
-  constexpr unsigned kDomain = 389047;  // NPY_TRACE_DOMAIN
-  trace_malloc(kDomain, reinterpret_cast<uintptr_t>(memory), bytes);
-  return made;
+void put(void* context, void* memory, size_t size) {
+  if (!memory || size < kLeastKept || !keeper->put(memory, size)) plain.free(context, memory, size);
 }
 
 }  // namespace
 
+bool take_over_memory() {
+  constexpr char kCapsule[] = "mem_handler";  // MEM_HANDLER_CAPSULE_NAME of numpy/_core/src/multiarray/alloc.h
+  auto* handler = static_cast<PyDataMem_Handler*>(PyCapsule_GetPointer(PyDataMem_DefaultHandler, kCapsule));
+  if (!handler || handler->version != 1) return PyErr_Clear(), false;
+  plain = handler->allocator;
+  keeper = new Keeper;
+  pthread_atfork([] { keeper->before_fork(); }, [] { keeper->after_fork_parent(); }, [] { keeper->after_fork_child(); });
+  around_python_forks({[] { keeper->pause(); }, [] { keeper->resume(); }, [] { keeper->resume(); }});
+  handler->allocator = {plain.ctx, get, get_zeroed, get_resized, put};
+  return true;
+}
+
 PyObject* new_array(PyArray_Descr* descr, int rank, const npy_intp* shape, const npy_intp* strides) {
   Py_INCREF(descr);
-  auto bytes = static_cast<size_t>(PyDataType_ELSIZE(descr));
-  bool fits = true;
-  for (int d = 0; d < rank; ++d) fits &= !__builtin_mul_overflow(bytes, static_cast<size_t>(shape[d]), &bytes);
-  PyObject* own = fits && bytes >= kLeastKept && bytes <= PTRDIFF_MAX ? handler() : nullptr;
-  if (own) return new_large(descr, rank, shape, strides, bytes, own);
   PyObject* made = PyArray_NewFromDescr(&PyArray_Type, descr, rank, shape, strides, nullptr, 0, nullptr);
   if (!made) PyErr_Clear();
   return made;

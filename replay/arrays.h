@@ -1,8 +1,25 @@
-// New arrays, whose memory is that of dead ones where it is large (replay/memory/kept_blocks.h). With the GIL.
+// Memory of arrays: large ones that are made while something is replayed lie in that of dead ones (replay/memory/kept_blocks.h). With the
+// GIL.
 #pragma once
 #include "numpy/dtypes.h"
 
 namespace dalsegno::replay {
+
+// From now on NumPy's own allocator asks here: its functions are exchanged for ones that call them, so nothing of this can be seen of an
+// array. Once, when NumPy has been imported. False: arrays are made as ever.
+bool take_over_memory();
+
+// While one lives, something is replayed.
+class MemoryReused {
+ public:
+  MemoryReused() { ++depth_; }
+  ~MemoryReused() { --depth_; }
+  MemoryReused(const MemoryReused&) = delete;
+  static bool now() { return depth_ > 0; }
+
+ private:
+  static inline int depth_ = 0;  // of any thread: others that make arrays meanwhile come by the same memory
+};
 
 // As PyArray_NewFromDescr() makes an exact ndarray that has its own memory, not written yet: of a dtype without objects, in C order where
 // `strides` (bytes) is null. Null, without an exception, where there is no memory.

@@ -38,6 +38,55 @@ def test_pages_are_asked_for_once():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 10 * pages
 
 
+def sorted_and_repeated(x, y):
+    return np.sort(np.repeat(x, 2))[::2] + np.zeros(len(x))
+
+
+def test_so_they_are_where_numpys_functions_make_them():
+    x = np.arange(float(LARGE))
+    jitted = compiled(sorted_and_repeated, x, x)
+    ds.config.step_aside = False
+    try:
+        for _ in range(3):
+            jitted(x, x)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(20):
+            jitted(x, x)
+    finally:
+        ds.config.step_aside = True
+    pages = x.nbytes // resource.getpagesize()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 10 * pages
+
+
+def zeros_and_ones(n):
+    ones = np.ones(n)
+    total = ones.sum()
+    del ones
+    return np.zeros(n), total
+
+
+def test_zeros_in_the_memory_of_other_numbers():
+    jitted = compiled(zeros_and_ones, LARGE)
+    for _ in range(20):
+        zeros, total = jitted(LARGE)
+        assert not zeros.any() and total == LARGE
+        del zeros
+
+
+def test_arrays_made_in_a_replay_are_freed_elsewhere_and_the_other_way_round():
+    jitted = compiled(sorted_and_repeated, *2 * [np.arange(float(LARGE))])
+    for size in (LARGE, LARGE // 2, LARGE, 5000, LARGE):
+        x = np.arange(float(size))
+        want = sorted_and_repeated(x, x).tobytes()
+        made = [jitted(x, x) for _ in range(3)]
+        plain = [np.full(size, 7.0) for _ in range(3)]
+        assert all(m.tobytes() == want for m in made)
+        del made[1], plain[1]
+        made.append(jitted(x, x))
+        assert all(m.tobytes() == want for m in made)
+        assert all((p == 7.0).all() for p in plain)
+
+
 @pytest.mark.parametrize("shape", [(LARGE,), (400, 500), (4, 50, 1000)])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_arrays_are_as_numpy_makes_them(shape, order):
@@ -72,7 +121,8 @@ def test_tracemalloc_counts_what_it_counts_in_eager():
         tracemalloc.stop()
 
 
-def test_results_can_be_resized():
+@pytest.mark.parametrize("scaled", [scaled, sorted_and_repeated])
+def test_results_can_be_resized(scaled):
     x, y = np.ones(LARGE), np.arange(float(LARGE))
     jitted = compiled(scaled, x, y)
     for size in (2 * LARGE, LARGE // 2, 10, 3 * LARGE):

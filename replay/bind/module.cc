@@ -5,6 +5,7 @@
 #include "hook/hook.h"
 #include "numpy/api.h"
 #include "numpy/elide.h"
+#include "replay/arrays.h"
 #include "replay/describe.h"
 #include "replay/forks.h"
 #include "replay/jit.h"
@@ -155,6 +156,7 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "Dal Segno's record-replay machine; dalsegno/ is the interface to it.";
   if (!hook::init() || !numpy::init() || !recorder::init() || !jit_type()) throw py::error_already_set();
   numpy::init_elision();
+  take_over_memory();
   typed::g_converts_to_complex = PY_VERSION_HEX < 0x030e0000;
   make_resident();
   kernel_environment();  // asks the processor, which takes a virtual machine 10 us a question

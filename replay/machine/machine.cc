@@ -2,6 +2,7 @@
 #include <new>
 
 #include "hook/error_aside.h"
+#include "replay/arrays.h"
 #include "replay/machine/run.h"
 #include "trace/fault.h"
 
@@ -97,6 +98,7 @@ class Run {
 
  private:
   RoomLease lease_;
+  const MemoryReused memory_;
 
  public:
   Machine m;
