@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+import dalsegno as ds
+import numpy as np
 from tests.support import check_source
 
 PROGRAM = """
@@ -212,3 +214,40 @@ def test_what_a_kept_frame_shows(body: str) -> None:
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="f_locals writes through since 3.13")
 def test_variables_written_through_a_frame(body: str) -> None:
     check_source(PROGRAM.format(body=body), CALLS, engines=("recording", "stepped", "compiled"))
+
+
+def lengths(points, step, which):
+    here = points[0]
+    n = here.shape[0]
+    stiff, mass = -2.5, 0.25
+    total = np.zeros((n, 2))
+    for i in range(1, n):
+        dx, dy = here[i] - here[i - 1]
+        length = np.sqrt(dx**2 + dy**2)
+        force = stiff * length
+        row = np.array([force * dx, force * dy])
+        total[i] += row
+    total[which] += step
+    return (2 - mass) * here + total * (step**2)
+
+
+def lengths_from_half(n):
+    count, width = n, 1200
+    points = np.ones((2, count, 2))
+    start = np.zeros(count)
+    for i in range(1, count):
+        start[i] = start[i - 1] + float(width) / count
+    half = count // 2
+    return lengths(points, 1.0 / (width * count), half)
+
+
+def test_a_number_that_two_frames_hold_is_not_taken_for_one_that_was_looked_at() -> None:
+    want = lengths_from_half(1000).tobytes()
+    with ds.config(step_aside=False):
+        jitted = ds.jit(lengths_from_half)
+        for _ in range(6):
+            assert jitted(1000).tobytes() == want
+        before = dict(jitted.stats)
+        assert jitted(1000).tobytes() == want
+    assert jitted.stats["replays"] == before["replays"] + 1
+    assert jitted.stats["exits"] == before["exits"]

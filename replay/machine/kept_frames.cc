@@ -27,20 +27,32 @@ Framing build(const ProgramImpl& p, int32_t snapshot) {
   return made;
 }
 
-// Somebody holds a number that he saw in a frame, and may ask later whether it is the same one.
-bool held(PyObject* o) {
-  if (Py_REFCNT(o) == 1 || PyBool_Check(o) || Py_TYPE(o) == &PyBoolArrType_Type) return false;
+// How many references to a number are those of linked frames: of their variables, and of what shows them.
+Py_ssize_t shown(const Machine& m, PyObject* o) {
+  Py_ssize_t count = 0;
+  for (size_t i = 0; i < m.n_links; ++i) {
+    const Link& link = m.room->links[i];
+    for (const ShownBox& box : link.boxes) count += box.object == o;
+    count += std::count(link.slots.begin(), link.slots.begin() + link.image.code->co_nlocalsplus, o);
+  }
+  return count;
+}
+
+// Somebody holds a number that he saw in a frame, and may ask later whether it is the same one. `own`: references that the caller knows of.
+bool held(const Machine& m, PyObject* o, Py_ssize_t own) {
+  if (Py_REFCNT(o) <= own || PyBool_Check(o) || Py_TYPE(o) == &PyBoolArrType_Type) return false;
   int64_t value;
-  return !PyLong_CheckExact(o) || !small_int(o, &value) || value < -5 || value > 256;
+  if (PyLong_CheckExact(o) && small_int(o, &value) && value >= -5 && value <= 256) return false;
+  return !m.kept_frames.empty() || Py_REFCNT(o) > own + shown(m, o);
 }
 
-bool any_held(const Link& link) {
-  return std::any_of(link.boxes.begin(), link.boxes.end(), [](const ShownBox& box) { return held(box.object); });
+bool any_held(const Machine& m, const Link& link) {  // which is linked
+  return std::any_of(link.boxes.begin(), link.boxes.end(), [&](const ShownBox& box) { return held(m, box.object, 0); });
 }
 
-void drop_boxes(Machine& m, Link& link) {
+void drop_boxes(Machine& m, Link& link) {  // which is not
   for (const ShownBox& box : link.boxes)
-    if (held(box.object))
+    if (held(m, box.object, 1))
       m.kept_boxes.push_back(box);
     else
       Py_DECREF(box.object);  // (of numbers: no code runs)
@@ -200,7 +212,8 @@ void link_outer(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Fr
 
 void unlink_touched(Machine& m) {
   for (size_t i = m.first_frame; i < m.n_links; ++i)
-    if (const Link& link = m.room->links[i]; hook::link_touched(link.frame, link.image) || any_held(link)) return unlink(m, m.first_frame);
+    if (const Link& link = m.room->links[i]; hook::link_touched(link.frame, link.image) || any_held(m, link))
+      return unlink(m, m.first_frame);
 }
 
 void unlink(Machine& m, size_t from) {
