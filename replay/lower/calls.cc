@@ -25,10 +25,14 @@ void Lowering::emit_call(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kProduct) return emit_product(o, i);
   if (form(i).mode == Mode::kReduction) return emit_reduction(o, i);
   if (form(i).mode == Mode::kText) return emit_number_of(o, i, step_ord, native::Do::kOrd);
-  if (form(i).mode == Mode::kLength) return emit_number_of(o, i, step_length, native::Do::kLength);
+  if (form(i).mode == Mode::kLength) return emit_length(o, i);
   if (form(i).mode == Mode::kDraw) return emit_draw(o, i);
   if (form(i).mode != Mode::kTyped) return emit_python(o, i);
   emit_typed_call(o, i, 1);
+}
+
+void Lowering::emit_length(const Op& o, ValueId i) {
+  form(i).mode == Mode::kLength ? emit_number_of(o, i, step_length, native::Do::kLength) : emit_python(o, i);
 }
 
 // What the last input's object gives unboxed; n: the number of arguments.

@@ -92,6 +92,7 @@ class Lowering {
   void emit_range(const Op& op, ValueId i);
   void emit_get_iter(const Op& op, ValueId i);
   void emit_call(const Op& op, ValueId i);
+  void emit_length(const Op& op, ValueId i);
   void emit_draw(const Op& o, ValueId i);
   void emit_number_of(const Op& o, ValueId i, StepFn fn, native::Do does);
   void emit_typed_call(const Op& op, ValueId i, int32_t first);

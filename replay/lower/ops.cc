@@ -415,6 +415,7 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::bind_method, &Lowering::emit_bind_method},
       {OpKind::jitted_func, &Lowering::emit_jitted_func},
       {OpKind::call_tree, &Lowering::emit_call_tree},
+      {OpKind::get_len, &Lowering::emit_length},
       {OpKind::release, &Lowering::emit_release},
       {OpKind::leave_frame, &Lowering::emit_leave_frame},
       {OpKind::return_, &Lowering::emit_return},

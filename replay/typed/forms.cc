@@ -54,6 +54,7 @@ void Inference::form_of(ValueId i) {
       if (is_lookup(i, in(o)[1], in(o)[0])) form(i).mode = Mode::kLookup;
       return born(i, Rep::kBool);
     case OpKind::get_len:
+      if (!(o.effects & kRunsCode)) form(i).mode = Mode::kLength;
       return born(i, Rep::kInt);
     case OpKind::get_item:
     case OpKind::set_item:

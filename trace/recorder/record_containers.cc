@@ -143,7 +143,37 @@ void Recorder::on_DICT_UPDATE(const Instr& i) {
 
 // ---- unpacking -------------------------------------------------------------------------------------------------------------
 
+// Of an array: its items, if there are as many.
+bool Recorder::unpack_array(const Instr& i) {
+  constexpr int kMostItems = 16;
+  const ValueId array = top();
+  PyObject* live = live_top();
+  if (!numpy::is_exact_array(live) || i.arg < 1 || i.arg > kMostItems) return false;
+  auto* a = reinterpret_cast<PyArrayObject*>(live);
+  if (PyArray_NDIM(a) == 0 || PyArray_DIM(a, 0) != i.arg || !know_array(array, live)) return false;
+  const ValueId length = emit(OpKind::get_len, {array}, {.effects = kReadsMemory});
+  set_type(length, &PyLong_Type);
+  const auto number = [&](int n) {
+    PyObject* made = PyLong_FromLong(n);  // one of those that the interpreter keeps
+    Py_DECREF(made);
+    return std::pair{int_constant(made), made};
+  };
+  const ValueId fits = emit(OpKind::compare, {length, number(i.arg).first}, {.imm = Py_EQ, .effects = kNoEffect});
+  set_type(fits, &PyBool_Type);
+  emit(OpKind::guard_true, {fits}, {});
+  std::vector<ValueId> items;
+  for (int k = 0; k < i.arg; ++k) {
+    const auto [index, at] = number(k);
+    items.push_back(emit(OpKind::get_item, {array, index}, {.effects = kReadsMemory}));
+    op(items.back()).facts = element_facts(array, index, at);
+  }
+  pop();
+  for (int k = i.arg - 1; k >= 0; --k) push(items[static_cast<size_t>(k)]);
+  return true;
+}
+
 void Recorder::on_UNPACK_SEQUENCE(const Instr& i) {
+  if (unpack_array(i)) return;
   ValueId sequence = top();
   PyObject* live = live_top();
   bool plain = know(sequence, live) && (PyTuple_CheckExact(live) || PyList_CheckExact(live));
