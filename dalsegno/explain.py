@@ -189,6 +189,8 @@ def summary(trace: Mapping[str, Any]) -> Iterator[str]:
             yield exit_text(exit_)
     if trace["native"] is not None:
         yield from _native(trace["native"])
+    if trace["recursion"]:
+        yield "calls of itself on numbers: machine code"
     quiet = sum(1 for e in trace["exits"] if not e["count"] and e["side"] is None and not e["closed"])
     if quiet:
         yield f"{plural(quiet, 'exit')} never taken"

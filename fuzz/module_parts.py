@@ -209,6 +209,15 @@ def branching(n, x, seen=()):
     return left - branching(n - 2, x * 0.5 if n % 2 else x)
 """
 
+_COUNTED = """
+
+@jit
+def counted(n, x):
+    if n < 1:
+        return x // 3 if x > 2 else n - x
+    return counted(n - 1, x - 1) % 5 + counted(n - 2, x * 2 if n != 3 else -x)
+"""
+
 _TURNS = """
 
 @jit
@@ -367,6 +376,7 @@ PARTS: dict[str, str] = {
     "recursive": _RECURSIVE,
     "deep": _DEEP,
     "branching": _BRANCHING,
+    "counted": _COUNTED,
     "evens": _TURNS,
     "rotated": _ROTATED,
     "swapped": _SWAPPED,

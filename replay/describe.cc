@@ -229,6 +229,7 @@ PyObject* describe_traces(const Tree& tree) {
       d["ops"] = describe_ops(*program, segment_of);
       d["exits"] = describe_exits(*program, tree.policy());
       d["native"] = describe_native(*program, *programs);
+      d["recursion"] = program->recurses();
       py::list folded;
       for (const Folded& f : t.folded)
         if (f.value >= 0) folded.append(t.names[f.name]);

@@ -142,6 +142,7 @@ PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) 
   if (stored_ == Stored::kLoaded && !has_entry()) return record_entry(args, nargsf, kwnames);
   const Way way = settings().step_aside ? policy_.next(args, PyVectorcall_NARGS(nargsf)) : Way::kReplay;
   if (way == Way::kEager) {
+    const Policy::Under under(policy_, way);
     if (stored_ == Stored::kLoaded) return eager(args, nargsf, kwnames);
     return eager_because(Reason::step_aside, args, nargsf, kwnames);  // earlier processes know: no trace is needed
   }

@@ -74,7 +74,7 @@ class Tree final : public Jitted {
   bool has_entry() const { return !programs_->empty() && programs_->front(); }
   const GilShared<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) override;
   PyObject* plain() const override { return reinterpret_cast<PyObject*>(function_); }
-  void count_replay() override { ++counters_.calls, ++counters_.replays; }
+  void count_replays(uint64_t calls) override { counters_.calls += calls, counters_.replays += calls; }
   PyObject* leave(Exit* exit, FrameState* state, const GilShared<Programs>& ran) override;
   PyObject* choose(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames) {

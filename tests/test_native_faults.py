@@ -106,3 +106,25 @@ def test_a_planted_fault_shows(
     assert repr(last()) == wanted
     plant(fault)
     assert repr(last()) != wanted
+
+
+REMAINDERS = """
+@jit
+def f(n, x):
+    if n < 1:
+        return x
+    return f(n - 1, x - 3) % 7 + f(n - 2, -x)
+"""
+
+
+def test_a_planted_fault_of_functions_that_call_themselves_shows(plant: Callable[[str], None]) -> None:
+    def last(jit: Callable[..., Any]) -> Any:
+        names: dict[str, Any] = {"jit": jit}
+        exec(REMAINDERS, names)
+        with stepped(step_aside=False, hot_loop=1):
+            return [names["f"](n, 5) for n in (4, 6, 8, 9, 10)]
+
+    wanted = last(lambda function: function)
+    assert last(ds.jit(store=False)) == wanted
+    plant("native_recursion")
+    assert last(ds.jit(store=False)) != wanted

@@ -102,6 +102,7 @@ BY_SMALL_PROGRAMS = (
     "native_overflow",
     "native_count",
     "native_parts",
+    "native_recursion",
 )
 BY_GOOGLETEST = ("foreign_parent",)  # StoreTest.ASideTraceStaysWithItsOwnParent
 

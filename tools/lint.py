@@ -17,17 +17,18 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 CPP_FOLDERS = ["hook", "numpy", "trace", "store", "halide_gen", "replay"]
 # What clang-tidy reads: the layers without Python.h, whose headers clang parses quickly and without noise.
-TIDY_FOLDERS = ["trace", "store", "replay/typed", "replay/native", "replay/masks", "replay/memory"]
+TIDY_FOLDERS = ["trace", "store", "replay/typed", "replay/native", "replay/recursion", "replay/masks", "replay/memory"]
 
 # Who may include what: (headers, files that must not include them).
 LAYERS = [
     (r"pycore_\w+\.h", r"(?!hook/)"),
     (
         r"(Python|pybind11/\w+|numpy/\w+)\.h",
-        r"(trace/(?!recorder/)|store/|halide_gen/(?!module\.cc)|replay/(typed|native|masks|memory)/)",
+        r"(trace/(?!recorder/)|store/|halide_gen/(?!module\.cc)|replay/(typed|native|recursion|masks|memory)/)",
     ),
     (r"(replay/(?!typed/)|hook|halide_gen|store|trace/recorder)[\w/]*/\w+\.h", r"replay/typed/"),
     (r"(replay/(?!typed/|native/)|hook|halide_gen|store|trace/recorder)[\w/]*/\w+\.h", r"replay/native/"),
+    (r"(replay/(?!typed/|recursion/)|hook|halide_gen|store|trace/recorder)[\w/]*/\w+\.h", r"replay/recursion/"),
     (r"(replay/(?!masks/)|hook|halide_gen|store|trace|numpy)[\w/]*/\w+\.h", r"replay/masks/"),
     (r"(replay/(?!memory/)|hook|halide_gen|store|trace|numpy)[\w/]*/\w+\.h", r"replay/memory/"),
     (r"Halide\.h", r"(?!halide_gen/)"),

@@ -54,6 +54,7 @@
   X(native_joined, "native code selects what the other way has computed")                           \
   X(native_range, "native code leaves without telling a range's iterator how far it has come")      \
   X(native_overflow, "ints wrap in native code")                                                    \
+  X(native_recursion, "remainders in functions that call themselves have the dividend's sign")      \
   X(native_parts, "native code takes the real part of a complex number for the imaginary one")      \
   X(native_count, "native code does not tell an enumerate how far it has come")                     \
   /* ---- leaving, and what others see meanwhile */                                                 \

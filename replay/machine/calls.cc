@@ -108,11 +108,13 @@ const Step* step_call_tree(const Step* s, Reg* r, Machine& m) {
   if (!programs) return call_object(s, site, r, m);
   auto& entry = static_cast<ProgramImpl&>(*(*programs)->front());
   const int32_t frames = s->n;
-  if (!entry.world_holds() || !count_caller(m, static_cast<size_t>(frames))) return call_object(s, site, r, m);
+  if (!entry.world_holds()) return call_object(s, site, r, m);
+  if (const uint64_t calls = calls_done(m, site, entry, frames)) return callee->count_replays(calls), s + 1;
+  if (!count_caller(m, static_cast<size_t>(frames))) return call_object(s, site, r, m);
   keep(m, *programs);
   if (site.target != entry.id) aim(site, entry);
   m.room->calls.push_back({&caller, s, m.base, frames, callee, m.code_run, m.dirty, m.unsettled});
-  callee->count_replay();
+  callee->count_replays(1);
   m.base += caller.n_regs;
   m.reserve(entry.n_regs);
   m.dirty = m.unsettled = false;

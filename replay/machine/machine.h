@@ -63,7 +63,7 @@ class Jitted {
   // The programs whose first one is to be run for a call with so many positional arguments, or null: the function is to be called as
   // any callable is. `running`: those of the caller. Needs the GIL; asks no code of the user's.
   virtual const GilShared<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) = 0;
-  virtual void count_replay() = 0;
+  virtual void count_replays(uint64_t calls) = 0;
   virtual PyObject* plain() const = 0;  // the plain function; borrowed
   // What has run leaves: the interpreter goes on, perhaps recording. The call's result, or null with an exception set.
   virtual PyObject* leave(Exit* exit, FrameState* state, const GilShared<Programs>& ran) = 0;
@@ -112,6 +112,7 @@ class Program {
   virtual const std::vector<std::unique_ptr<SegmentRunner>>& segments() const = 0;
   virtual std::vector<SegmentInfo> segment_ops() const = 0;
   virtual std::optional<NativeInfo> native_info() const = 0;
+  virtual bool recurses() const = 0;  // are calls of itself machine code?
   // For the garbage collector: every reference to an object that the program owns.
   virtual int traverse(visitproc visit, void* arg) const = 0;
 

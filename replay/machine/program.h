@@ -16,6 +16,7 @@
 #include "replay/kernels/native_code.h"
 #include "replay/machine/live_log.h"
 #include "replay/machine/machine.h"
+#include "replay/machine/recursion.h"
 #include "replay/machine/step.h"
 #include "replay/typed/typed_trace.h"
 #include "trace/walk.h"
@@ -244,6 +245,7 @@ class ProgramImpl final : public Program {
 
   std::vector<SegmentInfo> segment_ops() const override;
   std::optional<NativeInfo> native_info() const override;  // native_region.cc
+  bool recurses() const override { return recursion && recursion->has_code(); }
   int traverse(visitproc visit, void* arg) const override;
 
   const Trace& data() const { return live->data; }
@@ -313,10 +315,11 @@ class ProgramImpl final : public Program {
   std::vector<int32_t> object_regs;  // own ones that own references
   const Step* start = nullptr;       // jumps go there; null: steps.data(), and the loop may yet get native code
   std::unique_ptr<Native> native;
-  int32_t turns = 0;        // jumps to it, as long as `native` is null
-  bool kept_asked = false;  // whether there is native code of an earlier process
-  bool keeps_code = true;   // in the store
-  int32_t first_reg = 0;    // own registers: [first_reg, n_regs)
+  std::unique_ptr<Recursion> recursion;  // entries: calls of themselves (recursion.cc)
+  int32_t turns = 0;                     // jumps to it, as long as `native` is null
+  bool kept_asked = false;               // whether there is native code of an earlier process
+  bool keeps_code = true;                // in the store
+  int32_t first_reg = 0;                 // own registers: [first_reg, n_regs)
   int32_t n_regs = 0;
   bool box_ints = false;              // ints are not unboxed here: one was too large
   static inline int32_t deepest = 1;  // frames that any program so far is of, at most (with C code that counts between any two)

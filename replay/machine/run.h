@@ -169,6 +169,8 @@ const Step* return_to_caller(const Step* s, Reg* r, Machine& m);
 const Step* end_left_call(Machine& m);
 // Forgets the innermost call: its caller runs again.
 void end_call(Machine& m);
+// Does the call as machine code of its own, if it can: its result is there. How many calls that were; 0: it can not.
+uint64_t calls_done(Machine& m, const CallSite& site, ProgramImpl& entry, int32_t frames);
 
 // -- exits.cc
 // Leaves by a plan: on to the side trace, if there is one, else the frames are built and null is returned.

@@ -59,7 +59,8 @@ class Verifier {
       case Mode::kItem:
         return item(o, i);
       case Mode::kLength:
-        return (o.kind == OpKind::get_len || (o.kind == OpKind::call && o.n_inputs == 2)) && y_.values[i].born_raw ? "" : "the length of what?";
+        return (o.kind == OpKind::get_len || (o.kind == OpKind::call && o.n_inputs == 2)) && y_.values[i].born_raw ? ""
+                                                                                                                   : "the length of what?";
       case Mode::kDraw:
         if (f.callee == Callee::kRandomBits && !unboxed(y_.inputs_of(o)[o.n_inputs - 1], i)) return "how many bits?";
         return o.kind == OpKind::call && o.n_inputs <= 3 && y_.values[i].born_raw ? "" : "a number drawn from what?";

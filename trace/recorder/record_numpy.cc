@@ -109,8 +109,8 @@ void Recorder::place_axis(Arguments* arguments) const {
   arguments->names = nullptr, arguments->names_object = -1;
 }
 
-// Arguments of reductions and ufuncs that say what would be anyway: out=None, axis=None of a reduction to one number, the dtype that all floats among the
-// arguments have. (Any other dtype is as hard to know as the call.)
+// Arguments of reductions and ufuncs that say what would be anyway: out=None, axis=None of a reduction to one number, the dtype that all
+// floats among the arguments have. (Any other dtype is as hard to know as the call.)
 void Recorder::drop_needless(PyObject* live, Arguments* arguments) {
   static const auto kReductions = words("all any max mean min prod std sum var");
   const bool method = live && Py_IS_TYPE(live, &PyMethodDescr_Type) && PyDescr_TYPE(live) == &PyArray_Type;
