@@ -99,6 +99,19 @@ void set_tracing(PyThreadState* thread, bool on) {
   if (thread->tracing == 0) thread->cframe->use_tracing = use ? 255 : 0;  // inside a trace function: set when it returns
 }
 
+void unmark_frames(PyThreadState* thread) {
+  for (Frame* frame = current_frame(thread); frame != nullptr; frame = frame->previous)
+    if (frame->frame_obj != nullptr) unmark(frame->frame_obj);
+}
+
+// sys.settrace, exchanged for this one: a trace function of the user's would be told of the instructions of the frames that are marked.
+PyCFunction g_settrace = nullptr;
+PyObject* settrace(PyObject* module, PyObject* function) {
+  PyThreadState* thread = PyThreadState_Get();
+  if (thread->c_tracefunc == on_trace) unmark_frames(thread);
+  return g_settrace(module, function);
+}
+
 // Where somebody traces the thread behind it, that is theirs.
 PyObject* evaluate_untraced(PyThreadState* thread, Frame* frame, int throwflag) {
   const Watcher* watcher = g_watch.watcher;
@@ -191,7 +204,12 @@ bool is_traced(const PyThreadState* thread) {
 
 void forget_events(PyThreadState*) {}  // the thread took its trace function with it
 
-bool init_observe() { return true; }
+bool init_observe() {
+  PyObject* function = PySys_GetObject("settrace");  // borrowed
+  if (function == nullptr || !PyCFunction_CheckExact(function) || PyCFunction_GetFlags(function) != METH_O) return true;
+  g_settrace = std::exchange(reinterpret_cast<PyCFunctionObject*>(function)->m_ml->ml_meth, settrace);
+  return true;
+}
 
 bool thread_observed() { return thread_observed(PyThreadState_Get()); }
 

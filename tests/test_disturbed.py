@@ -416,3 +416,48 @@ def test_warnings_of_what_is_dropped_stand_at_the_line_that_dropped_it(function:
                 seen.append([(w.category, w.lineno, w.filename) for w in caught])
             assert seen[0] == seen[1]
             assert seen[0]
+
+
+def debugged(x: int) -> int:
+    begin()
+    y = helped(x)
+    return y * 2
+
+
+def helped(x: int) -> int:
+    return x + 1
+
+
+EVENTS: list[Any] = []
+
+
+def begin() -> None:
+    """As breakpoint() does: the caller's frame is traced from here on."""
+
+    def tracer(frame: Any, event: str, arg: object) -> Any:
+        EVENTS.append((frame.f_code.co_name, event, frame.f_lineno - frame.f_code.co_firstlineno))
+        return tracer
+
+    if EVENTS:
+        sys.settrace(tracer)
+        sys._getframe(1).f_trace = tracer
+
+
+@pytest.mark.parametrize("calls", range(6))
+def test_a_debugger_that_begins_in_any_call_is_told_what_eager_tells(calls: int) -> None:
+    def traced(function: Any) -> list[Any]:
+        EVENTS[:] = ["begin"]
+        try:
+            function(1)
+        finally:
+            sys.settrace(None)
+        return EVENTS.copy()
+
+    EVENTS.clear()
+    jitted = ds.jit(store=False)(debugged)
+    for _ in range(calls):
+        jitted(1)
+    want = traced(debugged)
+    assert traced(jitted) == want
+    assert traced(jitted) == want
+    EVENTS.clear()
