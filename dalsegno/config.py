@@ -84,7 +84,9 @@ SETTINGS: Mapping[str, Setting] = {
         Setting("disable", False, "run every jitted function as the plain function it wraps"),
         Setting("store", "", "the store's file; empty: one file in the user's cache directory; off: none"),
         Setting("threads", 0, "threads for kernels and for compiling; 0: as many as there are cores", 0, 1024),
-        Setting("hot_exit", 2, "an exit left this often gets a side trace", 1, 1_000_000),
+        Setting(
+            "hot_exit", 2, "an exit left this often gets a side trace; the end of a loop: half as often", 1, 1_000_000
+        ),
         Setting("max_ops", 20_000, "ops a trace may have", 1, 10_000_000),
         Setting("max_depth", 20, "calls inside one another that a trace goes into", 0, 1000),
         Setting("max_traces", 64, "traces a function may have", 1, 100_000),

@@ -258,12 +258,18 @@ PyObject* Tree::replay(PyObject* const* params, std::span<const Arguments> take,
   return *outcome == Outcome::kReturned ? result : leave(exit, &state, keep);
 }
 
+// How often an exit is taken before a side trace is recorded there. A loop's end comes once to every loop.
+static uint64_t times_to_be_hot(const Exit& exit) {
+  const auto often = static_cast<uint64_t>(settings().hot_exit);
+  return (exit.which == 1 ? (often + 1) / 2 : often) * exit.patience;
+}
+
 // Is what follows this exit to be recorded? `ran`: the programs it belongs to. The tree may have been cleared since: then nothing is to
 // grow there any more.
 bool Tree::grows_at(Exit* exit, const FrameState& state, const GilShared<Programs>& ran) {
   ++counters_.exits;
   const bool grow = ran == programs_ && !state.raised && exit->patience != 0 && !exit->side && settings().record && !recording_ &&
-                    exit->count >= static_cast<uint64_t>(settings().hot_exit) * exit->patience && exit->owner;
+                    exit->owner && exit->count >= times_to_be_hot(*exit);
   if (grow && static_cast<int>(programs_->size()) >= settings().max_traces) {
     punish_exit(exit, kGivenUp, Reason::too_many_traces);
     add_note({Reason::too_many_traces, "", recorder::text_of(function_->func_qualname)});

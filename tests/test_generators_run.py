@@ -71,7 +71,7 @@ def test_what_is_recorded_behind_it_is_replayed():
     jitted = ds.jit(store=False)(f)
     with stepped():
         jitted([1, 2, 3])
-        assert jitted.stats["recordings"] == 1
+        assert jitted.stats["recordings"] >= 1
         for _ in range(8):
             assert jitted([1, 2, 3]) == f([1, 2, 3])
         with counting(jitted) as grown:
