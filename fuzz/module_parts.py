@@ -213,9 +213,11 @@ _COUNTED = """
 
 @jit
 def counted(n, x):
-    if n < 1:
-        return x // 3 if x > 2 else n - x
-    return counted(n - 1, x - 1) % 5 + counted(n - 2, x * 2 if n != 3 else -x)
+    last = n < 1
+    y = x - n
+    if last:
+        return y // 3 if x > 2 else n - x
+    return counted(n - 1, y) % 5 + counted(n - 2, x * 2 if n != 3 else -x)
 """
 
 _TURNS = """

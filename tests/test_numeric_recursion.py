@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import sys
 import threading
@@ -70,6 +71,13 @@ def mixed(n, d):
 def quotient(n, d):
     return 1.5 if n == 0 else quotient(n - 1, d) / (n - d)
 
+def later(n, a):
+    small = n < 2
+    b = a - n
+    if small:
+        return b
+    return later(n - 1, b) + later(n - 2, a)
+
 def even(n, flag):
     return flag if n == 0 else even(n - 1, not flag)
 
@@ -96,6 +104,8 @@ CALLS = [
     ("mixed", (14, -4)),
     ("quotient", (60, 100)),
     ("even", (77, True)),
+    ("later", (15, 3)),
+    ("later", (14, 900)),
     ("inner", (12,)),
 ]
 
@@ -222,3 +232,89 @@ def test_threads_with_small_stacks() -> None:
     finally:
         threading.stack_size(before)
     assert found == [[outcome(plain["total"], n) for n in (20, 30, 40) * 5]] * 3
+
+
+class Written:
+    """A function of numbers that calls itself, at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.lines = ["def f(n, a, b):"]
+        self.numbers = ["n", "a", "b"]
+        self.truths: list[str] = []
+        self.body(1, 2)
+        self.lines.append(f"    return {self.number(1)} % 1009 + f(n - 1, {self.argument()}, {self.argument()})")
+
+    def number(self, depth: int) -> str:
+        pick = self.random.random()
+        if depth == 0 or pick < 0.25:
+            return self.random.choice([*self.numbers, "1", "3", "-2", "n"])
+        if pick < 0.35:
+            return f"{self.random.choice(['-', '+', '~'])}{self.number(0)}"
+        if pick < 0.45:
+            return f"({self.number(depth - 1)} if {self.truth(depth - 1)} else {self.number(depth - 1)})"
+        operator = self.random.choice(["+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<"])
+        return f"({self.number(depth - 1)} {operator} {self.number(depth - 1)})"
+
+    def truth(self, depth: int) -> str:
+        pick = self.random.random()
+        if self.truths and pick < 0.3:
+            return self.random.choice(self.truths)
+        if pick < 0.45:
+            return f"not {self.number(0)}"
+        if depth > 0 and pick < 0.6:
+            return f"({self.truth(depth - 1)} {self.random.choice(['and', 'or'])} {self.truth(depth - 1)})"
+        return f"{self.number(depth)} {self.random.choice(['<', '<=', '==', '!=', '>', '>='])} {self.number(depth)}"
+
+    def argument(self) -> str:
+        return self.random.choice(["a", "b", "a + 1", "b - a", self.number(1) + " & 1023", "n"])
+
+    def body(self, indent: int, depth: int) -> None:
+        space = "    " * indent
+        if indent == 1:
+            self.lines.append(f"{space}if n < {self.random.choice([1, 2])}:\n{space}    return {self.number(2)}")
+        for _ in range(self.random.randint(1, 4)):
+            pick = self.random.random()
+            if pick < 0.4:
+                name = f"v{len(self.numbers)}"
+                self.lines.append(f"{space}{name} = {self.number(2)}")
+                self.numbers.append(name)
+            elif pick < 0.7:
+                name = f"t{len(self.truths)}"
+                self.lines.append(f"{space}{name} = {self.truth(1)}")
+                self.truths.append(name)
+            elif depth > 0:
+                known = len(self.numbers), len(self.truths)
+                self.lines.append(f"{space}if {self.truth(1)}:")
+                self.body(indent + 1, depth - 1)
+                calls = f"f(n - {self.random.choice([1, 2])}, {self.argument()}, {self.argument()})"
+                self.lines.append(
+                    f"{space}    return {self.random.choice([self.number(2), calls, f'{calls} - {calls}'])}"
+                )
+                del self.numbers[known[0] :], self.truths[known[1] :]
+            else:
+                self.lines.append(f"{space}b = {self.number(1)} & 255")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_functions(seed: int) -> None:
+    source = "\n".join(Written(seed).lines)
+    plain: dict[str, Any] = {}
+    jitted: dict[str, Any] = {"jit": ds.jit(store=False)}
+    exec(source, plain)
+    exec("@jit\n" + source, jitted)
+    with ds.config(step_aside=False, hot_loop=1, hot_exit=1):
+        for n, a, b in (
+            (3, 5, 2),
+            (7, 5, 2),
+            (9, -4, 11),
+            (8, 0, 1),
+            (10, 100, 3),
+            (9, 7, 7),
+            (6, 2**40, -3),
+            (9, 2.5, 3),
+            (8, 5, 2),
+        ):
+            want = outcome(plain["f"], n, a, b)
+            assert outcome(jitted["f"], n, a, b) == want, source
+            assert outcome(jitted["f"], n, a, b) == want, source

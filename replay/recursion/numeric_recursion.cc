@@ -1,14 +1,12 @@
 #include "replay/recursion/numeric_recursion.h"
 
-#include <xbyak/xbyak.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <optional>
 #include <utility>
 
-#include "trace/fault.h"
+#include "replay/recursion/operators.h"
 
 namespace dalsegno::recursion {
 namespace {
@@ -16,25 +14,11 @@ namespace {
 using Xbyak::Label;
 using Xbyak::Reg64;
 
-constexpr int kLess = 0, kLessEqual = 1, kEqual = 2, kNotEqual = 3, kGreater = 4, kGreaterEqual = 5;  // Py_LT ...
-
 // What the code is called with, and keeps while it runs: r12 points to it.
 struct Context {
   const int64_t* arguments;
   int64_t stack;  // the stack pointer to give up with
   int64_t frames, calls, result;
-};
-
-// Where a value of a trace is.
-struct Operand {
-  enum Kind : uint8_t { kUnknown, kSlot, kConstant, kItself, kFunction };
-  Kind kind = kUnknown;
-  Rep rep = Rep::kNone;
-  int32_t slot = -1;
-  int64_t bits = 0;
-  const void* type = nullptr;  // of an object
-  bool number() const { return (kind == kSlot || kind == kConstant) && rep != Rep::kNone; }
-  bool whole() const { return number() && (rep == Rep::kInt || rep == Rep::kBool); }
 };
 
 // A trace that is to be written, and what its parameters are.
@@ -56,11 +40,10 @@ std::vector<ValueId> slots_of(const Snapshot& snapshot) {
   return slots;
 }
 
-class Code final : public NumericRecursion, private Xbyak::CodeGenerator {
+class Code final : public NumericRecursion, private Operators {
  public:
   // `slots`: that it needs; 0: that is to be found out.
-  Code(const std::vector<NumericTrace>& traces, const Signature& signature, int32_t slots)
-      : CodeGenerator(4096, Xbyak::AutoGrow), traces_(&traces), signature_(signature) {
+  Code(const std::vector<NumericTrace>& traces, const Signature& signature, int32_t slots) : traces_(&traces), signature_(signature) {
     frame_ = (8 * slots + 15) / 16 * 16 + 8;
     write_entry();
     write_body();
@@ -132,31 +115,6 @@ class Code final : public NumericRecursion, private Xbyak::CodeGenerator {
     }
   }
 
-  // ---- values
-
-  Operand new_slot(Rep rep) {
-    most_slots_ = std::max(most_slots_, slots_ + 1);
-    return {Operand::kSlot, rep, slots_++, 0};
-  }
-  Xbyak::Address at(const Operand& o) { return qword[rsp + 8 * o.slot]; }
-  void load(const Reg64& to, const Operand& o) { o.kind == Operand::kConstant ? mov(to, o.bits) : mov(to, at(o)); }
-  // As a double, an int rounded as PyLong_AsDouble does.
-  void load_double(const Xbyak::Xmm& to, const Operand& o) {
-    load(rax, o);
-    if (o.rep == Rep::kFloat) return movq(to, rax);
-    xorpd(to, to);
-    cvtsi2sd(to, rax);
-  }
-  Operand store(Rep rep, const Reg64& from) {
-    const Operand o = new_slot(rep);
-    mov(at(o), from);
-    return o;
-  }
-  Operand store(const Xbyak::Xmm& from) {
-    movq(rax, from);
-    return store(Rep::kFloat, rax);
-  }
-
   // ---- traces
 
   void write_trace(const NumericTrace& t, const std::vector<Operand>& params) {
@@ -194,15 +152,15 @@ class Code final : public NumericRecursion, private Xbyak::CodeGenerator {
       case OpKind::release:
         return true;
       case OpKind::compare:
-        return write_compare(op, v);
+        return give(v, compare(op.imm, in(op, 0), in(op, 1)), true);
       case OpKind::truth:
       case OpKind::not_:
-        return write_truth(op, v);
+        return give(v, truth(in(op, 0), op.kind == OpKind::not_), true);
       case OpKind::unary:
-        return write_unary(op, v);
+        return give(v, unary(static_cast<UnaryOp>(op.imm), in(op, 0)), false);
       case OpKind::binary:
       case OpKind::inplace:
-        return write_binary(op, v);
+        return give(v, binary(static_cast<BinaryOp>(op.imm), in(op, 0), in(op, 1)), false);
       case OpKind::call_tree:
         return write_call(op, v);
       case OpKind::return_:
@@ -219,91 +177,15 @@ class Code final : public NumericRecursion, private Xbyak::CodeGenerator {
     if (known.rep != Rep::kNone) values_[v] = {Operand::kConstant, known.rep, -1, known.bits};
   }
 
+  // `flags`: the zero flag says whether it is true.
+  bool give(ValueId v, const std::optional<Operand>& result, bool flags) {
+    if (!result) return false;
+    values_[v] = *result;
+    flags_of_ = flags ? v : kNull;
+    return true;
+  }
+
   // ---- branches
-
-  bool write_compare(const Op& op, ValueId v) {
-    const Operand a = in(op, 0), b = in(op, 1);
-    if (!a.number() || !b.number()) return false;
-    if (a.whole() && b.whole()) {
-      load(rax, a);
-      load(rcx, b);
-      cmp(rax, rcx);
-      switch (op.imm) {
-        case kLess:
-          setl(al);
-          break;
-        case kLessEqual:
-          setle(al);
-          break;
-        case kEqual:
-          sete(al);
-          break;
-        case kNotEqual:
-          setne(al);
-          break;
-        case kGreater:
-          setg(al);
-          break;
-        default:
-          setge(al);
-      }
-    } else {
-      if (a.rep != Rep::kFloat || b.rep != Rep::kFloat) return false;  // an int is compared exactly
-      const bool swapped = op.imm == kLess || op.imm == kLessEqual;
-      load_double(xmm0, swapped ? b : a);
-      load_double(xmm1, swapped ? a : b);
-      ucomisd(xmm0, xmm1);
-      switch (op.imm) {  // of a NaN nothing but != holds
-        case kLess:
-        case kGreater:
-          seta(al);
-          break;
-        case kLessEqual:
-        case kGreaterEqual:
-          setae(al);
-          break;
-        case kEqual:
-          setnp(cl);
-          sete(al);
-          and_(al, cl);
-          break;
-        default:
-          setp(cl);
-          setne(al);
-          or_(al, cl);
-      }
-    }
-    store_truth(v);
-    return true;
-  }
-
-  bool write_truth(const Op& op, ValueId v) {
-    const Operand a = in(op, 0);
-    if (!a.number()) return false;
-    if (a.rep == Rep::kFloat) {
-      load_double(xmm0, a);
-      xorpd(xmm1, xmm1);
-      ucomisd(xmm0, xmm1);
-      setp(cl);
-      setne(al);
-      or_(al, cl);
-    } else {
-      load(rax, a);
-      test(rax, rax);
-      setne(al);
-    }
-    if (op.kind == OpKind::not_) xor_(al, 1);
-    store_truth(v);
-    return true;
-  }
-
-  // al, whose zero flag a branch right behind it may use.
-  void store_truth(ValueId v) {
-    movzx(eax, al);
-    values_[v] = store(Rep::kBool, rax);
-    test(eax, eax);
-    flags_of_ = v;
-  }
 
   bool write_branch(const Op& op, ValueId v) {
     const ValueId on = t_->trace->inputs_of(op)[0];
@@ -333,135 +215,6 @@ class Code final : public NumericRecursion, private Xbyak::CodeGenerator {
     return made;
   }
 
-  // ---- operators
-
-  bool write_unary(const Op& op, ValueId v) {
-    const Operand a = in(op, 0);
-    if (!a.number() || a.rep == Rep::kBool) return false;
-    const auto which = static_cast<UnaryOp>(op.imm);
-    if (which == UnaryOp::positive) return values_[v] = a, true;
-    load(rax, a);
-    if (a.rep == Rep::kFloat) {
-      if (which != UnaryOp::negative) return false;
-      btc(rax, 63);
-      return values_[v] = store(Rep::kFloat, rax), true;
-    }
-    if (which == UnaryOp::invert) {
-      not_(rax);
-    } else if (which == UnaryOp::negative) {
-      neg(rax);
-      jo(give_up_, T_NEAR);
-    } else {
-      return false;
-    }
-    return values_[v] = store(Rep::kInt, rax), true;
-  }
-
-  bool write_binary(const Op& op, ValueId v) {
-    const Operand a = in(op, 0), b = in(op, 1);
-    if (!a.number() || !b.number()) return false;
-    const auto which = static_cast<BinaryOp>(op.imm);
-    if (a.rep == Rep::kFloat || b.rep == Rep::kFloat) return write_of_floats(which, a, b, v);
-    if (which == BinaryOp::true_divide) return false;
-    if (a.rep == Rep::kBool && b.rep == Rep::kBool) return false;  // & | ^ of them are truth values
-    load(rax, a);
-    load(rcx, b);
-    return write_of_ints(which, v);
-  }
-
-  bool write_of_floats(BinaryOp which, const Operand& a, const Operand& b, ValueId v) {
-    load_double(xmm0, a);
-    load_double(xmm1, b);
-    switch (which) {
-      case BinaryOp::add:
-        addsd(xmm0, xmm1);
-        break;
-      case BinaryOp::subtract:
-        subsd(xmm0, xmm1);
-        break;
-      case BinaryOp::multiply:
-        mulsd(xmm0, xmm1);
-        break;
-      case BinaryOp::true_divide:
-        xorpd(xmm2, xmm2);
-        ucomisd(xmm1, xmm2);
-        je(give_up_, T_NEAR);  // which raises (or is a NaN)
-        divsd(xmm0, xmm1);
-        break;
-      default:
-        return false;
-    }
-    return values_[v] = store(xmm0), true;
-  }
-
-  // rax and rcx.
-  bool write_of_ints(BinaryOp which, ValueId v) {
-    switch (which) {
-      case BinaryOp::add:
-        add(rax, rcx);
-        break;
-      case BinaryOp::subtract:
-        sub(rax, rcx);
-        break;
-      case BinaryOp::multiply:
-        imul(rax, rcx);
-        break;
-      case BinaryOp::and_:
-        and_(rax, rcx);
-        return values_[v] = store(Rep::kInt, rax), true;
-      case BinaryOp::or_:
-        or_(rax, rcx);
-        return values_[v] = store(Rep::kInt, rax), true;
-      case BinaryOp::xor_:
-        xor_(rax, rcx);
-        return values_[v] = store(Rep::kInt, rax), true;
-      case BinaryOp::floor_divide:
-      case BinaryOp::remainder:
-        write_division(which == BinaryOp::remainder);
-        return values_[v] = store(Rep::kInt, rax), true;
-      case BinaryOp::rshift:
-        cmp(rcx, 63);
-        ja(give_up_, T_NEAR);  // or negative, which raises
-        sar(rax, cl);
-        return values_[v] = store(Rep::kInt, rax), true;
-      case BinaryOp::lshift:
-        cmp(rcx, 62);
-        ja(give_up_, T_NEAR);
-        mov(rdx, rax);
-        shl(rax, cl);
-        mov(rbx, rax);
-        sar(rbx, cl);
-        cmp(rbx, rdx);
-        jne(give_up_, T_NEAR);
-        return values_[v] = store(Rep::kInt, rax), true;
-      default:
-        return false;
-    }
-    if (!planted(Fault::native_overflow)) jo(give_up_, T_NEAR);
-    return values_[v] = store(Rep::kInt, rax), true;
-  }
-
-  // Python's: the remainder has the divisor's sign.
-  void write_division(bool remainder) {
-    Label same;
-    lea(rdx, ptr[rcx + 1]);  // 0 raises, and by -1 the least int overflows
-    cmp(rdx, 1);
-    jbe(give_up_, T_NEAR);
-    cqo();
-    idiv(rcx);
-    if (!planted(Fault::native_recursion)) {
-      test(rdx, rdx);
-      jz(same);
-      mov(rbx, rdx);
-      xor_(rbx, rcx);
-      jns(same);
-      add(rdx, rcx);
-      dec(rax);
-    }
-    L(same);
-    if (remainder) mov(rax, rdx);
-  }
-
   // ---- calls
 
   bool write_call(const Op& op, ValueId v) {
@@ -474,6 +227,7 @@ class Code final : public NumericRecursion, private Xbyak::CodeGenerator {
     for (int32_t k = 1; k < op.n_inputs; ++k) load(argument(static_cast<size_t>(k) - 1), in(op, k));
     sub(context(offsetof(Context, frames)), static_cast<int>(depth_));
     js(give_up_, T_NEAR);
+    flags_of_ = kNull;
     call(body_);
     add(context(offsetof(Context, frames)), static_cast<int>(depth_));
     values_[v] = store(signature_.result, rax);
@@ -494,12 +248,11 @@ class Code final : public NumericRecursion, private Xbyak::CodeGenerator {
   const std::vector<NumericTrace>* traces_;  // while it is written
   const Signature signature_;
   int32_t frame_ = 0;
-  Label body_, give_up_;
+  Label body_;
   std::vector<Pending> pending_;
   int (*entry_)(Context*) = nullptr;
   int calls_ = 0, returns_ = 0;
   bool returns_arguments_ = false;
-  int32_t slots_ = 0, most_slots_ = 0;
   // of the trace that is being written
   const NumericTrace* t_ = nullptr;
   std::vector<Operand> values_;
