@@ -175,6 +175,39 @@ def test_what_is_given_back_is_the_object_that_was_given() -> None:
             assert jitted["tak"](x, y, z) == plain["tak"](x, y, z)
 
 
+CONSTANTS = """
+@jit
+def ends(n, x):
+    if n < 1:
+        return 1000 if x else 2.5
+    return ends(n - 1, x)
+
+@jit
+def hands_on(n, x):
+    if n < 1:
+        return x
+    return hands_on(n - 1, 70000)
+
+@jit
+def same(n):
+    found = []
+    for x in (1, 1, 1):
+        a, b = ends(n, x), ends(n + 1, x)
+        c, d = hands_on(n, n), hands_on(n + 1, x)
+        found.append((a is b, c is d))
+    return found
+"""
+
+
+def test_constants_are_one_object() -> None:
+    plain, jitted = {"jit": lambda function: function}, {"jit": ds.jit(store=False)}
+    exec(CONSTANTS, plain)
+    exec(CONSTANTS, jitted)
+    with ds.config(step_aside=False, hot_loop=1, hot_exit=1):
+        for n in (5, 6, 7, 8, 9, 10) * 2:
+            assert jitted["same"](n) == plain["same"](n) == [(True, True)] * 3
+
+
 def test_a_name_that_changes() -> None:
     plain, jitted = modules()
     with ds.config(step_aside=False):

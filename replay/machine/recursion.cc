@@ -82,9 +82,9 @@ bool Recursion::take(const Machine& m, const CallSite& site, recursion::Signatur
 }
 
 bool Recursion::is_due(const CallSite& site) {
-  if (!settings().native || ++calls_ < settings().hot_loop / kLess || site.arguments.size() > recursion::NumericRecursion::kMostParams ||
-      site.result.raw < 0)
-    return false;
+  const bool hot = calls_ >= settings().hot_loop / kLess;
+  calls_ += !hot;
+  if (!settings().native || !hot || site.arguments.size() > recursion::NumericRecursion::kMostParams || site.result.raw < 0) return false;
   return skipped_ == 0 || (--skipped_, false);
 }
 
@@ -115,9 +115,11 @@ bool Recursion::worlds_hold() const {
   return std::all_of(worlds_.begin(), worlds_.end(), [](ProgramImpl* p) { return p->world_holds(); });
 }
 
-// What the function gives back may be the very object that it was given. (Small ints are one object each.)
+// What the function gives back may be the very object that it was given, or its code's. (Small ints and truth values are one object each.)
 bool Recursion::may_be_given(const Machine& m, const CallSite& site, const int64_t* arguments, int64_t result) const {
-  if (!code_->returns_arguments() || (signature_.result == Rep::kInt && result >= -5 && result <= 256)) return false;
+  if (signature_.result == Rep::kBool || (signature_.result == Rep::kInt && result >= -5 && result <= 256)) return false;
+  if (code_->may_be_constant(result)) return true;
+  if (!code_->returns_arguments()) return false;
   for (size_t k = 0; k < site.arguments.size(); ++k) {
     const Loc& from = site.arguments[k].from;
     if (signature_.params[k].rep == signature_.result && arguments[k] == result && from.obj >= 0 && m.r[from.obj].o) return true;

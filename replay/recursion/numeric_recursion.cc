@@ -56,6 +56,9 @@ class Code final : public NumericRecursion, private Operators {
   int32_t slots() const { return most_slots_; }
   int64_t stack_bytes() const override { return frame_ + 8; }
   bool returns_arguments() const override { return returns_arguments_; }
+  bool may_be_constant(int64_t result) const override {
+    return std::find(constants_.begin(), constants_.end(), result) != constants_.end();
+  }
 
   bool run(const int64_t* arguments, int64_t frames, int64_t* calls, int64_t* result) const override {
     Context context{arguments, 0, frames - 1, *calls, 0};
@@ -224,7 +227,7 @@ class Code final : public NumericRecursion, private Operators {
       const Signature::Param param = signature_.params[static_cast<size_t>(k) - 1];
       if ((a.kind != Operand::kSlot && a.kind != Operand::kConstant) || a.rep != param.rep || a.type != param.type) return false;
     }
-    for (int32_t k = 1; k < op.n_inputs; ++k) load(argument(static_cast<size_t>(k) - 1), in(op, k));
+    for (int32_t k = 1; k < op.n_inputs; ++k) load(argument(static_cast<size_t>(k) - 1), in(op, k)), note_constant(in(op, k));
     sub(context(offsetof(Context, frames)), static_cast<int>(depth_));
     js(give_up_, T_NEAR);
     flags_of_ = kNull;
@@ -235,10 +238,16 @@ class Code final : public NumericRecursion, private Operators {
     return true;
   }
 
+  // What is, or may be, given back.
+  void note_constant(const Operand& a) {
+    if (a.kind == Operand::kConstant) constants_.push_back(a.bits);
+  }
+
   void write_return(const Op& op) {
     const Operand a = in(op, 0);
     if (!a.number() || a.rep != signature_.result) return jmp(give_up_, T_NEAR);
     load(rax, a);
+    note_constant(a);
     add(rsp, frame_);
     ret();
     ++returns_;
@@ -253,6 +262,7 @@ class Code final : public NumericRecursion, private Operators {
   int (*entry_)(Context*) = nullptr;
   int calls_ = 0, returns_ = 0;
   bool returns_arguments_ = false;
+  std::vector<int64_t> constants_;
   // of the trace that is being written
   const NumericTrace* t_ = nullptr;
   std::vector<Operand> values_;

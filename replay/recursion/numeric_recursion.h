@@ -54,7 +54,9 @@ class NumericRecursion {
   // Numbers as their bits, objects as their addresses. `frames`: of Python functions that may be entered, the one that is called included;
   // `calls`: that may be made. False: given up, nothing has happened. *calls: those that are left.
   virtual bool run(const int64_t* arguments, int64_t frames, int64_t* calls, int64_t* result) const = 0;
-  virtual int64_t stack_bytes() const = 0;     // that a call takes
+  virtual int64_t stack_bytes() const = 0;  // that a call takes
+  // May such a result be one of the constants of the code, which are one object each?
+  virtual bool may_be_constant(int64_t result) const = 0;
   virtual bool returns_arguments() const = 0;  // may what it returns be one of the arguments it was called with?
 };
 
