@@ -70,7 +70,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "functools.reduce(lambda p, q: p + q, <list>, 0)"),
         (1, "recursive(<depth>, <num>)"),
         (1, "branching(<depth>, <num>)"),
-        (2, "counted(<depth> + <depth>, <num>)"),
+        (2, "counted(min(<depth>, 9), <num>)"),
         (1, "evens(<depth>, <num>)"),
         (1, "(t1 := <num>)"),
         (3, "next(<itervar>, <num>)"),
