@@ -99,16 +99,17 @@ void set_tracing(PyThreadState* thread, bool on) {
   if (thread->tracing == 0) thread->cframe->use_tracing = use ? 255 : 0;  // inside a trace function: set when it returns
 }
 
-void unmark_frames(PyThreadState* thread) {
+// `awaited`: those, too, that somebody waits for at the heads of their loops.
+void unmark_frames(PyThreadState* thread, bool awaited) {
   for (Frame* frame = current_frame(thread); frame != nullptr; frame = frame->previous)
-    if (frame->frame_obj != nullptr) unmark(frame->frame_obj);
+    if (frame->frame_obj != nullptr && (awaited || waiter_of(thread, frame) == nullptr)) unmark(frame->frame_obj);
 }
 
 // sys.settrace, exchanged for this one: a trace function of the user's would be told of the instructions of the frames that are marked.
 PyCFunction g_settrace = nullptr;
 PyObject* settrace(PyObject* module, PyObject* function) {
   PyThreadState* thread = PyThreadState_Get();
-  if (thread->c_tracefunc == on_trace) unmark_frames(thread);
+  if (thread->c_tracefunc == on_trace) unmark_frames(thread, true);
   return g_settrace(module, function);
 }
 
@@ -155,9 +156,7 @@ bool stop_events(PyThreadState* thread) {
   // start.
   if (!g_inside) thread->tracing = 0;
   stop_letting(thread);
-  for (Frame* frame = current_frame(thread); frame != nullptr; frame = frame->previous) {
-    if (frame->frame_obj != nullptr && waiter_of(thread, frame) == nullptr) unmark(frame->frame_obj);
-  }
+  unmark_frames(thread, false);
   if (thread->c_tracefunc != on_trace) return false;  // sys.settrace was called: it is the user's now
   if (!thread_waits(thread)) set_tracing(thread, false);
   return true;

@@ -9,25 +9,6 @@
 namespace dalsegno::testing {
 namespace {
 
-class Builder {
- public:
-  Trace trace;
-
-  int32_t add(OpKind kind, const std::vector<ValueId>& inputs = {}, int32_t imm = 0) {
-    Op op;
-    op.kind = kind;
-    op.imm = imm;
-    op.first_input = static_cast<int32_t>(trace.inputs.size());
-    op.n_inputs = static_cast<int32_t>(inputs.size());
-    trace.inputs.insert(trace.inputs.end(), inputs.begin(), inputs.end());
-    trace.ops.push_back(op);
-    return static_cast<int32_t>(trace.ops.size()) - 1;
-  }
-  int32_t snapshot(const Snapshot& s) { return trace.snapshots.add(s, std::exchange(like, -1)); }
-  int32_t like = -1;  // what the next one is written as a delta to
-  Op& last() { return trace.ops.back(); }
-};
-
 class Generator {
  public:
   Generator(std::mt19937_64& random, int ops) : random_(random), n_ops_(ops) {}
@@ -179,7 +160,7 @@ class Generator {
 
   std::mt19937_64& random_;
   const int n_ops_;
-  Builder b_;
+  TraceBuilder b_;
   std::vector<ValueId> values_;
   int32_t last_ = -1;  // snapshot of an op
 };
@@ -189,7 +170,7 @@ class Generator {
 Trace random_trace(std::mt19937_64& random, int ops) { return Generator(random, ops).run(); }
 
 Trace small_trace() {
-  Builder b;
+  TraceBuilder b;
   Trace& t = b.trace;
   t.objects = {{"self", "function:00"}, {"const:i:1", "const:i:1"}, {"module:numpy", "module:numpy"}, {"self.code", "code:00"}};
   t.names = {"sum"};

@@ -1,9 +1,9 @@
 #include "replay/machine/recursion.h"
 
 #include <algorithm>
-#include <new>
-#include <unordered_map>
+#include <iterator>
 
+#include "replay/machine/rep_types.h"
 #include "replay/machine/run.h"
 #include "replay/machine/scalars.h"
 #include "replay/settings.h"
@@ -17,24 +17,35 @@ constexpr int64_t kMostCalls = 1 << 17;    // at once: half a millisecond in whi
 constexpr int64_t kMostStack = 128 << 10;  // bytes, of a stack of which at least half is left
 constexpr int64_t kMostSkips = 1 << 14;
 
+// kNone: no number that the code knows of.
+Rep number_of(const PyTypeObject* type) {
+  const Rep rep = rep_of(type);
+  return rep == Rep::kInt || rep == Rep::kFloat || rep == Rep::kBool ? rep : Rep::kNone;
+}
+
 recursion::Known known_of(PyObject* object, PyObject* itself) {
   recursion::Known known;
   known.itself = object == itself;
-  if (PyType_Check(object)) known.type = object;
-  for (const auto& [type, rep] : {std::pair{&PyLong_Type, Rep::kInt}, {&PyFloat_Type, Rep::kFloat}, {&PyBool_Type, Rep::kBool}}) {
-    Reg value{};
-    if (object == reinterpret_cast<PyObject*>(type)) known.names = rep;
-    if (Py_IS_TYPE(object, type) && unbox(rep, object, &value)) known.rep = rep, known.bits = value.i;
-  }
+  if (PyType_Check(object)) known.type = object, known.names = number_of(reinterpret_cast<PyTypeObject*>(object));
+  Reg value{};
+  const Rep rep = number_of(Py_TYPE(object));
+  if (rep != Rep::kNone && unbox(rep, object, &value)) known.rep = rep, known.bits = value.i;
   return known;
 }
 
-// All programs that guards of branches lead to, the entry first.
+// Where a branch goes the other way; null: nowhere, or it is no branch.
+ProgramImpl* other_way(const ProgramImpl& p, const Exit& exit) {
+  const OpKind kind = p.data().ops[exit.op].kind;
+  const bool branch = exit.which == 0 && (kind == OpKind::guard_true || kind == OpKind::guard_false);
+  return branch ? static_cast<ProgramImpl*>(exit.side) : nullptr;
+}
+
+// All programs that branches lead to, the entry first.
 std::vector<ProgramImpl*> programs_from(ProgramImpl& entry) {
   std::vector<ProgramImpl*> all = {&entry};
   for (size_t k = 0; k < all.size(); ++k)
     for (const Exit& exit : all[k]->exit_records)
-      if (exit.side && exit.which == 0) all.push_back(static_cast<ProgramImpl*>(exit.side));
+      if (ProgramImpl* side = other_way(*all[k], exit)) all.push_back(side);
   return all;
 }
 
@@ -43,22 +54,15 @@ recursion::NumericTrace numeric_trace(const ProgramImpl& p, const std::vector<Pr
   made.trace = &p.data();
   for (PyObject* object : p.live->objects) made.objects.push_back(known_of(object, itself));
   for (const Exit& exit : p.exit_records) {
-    const OpKind kind = p.data().ops[exit.op].kind;
-    if (!exit.side || exit.which != 0 || (kind != OpKind::guard_true && kind != OpKind::guard_false)) continue;
-    made.sides[exit.op] = static_cast<int32_t>(std::find(all.begin(), all.end(), exit.side) - all.begin());
+    const auto side = std::find(all.begin(), all.end(), other_way(p, exit));
+    if (side != all.end()) made.sides[exit.op] = static_cast<int32_t>(side - all.begin());
   }
   return made;
 }
 
-}  // namespace
-
-uint64_t calls_done(Machine& m, const CallSite& site, ProgramImpl& entry, int32_t frames) {
-  if (!entry.recursion) entry.recursion = std::make_unique<Recursion>();
-  return entry.recursion->run(m, site, entry, frames);
-}
-
 // The call's arguments, and what they are: numbers that have an object, too, are numbers.
-bool Recursion::take(const Machine& m, const CallSite& site, recursion::Signature* now, int64_t* arguments) {
+bool take(const Machine& m, const CallSite& site, recursion::Signature* now, int64_t* arguments) {
+  now->params.clear();
   now->result = site.result.rep;
   for (size_t k = 0; k < site.arguments.size(); ++k) {
     const Loc& from = site.arguments[k].from;
@@ -69,16 +73,22 @@ bool Recursion::take(const Machine& m, const CallSite& site, recursion::Signatur
       value = m.r[from.raw];
     } else if (!object || !is_leaf_object(object)) {
       return false;
-    } else if (is_number_object(object)) {
-      rep = PyLong_CheckExact(object) ? Rep::kInt : PyFloat_CheckExact(object) ? Rep::kFloat : Rep::kBool;
-      if (!unbox(rep, object, &value)) return false;
-    } else {
+    } else if (rep = number_of(Py_TYPE(object)); rep == Rep::kNone) {
       value.o = object;
+    } else if (!unbox(rep, object, &value)) {
+      return false;
     }
     now->params.push_back({rep, rep == Rep::kNone ? Py_TYPE(object) : nullptr});
     arguments[k] = value.i;
   }
   return true;
+}
+
+}  // namespace
+
+uint64_t calls_done(Machine& m, const CallSite& site, ProgramImpl& entry, int32_t frames) {
+  if (!entry.recursion) entry.recursion = std::make_unique<Recursion>();
+  return entry.recursion->run(m, site, entry, frames);
 }
 
 bool Recursion::is_due(const CallSite& site) {
@@ -139,9 +149,8 @@ bool Recursion::done(bool finished, uint64_t key) {
 
 uint64_t Recursion::run(Machine& m, const CallSite& site, ProgramImpl& entry, int32_t frames) {
   if (!is_due(site)) return 0;
-  recursion::Signature now;
   int64_t arguments[recursion::NumericRecursion::kMostParams];
-  if (!take(m, site, &now, arguments) || !suits(entry, now, m.r[site.callee].o) || !worlds_hold()) return 0;
+  if (!take(m, site, &now_, arguments) || !suits(entry, now_, m.r[site.callee].o) || !worlds_hold()) return 0;
   uint64_t key = 1;
   for (size_t k = 0; k < site.arguments.size(); ++k) key = (key + static_cast<uint64_t>(arguments[k])) * 0x9e3779b97f4a7c15;
   if (too_long_[key % too_long_.size()] == key) return 0;

@@ -24,7 +24,6 @@ class Recursion {
 
  private:
   bool is_due(const CallSite& site);
-  bool take(const Machine& m, const CallSite& site, recursion::Signature* now, int64_t* arguments);
   bool suits(ProgramImpl& entry, const recursion::Signature& now, PyObject* itself);
   void make(ProgramImpl& entry, PyObject* itself);
   bool worlds_hold() const;
@@ -35,8 +34,9 @@ class Recursion {
   size_t programs_ = 0;  // of the tree when the code was made
   int32_t times_ = 0;    // it was
   int64_t skipped_ = 0, skips_ = 0;
-  bool given_up_ = false;  // since then
-  recursion::Signature signature_;
+  bool given_up_ = false;           // since then
+  recursion::Signature signature_;  // of the code
+  recursion::Signature now_;        // of the call: its memory serves the next one
   std::unique_ptr<const recursion::NumericRecursion> code_;
   std::vector<ProgramImpl*> worlds_;     // those of the code, if they have folded names
   std::array<uint64_t, 64> too_long_{};  // arguments that were given up, by their hashes

@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "replay/recursion/operators.h"
+#include "replay/typed/typed_trace.h"
 
 namespace dalsegno::recursion {
 namespace {
 
+using typed::slots_of;
 using Xbyak::Label;
 using Xbyak::Reg64;
 
@@ -29,16 +31,6 @@ struct Pending {
   Label label;
   Pending& operator=(const Pending&) = delete;
 };
-
-std::vector<ValueId> slots_of(const Snapshot& snapshot) {
-  std::vector<ValueId> slots;
-  for (const SnapshotFrame& frame : snapshot.frames) {
-    slots.push_back(frame.function);
-    slots.insert(slots.end(), frame.locals.begin(), frame.locals.end());
-    slots.insert(slots.end(), frame.stack.begin(), frame.stack.end());
-  }
-  return slots;
-}
 
 class Code final : public NumericRecursion, private Operators {
  public:

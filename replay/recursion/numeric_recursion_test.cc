@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "trace/samples.h"
+
 namespace dalsegno::recursion {
 namespace {
 
@@ -9,26 +11,18 @@ namespace {
 class Written {
  public:
   Written(AnchorKind anchor, int32_t n) {
-    trace_.anchor = anchor;
-    trace_.n_params = n;
+    Trace& t = b_.trace;
+    t.anchor = anchor;
+    t.n_params = n;
     SnapshotFrame frame;
     for (int32_t k = 0; k < n; ++k) add(OpKind::param, {}, k), frame.locals.push_back(k);
-    trace_.entry.frames = {frame};
-    numeric_.trace = &trace_;
+    t.entry.frames = {frame};
+    numeric_.trace = &t;
   }
-  ValueId add(OpKind kind, std::vector<ValueId> inputs, int32_t imm = 0) {
-    Op op;
-    op.kind = kind;
-    op.imm = imm;
-    op.first_input = static_cast<int32_t>(trace_.inputs.size());
-    op.n_inputs = static_cast<int32_t>(inputs.size());
-    trace_.inputs.insert(trace_.inputs.end(), inputs.begin(), inputs.end());
-    trace_.ops.push_back(op);
-    return static_cast<ValueId>(trace_.ops.size()) - 1;
-  }
+  ValueId add(OpKind kind, const std::vector<ValueId>& inputs, int32_t imm = 0) { return b_.add(kind, inputs, imm); }
   ValueId constant(const Known& known) {
     const ValueId v = add(OpKind::constant, {});
-    trace_.ops[v].object = static_cast<int32_t>(numeric_.objects.size());
+    b_.last().object = static_cast<int32_t>(numeric_.objects.size());
     numeric_.objects.push_back(known);
     return v;
   }
@@ -37,14 +31,14 @@ class Written {
   void guard(OpKind kind, ValueId on, int32_t side) {
     const ValueId v = add(kind, {on});
     Snapshot here;
-    here.frames = trace_.entry.frames;
-    trace_.ops[v].snapshot = trace_.snapshots.add(here);
+    here.frames = b_.trace.entry.frames;
+    b_.last().snapshot = b_.snapshot(here);
     if (side >= 0) numeric_.sides[v] = side;
   }
   const NumericTrace& done() { return numeric_; }
 
  private:
-  Trace trace_;
+  testing::TraceBuilder b_;
   NumericTrace numeric_;
 };
 

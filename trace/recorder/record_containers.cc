@@ -153,17 +153,13 @@ bool Recorder::unpack_array(const Instr& i) {
   if (PyArray_NDIM(a) == 0 || PyArray_DIM(a, 0) != i.arg || !know_array(array, live)) return false;
   const ValueId length = emit(OpKind::get_len, {array}, {.effects = kReadsMemory});
   set_type(length, &PyLong_Type);
-  const auto number = [&](int n) {
-    PyObject* made = PyLong_FromLong(n);  // one of those that the interpreter keeps
-    Py_DECREF(made);
-    return std::pair{int_constant(made), made};
-  };
-  const ValueId fits = emit(OpKind::compare, {length, number(i.arg).first}, {.imm = Py_EQ, .effects = kNoEffect});
+  const ValueId fits = emit(OpKind::compare, {length, int_constant(small_int(i.arg))}, {.imm = Py_EQ, .effects = kNoEffect});
   set_type(fits, &PyBool_Type);
   emit(OpKind::guard_true, {fits}, {});
   std::vector<ValueId> items;
   for (int k = 0; k < i.arg; ++k) {
-    const auto [index, at] = number(k);
+    PyObject* at = small_int(k);
+    const ValueId index = int_constant(at);
     items.push_back(emit(OpKind::get_item, {array, index}, {.effects = kReadsMemory}));
     op(items.back()).facts = element_facts(array, index, at);
   }

@@ -51,11 +51,14 @@ ValueId Recorder::int_constant(PyObject* number) {
   return constant(number, path);
 }
 
-void Recorder::on_LOAD_SMALL_INT(const Instr& i) {
-  PyObject* number = PyLong_FromLong(i.arg);  // one of those that the interpreter keeps
-  push(int_constant(number));
+// One of those that the interpreter keeps; borrowed.
+PyObject* Recorder::small_int(int n) {
+  PyObject* number = PyLong_FromLong(n);
   Py_DECREF(number);
+  return number;
 }
+
+void Recorder::on_LOAD_SMALL_INT(const Instr& i) { push(int_constant(small_int(i.arg))); }
 
 // Exceptions that are about to be raised; and the builtins that the compiler has ways of its own for, if they are what a name stands for.
 void Recorder::on_LOAD_COMMON_CONSTANT(const Instr& i) {

@@ -119,6 +119,7 @@ class Recorder final : public Follower, private Builder {
   ValueId parts_of_index(PyObject* o);
   void take_items_apart(const Instr& build);
   ValueId int_constant(PyObject* number);
+  static PyObject* small_int(int n);
   void call(const Instr& instr, int nargs, PyObject* kwnames);
   // What a call hands over: positional arguments, then those by keyword.
   struct Arguments {
