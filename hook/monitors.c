@@ -47,6 +47,14 @@ int dalsegno_any_local_event(PyThreadState* thread, PyCodeObject* code, unsigned
          seen_by_any(thread, code->_co_monitoring->local_monitors.tools, _PY_MONITORING_LOCAL_EVENTS, tools);
 }
 
+int dalsegno_is_behind(PyThreadState* thread, const PyCodeObject* code) {
+#if PY_VERSION_HEX >= 0x030d0000
+  return code->_co_monitoring != NULL && code->_co_instrumentation_version != thread->interp->ceval.instrumentation_version;
+#else
+  return code->_co_monitoring != NULL && code->_co_instrumentation_version != thread->interp->monitoring_version;
+#endif
+}
+
 void dalsegno_free_tool(PyThreadState* thread, int tool, int event) {
   Py_CLEAR(thread->interp->monitoring_callables[tool][event]);
   Py_CLEAR(thread->interp->monitoring_tool_names[tool]);

@@ -16,6 +16,9 @@ int dalsegno_any_global_event(PyThreadState* thread, unsigned char tools);
 unsigned char dalsegno_local_tools(PyThreadState* thread, PyCodeObject* code, int event);
 /* Whether one of these tools sees any event in this code object. */
 int dalsegno_any_local_event(PyThreadState* thread, PyCodeObject* code, unsigned char tools);
+/* Whether events were set or taken back for all code since the code object was last instrumented. CPython looks at this where a frame
+   begins (RESUME), and keeps all that runs up to date; code that is entered in the middle may be behind. */
+int dalsegno_is_behind(PyThreadState* thread, const PyCodeObject* code);
 /* Ends the tool's callback for the event, then the tool itself. Allocates nothing, so that it cannot fail. */
 void dalsegno_free_tool(PyThreadState* thread, int tool, int event);
 

@@ -181,6 +181,17 @@ bool is_traced(const PyThreadState* thread) { return thread->c_tracefunc != null
 
 void forget_events(PyThreadState* thread) { stop_events(thread); }  // instrumentation is on code objects, not on the thread
 
+// Rule 10: events that ended when the code did not run are still in its instructions, and those that began since are not. Any change of
+// its own events makes CPython see to that.
+void announce_entered(PyThreadState* thread, Frame* frame) {
+  PyCodeObject* code = code_of(frame);
+  if (!dalsegno_is_behind(thread, code) || !use_tool()) return;
+  const int events = (is_watched(code) ? 1 << kInstruction : 0) | jump_events(code);
+  done(g_set_local_events, "iOi", g_tool, code, events ^ 1 << kJump);
+  done(g_set_local_events, "iOi", g_tool, code, events);
+  leave_tool(thread);
+}
+
 bool init_observe() {
   if (g_callback != nullptr) return true;
   PyObject* monitoring = PySys_GetObject("monitoring");  // borrowed

@@ -17,6 +17,13 @@ void mark(PyFrameObject* object) { object->f_trace_opcodes = static_cast<char>(o
 void unmark(PyFrameObject* object) { object->f_trace_opcodes = static_cast<char>(object->f_trace_opcodes & ~kOurBit); }
 bool marked(const PyFrameObject* object) { return (object->f_trace_opcodes & kOurBit) != 0; }
 
+bool arm_frame(PyThreadState* thread, Frame* frame) {
+  PyFrameObject* object = frame_object_of(thread, frame);
+  if (object == nullptr) return false;
+  mark(object);
+  return true;
+}
+
 bool is_prefix(_Py_CODEUNIT unit) { return _Py_OPCODE(unit) == EXTENDED_ARG || _Py_OPCODE(unit) == EXTENDED_ARG_QUICK; }
 
 // The interpreter does not trace the instruction behind an EXTENDED_ARG. Nothing has changed by then, so it is announced from here.
@@ -144,11 +151,8 @@ WatchStatus start_events(PyThreadState* thread) {
 
 bool arm_code(PyCodeObject*) { return true; }  // frames are marked as they are entered
 
-bool arm_frame(PyThreadState* thread, Frame* frame) {
-  PyFrameObject* object = frame_object_of(thread, frame);
-  if (object == nullptr) return false;
-  mark(object);
-  return true;
+void announce_entered(PyThreadState* thread, Frame* frame) {
+  if (watches(thread) && is_watched(code_of(frame))) arm_frame(thread, frame);
 }
 
 bool stop_events(PyThreadState* thread) {

@@ -3,6 +3,8 @@
 // pointer.
 #include "hook/testing.h"
 
+#include <opcode.h>
+
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -204,17 +206,21 @@ class Cutter : public Watcher {
   void before(const FrameView& view) noexcept override {
     if (seen_++ != k_) return;
     watch_stop();
-    Images images;
     std::vector<Frame*> chain = chain_from(static_cast<Frame*>(view.id));
-    for (size_t i = chain.size(); i-- > 0;) add_image(&images, chain[i], i == 0 ? view.offset : -1);
     event = Py_BuildValue("(OiOi)", view.code, view.offset, code_of(chain.back()), view.stack_depth);
+    if (finishes_function(view)) {
+      shown = Py_NewRef(Py_None);
+      return;
+    }
+    Images images;
+    for (size_t i = chain.size(); i-- > 0;) add_image(&images, chain[i], i == 0 ? view.offset : -1);
     PyObject* handled = Py_XNewRef(handled_exception());
     shown = show(resume(images.frames.data(), images.count(), raised_here()));
     PyErr_SetHandledException(or_none(handled));  // the original goes on
     Py_XDECREF(handled);
   }
   PyObject* event = nullptr;  // (code, offset, outermost code, live stack depth)
-  PyObject* shown = nullptr;
+  PyObject* shown = nullptr;  // None: not left there
 
  private:
   // Raised as an instruction raises: with the exception being handled as context.
@@ -222,6 +228,16 @@ class Cutter : public Watcher {
     if (raised_ == nullptr) return nullptr;
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised_)), raised_);
     return take_raised();
+  }
+  // A function on the stack gets its attributes one by one, and debug builds assert that none is set twice, as two runs would.
+  static bool finishes_function(const FrameView& view) {
+#if defined(Py_DEBUG) && defined(SET_FUNCTION_ATTRIBUTE)
+    const Ref bytes(PyCode_GetCode(view.code));
+    return static_cast<uint8_t>(PyBytes_AS_STRING(bytes.get())[2 * view.offset]) == SET_FUNCTION_ATTRIBUTE;
+#else
+    (void)view;
+    return false;
+#endif
   }
   // At once: the original goes on with the same objects.
   PyObject* show(PyObject* result) const {
@@ -273,7 +289,8 @@ class Cutter : public Watcher {
   long seen_ = 0;
 };
 
-// cut(places, k, raised, show, callable, args) -> None (no such event) or (event, show(succeeded, result or exception))
+// cut(places, k, raised, show, callable, args) -> None (no such event) or (event, show(succeeded, result or exception), or None where
+// it cannot be left twice)
 PyObject* py_cut(PyObject*, PyObject* args) {
   PyObject *places, *raised, *show, *callable, *arguments;
   long k;

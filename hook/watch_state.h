@@ -24,9 +24,6 @@ void announce(PyThreadState* thread, Frame* frame, int offset, int stack_depth);
 // watched.
 WatchStatus start_events(PyThreadState* thread);
 bool arm_code(PyCodeObject* code);
-#if DALSEGNO_PY311
-bool arm_frame(PyThreadState* thread, Frame* frame);  // later versions instrument the code object itself
-#endif
 // Takes everything back; false if events may have been missed.
 bool stop_events(PyThreadState* thread);
 // The thread is traced or profiled by others.
@@ -62,11 +59,7 @@ class OutsideEvent {
   int tracing_, what_;
 };
 
-// A frame has been rebuilt by resume and is about to run.
-inline void announce_entered(PyThreadState* thread, Frame* frame) {
-#if DALSEGNO_PY311
-  if (g_watch.watcher != nullptr && g_watch.thread == thread && is_watched(code_of(frame))) arm_frame(thread, frame);
-#endif
-}
+// A frame has been rebuilt by resume and is about to run: it is observed by those who observe now.
+void announce_entered(PyThreadState* thread, Frame* frame);
 
 }  // namespace dalsegno::hook

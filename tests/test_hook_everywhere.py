@@ -127,7 +127,7 @@ def _cuts(function: Any, arguments: Any, raised: Any) -> Any:
             assert k > 0
             return
         (code, offset, outermost, depth), outcome = cut
-        if outermost is function.__code__:
+        if outermost is function.__code__ and outcome is not None:
             yield k, code, offset, depth, outcome
 
 

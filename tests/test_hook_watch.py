@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -407,6 +408,54 @@ def test_rule_11_monitoring_tools() -> None:
     assert not unseen
     assert (idle, active, local) == (False, True, (False, True, False))
     assert not hooktest.code_observed(inner.__code__)
+
+
+@contextlib.contextmanager
+def _told(tools: range, code: types.CodeType, told: list[Any]) -> Iterator[Callable[[bool], None]]:
+    monitoring, lines = sys.monitoring, sys.monitoring.events.LINE
+
+    def observe(on: bool) -> None:
+        for tool in tools:
+            monitoring.set_events(tool, lines if on else 0)
+
+    for tool in tools:
+        monitoring.use_tool_id(tool, "other")
+        monitoring.register_callback(tool, lines, lambda c, line: told.append(line) if c is code else None)
+    try:
+        yield observe
+    finally:
+        observe(False)
+        for tool in tools:
+            monitoring.register_callback(tool, lines, None)
+            monitoring.free_tool_id(tool)
+
+
+def _three_lines(x: Any) -> Any:
+    x = x + 1
+    x = x + 2
+    return x + 3
+
+
+@needs_monitoring
+@pytest.mark.parametrize("tools", [range(2, 3), range(1, 3)], ids=["one", "two"])
+def test_rule_10_a_resumed_frame_is_told_of_by_those_who_observe_now(tools: range) -> None:
+    image = hook_images.at(_three_lines, {"x": 1}, [2, 3], opname="BINARY_OP", which=1)
+    third = _three_lines.__code__.co_firstlineno + 3
+    told: list[Any] = []
+    with _told(tools, _three_lines.__code__, told) as observe:
+        observe(True)
+        assert _three_lines(1) == 7
+        assert len(told) == 3 * len(tools)
+        told.clear()
+        observe(False)
+        assert hooktest.resume([image], None) == 8
+        assert told == []
+        observe(True)
+        assert hooktest.resume([image], None) == 8
+        assert told == [third] * len(tools)
+        told.clear()
+        observe(False)
+        assert [_three_lines(1), hooktest.resume([image], None), told] == [7, 8, []]
 
 
 def test_rebuilt_frames_are_announced() -> None:

@@ -353,16 +353,15 @@ void Recorder::on_BEFORE_WITH(const Instr&) {
   push(entered);
 }
 
-// 3.14 has an instruction a method, __exit__ first; where it would push a function and its instance, a method bound to that does as well.
+// 3.14 has an instruction a method, __exit__ first, and leaves them as LOAD_METHOD does.
 void Recorder::on_LOAD_SPECIAL(const Instr& i) {
   static PyObject* const kNames[] = {PyUnicode_InternFromString("__enter__"), PyUnicode_InternFromString("__exit__")};
   if (i.arg >= static_cast<int>(std::size(kNames))) return not_recorded(i);
-  const ValueId manager = top();
   if (i.arg == 1) note(Reason::opaque_call, reinterpret_cast<PyObject*>(Py_TYPE(live_top())));
-  const ValueId method = emit(OpKind::load_special, {manager}, {.name = name_index(kNames[i.arg])});
-  pop();
-  push(method);
-  push(kNull);
+  if (plain_attr(kNames[i.arg], true)) return;
+  call_result_ = emit(OpKind::load_special, {top()}, {.name = name_index(kNames[i.arg])});
+  push_loaded(call_result_, kNull, true);
+  finisher_ = &Recorder::finish_method;
 }
 
 // ---- functions made in the trace -------------------------------------------------------------------------------------------

@@ -311,7 +311,7 @@ void Recorder::get_attr(PyObject* name, bool method) {
   if (method) finisher_ = &Recorder::finish_method;
 }
 
-// LOAD_METHOD may have left a function and self instead of a bound method. For a Python function the trace does the same.
+// LOAD_METHOD and LOAD_SPECIAL may have left a function and self instead of a bound method. For a Python function the trace does the same.
 void Recorder::finish_method(const Instr&) {
   ValueId m = call_result_;
   size_t n = shadow().stack.size();
