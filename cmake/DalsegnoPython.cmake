@@ -14,6 +14,7 @@ function(_dalsegno_ask variable code)
 endfunction()
 
 _dalsegno_ask(numpy_include "import numpy; print(numpy.get_include())")
+_dalsegno_ask(debug_build "import sysconfig; print(int(bool(sysconfig.get_config_var('Py_DEBUG'))))")
 _dalsegno_ask(pybind11_cmake "import pybind11; print(pybind11.get_cmake_dir())")
 # Not imported: only its place is asked for.
 _dalsegno_ask(halide_root "import importlib.util as u; print(list(u.find_spec('halide').submodule_search_locations)[0])")
@@ -28,3 +29,8 @@ add_library(dalsegno_python INTERFACE)
 target_link_libraries(dalsegno_python INTERFACE Python::Module)
 target_include_directories(dalsegno_python SYSTEM INTERFACE "${numpy_include}")
 target_compile_definitions(dalsegno_python INTERFACE NPY_NO_DEPRECATED_API=NPY_2_0_API_VERSION NPY_TARGET_VERSION=NPY_2_0_API_VERSION)
+if(debug_build AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Debian's headers of a debug build are links to the release's, beside which GCC, which prefers a system header's true path, would find
+  # the release's pyconfig.h.
+  target_compile_options(dalsegno_python INTERFACE -fno-canonical-system-headers)
+endif()

@@ -22,10 +22,6 @@ endif()
 
 # -ffp-contract=off: GCC would otherwise be free to fuse a*b+c, which changes bits wherever the target has FMA.
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Wno-unused-parameter -ffp-contract=off)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Debian's headers of a debug build are links to the release's, whose pyconfig.h GCC would take: it prefers a system header's true path.
-  add_compile_options(-fno-canonical-system-headers)
-endif()
 if(DALSEGNO_WERROR)
   add_compile_options(-Werror)
 endif()
