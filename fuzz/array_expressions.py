@@ -61,6 +61,8 @@ ARRAY_EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "np.modf(<arr>)[0]"),
         (2, "np.round(<arr>, <positive>)"),
         (1, "<arr>.round(<positive>)"),
+        (1, "np.round(<arr>)"),
+        (1, "<arr>.round()"),
         (1, "<arr>.clip(<floatlit>, <num>)"),
         (1, "np.diff(<arr>, axis=0)"),
         (1, "np.gradient(<arr>, axis=-1)"),

@@ -175,9 +175,10 @@ PyObject* Tree::call_on_new_stack(PyObject* const* args, size_t nargsf, PyObject
 PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   Policy::Timing timing(policy_, way);
   will_grow_ = false;
-  const uint64_t recordings = counters_.recordings, measures = g_machine_counters.measures;
+  const uint64_t recordings = counters_.recordings, measures = g_machine_counters.measures, growing = g_machine_counters.growing;
   PyObject* result = way == Way::kTimeReplay ? try_replay(args, nargsf, kwnames) : eager(args, nargsf, kwnames);
-  const bool settled = !will_grow_ && counters_.recordings == recordings && g_machine_counters.measures == measures;
+  const bool grows = g_machine_counters.growing != growing && !kernels_under_way();  // (while they are, no verdict lasts)
+  const bool settled = !will_grow_ && !grows && counters_.recordings == recordings && g_machine_counters.measures == measures;
   if (timing.ended(settled)) {
     const hook::ErrorAside keep;
     or_lose([this] {

@@ -6,6 +6,7 @@ import pytest
 
 import dalsegno as ds
 import numpy as np
+from tests.machine_traces import machine
 from tests.support import counting, stepped
 
 
@@ -64,6 +65,28 @@ def test_what_is_faster_replayed_is_replayed():
             for _ in range(64):
                 jitted(20_000)
     assert grown["replays"] >= 40  # on a busy machine one verdict may be wrong for a while
+
+
+def test_native_code_says_that_it_will_grow():
+    """What is timed before it has grown is no verdict."""
+
+    def loop(n, m):
+        total = 0
+        for i in range(n):
+            if i % 3 == 0 and n > m:
+                total += i * 2
+            else:
+                total -= i
+        return total
+
+    jitted = ds.jit(store=False)(loop)
+    growing = []
+    with stepped(step_aside=False, background=False):
+        for args in ((2000, 4000),) * 4 + ((2000, 100),) * 30:
+            before = machine.counters()["growing"]
+            assert jitted(*args) == loop(*args)
+            growing.append(machine.counters()["growing"] - before)
+    assert sum(growing[:4]) == 0 < sum(growing[4:]) and sum(growing[-5:]) == 0
 
 
 def test_arguments_of_another_size_are_judged_by_themselves():

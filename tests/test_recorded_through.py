@@ -241,14 +241,15 @@ for text in (
 
 def test_rounding_takes_no_more_memory() -> None:
     def rounded(a: Any) -> Any:
-        return (a * 2).round(3), np.round(a, 1)
+        return (a * 2).round(3), np.round(a, 1), (a * 2).round(), np.round(a)
 
     same(rounded, np.resize([1.0, 2.33, -7.77], (260, 260)))
 
 
-def test_replays_use_kernels_and_groups() -> None:
+@pytest.mark.parametrize("places", [0, 1])
+def test_replays_use_kernels_and_groups(places: int) -> None:
     def chain(a: Any, b: Any) -> Any:
-        return np.clip(np.diff(a) * 2 + np.round(b[1:], 1), 0, 5)
+        return np.clip(np.diff(a) * 2 + np.round(b[1:], places), 0, 5)
 
     jitted = ds.jit(chain, store=False)
     a, b = values(500, "f8"), values(500, "f8")

@@ -77,6 +77,7 @@ extern Jitted* (*jitted_at)(PyObject* callable);
 struct MachineCounters {
   uint64_t steps, exits, guard_failures;
   uint64_t measures;  // groups that were done as eager does them, to see what memory that takes
+  uint64_t growing;   // times native code was left for a trace that it will have as a part
 };
 
 // Array ops of a trace that are done together, and what does them (null: always one by one).

@@ -187,7 +187,7 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   if (number != native::kElsewhere) s = turn_to(frame, running, number);
   turn_back(running);
   if (running.no_memory) throw std::bad_alloc();
-  if (number != native::kElsewhere && could_grow(native, *m.program, *s)) grow(root);
+  if (number != native::kElsewhere && could_grow(native, *m.program, *s)) ++g_machine_counters.growing, grow(root);
   return s;
 }
 

@@ -248,6 +248,7 @@ void bind_machine(py::module_ m) {
     d["steps"] = c.steps;
     d["exits"] = c.exits;
     d["guard_failures"] = c.guard_failures;
+    d["growing"] = c.growing;
     return d;
   });
 }

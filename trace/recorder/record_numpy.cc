@@ -146,7 +146,8 @@ void Recorder::drop_needless(PyObject* live, Arguments* arguments) {
   if (set_names(names, &less)) *arguments = std::move(less);
 }
 
-// a.round(n), n > 0, of an array of floats is a * 10**n, rint() and / 10**n (NumPy: PyArray_Round in calculation.c).
+// a.round(n), n > 0, of an array of floats is a * 10**n, rint() and / 10**n; a.round() is rint() alone (NumPy: PyArray_Round in
+// calculation.c).
 bool Recorder::rounds(PyObject* live, const Arguments& arguments) {
   constexpr long kMost = 22;  // powers of ten that a double has exactly
   if (!callee_facts(live).rounds || arguments.values.empty() || arguments.positional() > 2) return false;
@@ -159,15 +160,19 @@ bool Recorder::rounds(PyObject* live, const Arguments& arguments) {
     if (decimals) places = value;
   }
   const ValueId array = arguments.values[0];
-  const long n = places && PyLong_CheckExact(places) ? PyLong_AsLong(places) : 0;
+  if (places && !PyLong_CheckExact(places)) return false;
+  const long n = places ? PyLong_AsLong(places) : 0;
   PyErr_Clear();
-  if (n < 1 || n > kMost || !array_operands({array}, {arguments.live[0]}) || !is_float(info(array).facts.dtype)) return false;
-  double power = 10;
-  for (long k = 1; k < n; ++k) power *= 10;
-  PyObject* by = PyFloat_FromDouble(power);
-  if (!by) return PyErr_Clear(), false;
-  const ValueId factor = constant(by, "");
-  Py_DECREF(by);
+  if (n < 0 || n > kMost || !array_operands({array}, {arguments.live[0]}) || !is_float(info(array).facts.dtype)) return false;
+  ValueId factor = kNull;
+  if (n > 0) {
+    double power = 10;
+    for (long k = 1; k < n; ++k) power *= 10;
+    PyObject* by = PyFloat_FromDouble(power);
+    if (!by) return PyErr_Clear(), false;
+    factor = constant(by, "");
+    Py_DECREF(by);
+  }
   // Each computes into what the one before has made, as an operator does with what dies there.
   const auto done = [&](OpKind kind, int which, ArrayFn fn, std::initializer_list<ValueId> operands) {
     const ValueId v = emit(kind, operands, {.imm = which, .effects = kWarnsOnly});
@@ -177,10 +182,14 @@ bool Recorder::rounds(PyObject* live, const Arguments& arguments) {
     if (operand != array) hold(operand, -1), release_dead();
     return v;
   };
-  const ValueId larger =
-      done(OpKind::binary, static_cast<int>(BinaryOp::multiply), ArrayFn::multiply, {array, planted(Fault::lost_place) ? array : factor});
-  const ValueId whole = done(OpKind::unary, static_cast<int>(UnaryOp::rint), ArrayFn::rint, {larger});
-  const ValueId rounded = done(OpKind::binary, static_cast<int>(BinaryOp::true_divide), ArrayFn::divide, {whole, factor});
+  const auto whole = [&](ValueId of) { return done(OpKind::unary, static_cast<int>(UnaryOp::rint), ArrayFn::rint, {of}); };
+  const auto scaled = [&](BinaryOp which, ArrayFn fn, ValueId of, ValueId by) {
+    return done(OpKind::binary, static_cast<int>(which), fn, {of, by});
+  };
+  ValueId rounded = array;
+  if (n > 0) rounded = scaled(BinaryOp::multiply, ArrayFn::multiply, rounded, planted(Fault::lost_place) ? array : factor);
+  rounded = whole(rounded);
+  if (n > 0) rounded = scaled(BinaryOp::true_divide, ArrayFn::divide, rounded, factor);
   pop(call_.pops);
   push(rounded);
   hold(rounded, -1);
