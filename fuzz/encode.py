@@ -8,6 +8,7 @@ Arrays say which memory they lie in and where. Addresses in texts are blanked ou
 
 from __future__ import annotations
 
+import random
 import re
 import types
 from collections.abc import Callable
@@ -161,6 +162,9 @@ class Encoder:
             return ("object", type(value).__qualname__, *self._mutable(value, lambda: self._attributes(value)))
         return ("other", type(value).__qualname__, plain_text(repr(value)))
 
+    def _random(self, value: Any, state: Callable[[], Any]) -> Encoded:
+        return ("random", type(value).__name__, *self._mutable(value, lambda: plain_text(repr(state()))))
+
     def _attributes(self, value: Any) -> Encoded:
         slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ()) if hasattr(value, name)]
         named = {name: getattr(value, name) for name in slots} | getattr(value, "__dict__", {})
@@ -191,6 +195,9 @@ _ENCODERS: dict[type, Callable[[Encoder, Any], Encoded]] = {
     set: Encoder._set,
     frozenset: Encoder._set,
     np.ndarray: Encoder._array,
+    random.Random: lambda self, value: self._random(value, value.getstate),
+    np.random.Generator: lambda self, value: self._random(value, lambda: value.bit_generator.state),
+    np.random.RandomState: lambda self, value: self._random(value, lambda: value.get_state(legacy=False)),
     types.FunctionType: lambda _, value: ("callable", value.__qualname__),
     types.FrameType: lambda _, value: ("frame", value.f_code.co_name, value.f_lineno, tuple(sorted(value.f_locals))),
     types.ModuleType: lambda _, value: ("module", value.__name__),

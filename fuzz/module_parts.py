@@ -351,6 +351,8 @@ _SMALL_FUNCTIONS = {
     "ORDERED": "ORDERED = collections.OrderedDict({1: 2, 0: 5})\n",
     "DECIMAL": "import decimal\n\nDECIMAL = decimal.Decimal('1.25')\n",
     "GENERATOR": "import random\n\nGENERATOR = random.Random(5)\n",
+    "DRAWS": "DRAWS = np.random.default_rng(5)\n",
+    "LEGACY": "LEGACY = np.random.RandomState(5)\n",
     "Looking": "class Looking:\n"
     "    def __del__(self):\n"
     "        frame = sys._getframe(1)\n"

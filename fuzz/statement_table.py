@@ -88,6 +88,12 @@ SIMPLE: Weighted[str] = Weighted(
         (1, "LOG.append(GENERATOR.random() + GENERATOR.getrandbits(3))"),
         (
             1,
+            "LOG.append((DRAWS.random(), DRAWS.integers(0, 9), LEGACY.rand(), LEGACY.randint(5))); "
+            "LOG.append(DRAWS.normal(<num>, 0.5))",
+        ),
+        (1, "LOG.append((<arr> * DRAWS.random(), LEGACY.random_sample() * <arr>, DRAWS.random(<small>).tolist()))"),
+        (
+            1,
             "LOG.append((GENERATOR.randint(0, 9), GENERATOR.choice(<list>))); "
             "LOG.append((GENERATOR.getrandbits(<index>), operator.index(<int>)))",
         ),
@@ -258,6 +264,7 @@ LONG_STEPS: Weighted[str] = Weighted(
         (2, "$s ^= ($s << 13) <masked>; $s ^= $s >> 7; $s = ($s * <wide> + $i) <masked>"),
         (1, "$s = -(~$s * <wide>) <masked>; LOG.append(($s >> 33, $s | 5, $s % 97))"),
         (1, "q = $s * <wide>; $s = (q + <list>[$i % 3 % len(<list>)]) <masked>; LOG.append(q % 2**64 is q)"),
+        (1, "$s = $s % 3 + DRAWS.random() * LEGACY.rand(); LOG.append(DRAWS.random(2)[1])"),
         (1, "$s = $s % 3 + GENERATOR.random(); LOG.append(GENERATOR.uniform(0, 1) < 0.5)"),
         (1, "$s = GENERATOR.randrange(1, 9) + ($i * <int>).bit_length()"),
         (1, "$s = sum(k for k, _ in zip(itertools.accumulate(range($i % 4)), itertools.cycle(<list>)))"),

@@ -8,6 +8,7 @@
 
 #include "hook/random_numbers.h"
 #include "numpy/api.h"
+#include "numpy/random.h"
 #include "replay/lower/lower.h"
 #include "replay/machine/rep_types.h"
 #include "trace/recorder/facts.h"
@@ -101,6 +102,10 @@ bool counts_in_int64(PyObject* count_nonzero) {
 typed::Callee callee_of(PyObject* object) {
   if (const hook::Drawn drawn = hook::drawn_by(object); drawn != hook::Drawn::kNothing)
     return drawn == hook::Drawn::kBits ? typed::Callee::kRandomBits : typed::Callee::kRandom;
+  if (numpy::draws_number(object)) {
+    numpy::prepare_drawing();
+    return PyMethod_Check(object) ? typed::Callee::kBoundRandom : typed::Callee::kNumpyRandom;
+  }
   for (PyTypeObject* type : {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyComplex_Type, &PyRange_Type})
     if (reinterpret_cast<PyObject*>(type) == object) return callee_called({"type", type->tp_name});
   if (Py_IS_TYPE(object, &PyMethodDescr_Type)) {

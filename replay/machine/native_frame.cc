@@ -270,7 +270,7 @@ int32_t ends(native::Frame* frame, int32_t reg) {
   return 1;
 }
 
-int32_t draw(void* object, int32_t bound, double* out) { return hook::draw_random_number(static_cast<PyObject*>(object), bound != 0, out); }
+int32_t draw_in(void* object, int32_t bound, double* out) { return draw(static_cast<PyObject*>(object), bound != 0, out); }
 
 int32_t draw_bits(void* object, int32_t bound, int64_t bits, int64_t* out) {
   return hook::draw_random_bits(static_cast<PyObject*>(object), bound != 0, bits, out);
@@ -382,7 +382,7 @@ void fill(native::Frame* frame, Running* running) {
   frame->scalar = do_scalar;
   frame->holds = holds;
   frame->ends = ends;
-  frame->draw = draw;
+  frame->draw = draw_in;
   frame->draw_bits = draw_bits;
   frame->is_quiet = is_quiet;
   frame->put = put;

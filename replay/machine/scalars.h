@@ -116,6 +116,8 @@ StepFn call_step(typed::Callee callee, const typed::Operator& how, bool shares, 
 // the callee's, but for logarithms of what is not positive, and atan2 of 0. Null: there is none.
 const void* c_function(typed::Callee callee);
 const Step* step_length(const Step* s, Reg* r, Machine& m);
+// What a generator of the standard library's or NumPy's gives, or (bound) one whose method the object is. False: there is none.
+bool draw(PyObject* object, bool bound, double* out);
 const Step* step_draw(const Step* s, Reg* r, Machine& m);
 const Step* step_draw_bits(const Step* s, Reg* r, Machine& m);
 

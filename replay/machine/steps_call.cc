@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "hook/random_numbers.h"
+#include "numpy/random.h"
 #include "replay/machine/scalars.h"
 
 namespace dalsegno::replay {
@@ -319,16 +320,16 @@ constexpr Row kRows[] = {
 
 // These have ops, or steps, of their own.
 constexpr Callee kElsewhere[] = {
-    Callee::kNone,        Callee::kLen,           Callee::kRange,     Callee::kItem,         Callee::kAppend,   Callee::kPop,
-    Callee::kDot,         Callee::kMatmul,        Callee::kDotMethod, Callee::kOrd,          Callee::kSum,      Callee::kSumMethod,
-    Callee::kLargest,     Callee::kLargestMethod, Callee::kLeast,     Callee::kLeastMethod,  Callee::kMean,     Callee::kMeanMethod,
-    Callee::kArgmax,      Callee::kArgmaxMethod,  Callee::kArgmin,    Callee::kArgminMethod, Callee::kNorm,     Callee::kArray,
-    Callee::kEye,         Callee::kZerosLike,     Callee::kEmptyLike, Callee::kConcatenate,  Callee::kRoll,     Callee::kOuter,
-    Callee::kStack,       Callee::kVstack,        Callee::kHstack,    Callee::kColumnStack,  Callee::kCumsum,   Callee::kCumsumMethod,
-    Callee::kCumprod,     Callee::kCumprodMethod, Callee::kInv,       Callee::kUfunc,        Callee::kStd,      Callee::kStdMethod,
-    Callee::kVar,         Callee::kVarMethod,     Callee::kGet,       Callee::kAdd,          Callee::kHeappush, Callee::kHeappop,
-    Callee::kRandom,      Callee::kRandomBits,    Callee::kAnyOf,     Callee::kAnyMethod,    Callee::kAllOf,    Callee::kAllMethod,
-    Callee::kCountNonzero};
+    Callee::kNone,    Callee::kLen,           Callee::kRange,       Callee::kItem,         Callee::kAppend,   Callee::kPop,
+    Callee::kDot,     Callee::kMatmul,        Callee::kDotMethod,   Callee::kOrd,          Callee::kSum,      Callee::kSumMethod,
+    Callee::kLargest, Callee::kLargestMethod, Callee::kLeast,       Callee::kLeastMethod,  Callee::kMean,     Callee::kMeanMethod,
+    Callee::kArgmax,  Callee::kArgmaxMethod,  Callee::kArgmin,      Callee::kArgminMethod, Callee::kNorm,     Callee::kArray,
+    Callee::kEye,     Callee::kZerosLike,     Callee::kEmptyLike,   Callee::kConcatenate,  Callee::kRoll,     Callee::kOuter,
+    Callee::kStack,   Callee::kVstack,        Callee::kHstack,      Callee::kColumnStack,  Callee::kCumsum,   Callee::kCumsumMethod,
+    Callee::kCumprod, Callee::kCumprodMethod, Callee::kInv,         Callee::kUfunc,        Callee::kStd,      Callee::kStdMethod,
+    Callee::kVar,     Callee::kVarMethod,     Callee::kGet,         Callee::kAdd,          Callee::kHeappush, Callee::kHeappop,
+    Callee::kRandom,  Callee::kRandomBits,    Callee::kNumpyRandom, Callee::kBoundRandom,  Callee::kAnyOf,    Callee::kAnyMethod,
+    Callee::kAllOf,   Callee::kAllMethod,     Callee::kCountNonzero};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};
@@ -377,9 +378,13 @@ const Step* step_length(const Step* s, Reg* r, Machine& m) {
   return go_on(s + 1, r, m);
 }
 
+bool draw(PyObject* object, bool bound, double* out) {
+  return hook::draw_random_number(object, bound, out) || numpy::draw_number(object, bound, out);
+}
+
 // a: the callee, bound to its generator, or (n) the generator.
 const Step* step_draw(const Step* s, Reg* r, Machine& m) {
-  if (!hook::draw_random_number(r[s->a].o, s->n == 0, &r[s->dst].f)) [[unlikely]]
+  if (!draw(r[s->a].o, s->n == 0, &r[s->dst].f)) [[unlikely]]
     return refuse(m, s->exit);
   return go_on(s + 1, r, m);
 }

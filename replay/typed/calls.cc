@@ -142,6 +142,8 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kUfunc:
     case Callee::kRandom:
     case Callee::kRandomBits:
+    case Callee::kNumpyRandom:
+    case Callee::kBoundRandom:
     case Callee::kOrd:
       return {};
     case Callee::kAbs:

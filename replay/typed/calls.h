@@ -111,6 +111,8 @@ namespace dalsegno::typed {
   X(kCumprodMethod, "ndarray", "cumprod")    \
   X(kRandom, "Random", "random")             \
   X(kRandomBits, "Random", "getrandbits")    \
+  X(kNumpyRandom, "Generator", "random")     \
+  X(kBoundRandom, "Generator", "bound")      \
   X(kBitLength, "int", "bit_length")         \
   X(kUfunc, "ufunc", "")
 

@@ -38,6 +38,10 @@ void Inference::form_call(const Op& o, ValueId i) {
   if (o.object >= 0 || o.fn != ArrayFn::none || !is_constant(in(o)[0])) return;
   const Callee callee = constant(in(o)[0]).callee;
   if (callee == Callee::kRandom || callee == Callee::kRandomBits) return form_draw(o, i, callee);
+  if (callee == Callee::kNumpyRandom || callee == Callee::kBoundRandom) {
+    if (o.n_inputs == (callee == Callee::kNumpyRandom ? 2 : 1)) form_draw(o, i, callee);
+    return;
+  }
   if (o.n_inputs < 2) return;
   if (callee == Callee::kNone) return;
   if (callee == Callee::kLen) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "numpy/dtypes.h"
+#include "numpy/random.h"
 #include "trace/recorder/recorder.h"
 #include "trace/recorder/text.h"
 
@@ -272,6 +273,7 @@ constexpr Method kMethods[] = {
 };
 
 CalleeFacts facts_of_method(PyObject* callee) {
+  if (numpy::is_random_method(callee)) return {CalleeKind::quiet};
   PyObject* descriptor = descriptor_of(callee);
   if (!descriptor) return {};
   const char* name = reinterpret_cast<PyMethodDescrObject*>(descriptor)->d_method->ml_name;
@@ -311,7 +313,7 @@ void fill_special(PyObject* sys) {
 
 bool is_plain_type(PyTypeObject* type) {
   if (g_plain.contains(type)) return true;
-  if (!is_deque_type(type)) return false;
+  if (!is_deque_type(type) && !numpy::is_random_type(type)) return false;
   g_plain.insert(type);
   return true;
 }

@@ -6,6 +6,7 @@
 
 #include "hook/generators.h"
 #include "numpy/dtypes.h"
+#include "numpy/random.h"
 #include "trace/fault.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
@@ -155,12 +156,14 @@ bool Recorder::call_is_quiet(const OpaqueCall& call) {
   // (min(list) looks into it)
   const bool any_container = builtin_name(callee) == "len" || builtin_name(callee) == "id" || makes_iterator(callee) ||
                              copies_items(callee, call.live_args) || joins_sequence(callee, call.live_args);
+  const bool random = numpy::is_random_method(callee);
   const bool looks_up = is_method_of(callee, &PyDict_Type) && call.args.size() > 1;  // dict.get: its key is looked at there
   for (size_t i = 0; i < call.args.size(); ++i) {
-    const bool own = i == 0 && Py_IS_TYPE(callee, &PyMethodDescr_Type);
+    const bool own = i == 0 && (Py_IS_TYPE(callee, &PyMethodDescr_Type) || (random && !PyMethod_Check(callee)));
     const bool given = i > 0 && looks_up;  // d.get(k, given)
     const bool of_numpy = takes_numpy_scalars(callee) && is_numpy_scalar(call.args[i]);
-    if (!any_container && !own && !given && !simple(call.args[i]) && !of_numpy) return false;
+    const bool data = random && call.arrays_known && numpy_data(call.args[i], call.live_args[i]);
+    if (!any_container && !own && !given && !simple(call.args[i]) && !of_numpy && !data) return false;
   }
   return !looks_up || know_lookup(call.args[0], call.live_args[0], call.args[1], call.live_args[1]);
 }
@@ -217,6 +220,9 @@ bool Recorder::makes_generator(ValueId callee, const OpaqueCall& call) const {
   return (code->co_flags & kNotSimple) == CO_GENERATOR && !call.kwnames && call.args.size() == 1 && code->co_argcount == 1;
 }
 
+// Does a method get nothing but its object?
+bool Recorder::takes_nothing(const OpaqueCall& call) { return call.args.size() == (PyMethod_Check(call.live) ? 0u : 1u); }
+
 // Does the call run no code of the user's, but for warnings? If so, *effects says what else it does.
 bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
   switch (call.facts.kind) {
@@ -225,6 +231,7 @@ bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
       *effects = kReadsMemory | kRaises;
       for (ValueId v : call.args)
         if (is_numpy_scalar(v)) *effects = kWarnsOnly;
+      if (numpy::is_random_method(call.live) && !takes_nothing(call)) *effects = kWarnsOnly;
       return true;
     case CalleeKind::quiet_write:
       if (call.kwnames || call.args.empty() || !info(call.args[0]).type) return false;
@@ -264,7 +271,7 @@ std::vector<ValueId> Recorder::items_appended(const OpaqueCall& call) const {
 
 // What follows for the result, and whether the call is one that kernels know.
 void Recorder::known_result(const OpaqueCall& call, ValueId v) {
-  set_type(v, call.facts.result);
+  set_type(v, numpy::draws_number(call.live) && takes_nothing(call) ? &PyFloat_Type : call.facts.result);
   const bool astype = is_constant_astype(call);
   if (is_item(call.live) && !call.kwnames && call.args.size() == 2 && info(call.args[0]).facts.rank == 1) {
     op(v).facts = element_facts(call.args[0], call.args[1], call.live_args[1]);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "numpy/dtypes.h"
+#include "numpy/random.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
 #include "trace/recorder/steady.h"
@@ -215,7 +216,8 @@ bool Recorder::module_attr(PyObject* name, bool method) {
   PyObject* dict = PyModule_GetDict(live);
   PyObject* value = PyDict_GetItemWithError(dict, name);
   PyErr_Clear();
-  const bool bound = value && PyMethod_Check(value) && PyFunction_Check(PyMethod_GET_FUNCTION(value));  // random.uniform
+  const bool bound = value && PyMethod_Check(value) &&  // random.uniform, np.random.rand
+                     (PyFunction_Check(PyMethod_GET_FUNCTION(value)) || numpy::is_random_method(value));
   const bool folds = value && (foldable(value) || bound || (is_plain_value(value) && is_steady(dict, name)));
   if (!folds || !know_which_module(object, live)) return false;
   know_module(object);
@@ -234,7 +236,7 @@ bool Recorder::plain_attr(PyObject* name, bool method) {
   PyTypeObject* type = Py_TYPE(live);
   if (method) {
     PyObject* descriptor = _PyType_Lookup(type, name);
-    if (!descriptor || !Py_IS_TYPE(descriptor, &PyMethodDescr_Type)) return false;
+    if (!descriptor || (!Py_IS_TYPE(descriptor, &PyMethodDescr_Type) && !numpy::is_random_method(descriptor))) return false;
     push_loaded(constant(descriptor, attr_path(type_path(type), name)), object, true);
     return true;
   }

@@ -200,6 +200,7 @@ class Recorder final : public Follower, private Builder {
   bool call_is_known(const OpaqueCall& call, uint32_t* effects);
   bool is_constant_class(ValueId v) const;
   bool call_is_quiet(const OpaqueCall& call);
+  static bool takes_nothing(const OpaqueCall& call);
   bool numpy_knows(const OpaqueCall& call);
   bool numpy_is_quiet(const OpaqueCall& call) const;
   bool is_unbounded(ValueId deque, PyObject* live);

@@ -1,0 +1,172 @@
+# ruff: noqa: NPY002 - the older generators are what is tested
+"""Random numbers of NumPy (numpy/random.h): the same ones, and the same state behind them."""
+
+from __future__ import annotations
+
+import random
+import threading
+from typing import Any
+
+import pytest
+
+import dalsegno as ds
+import numpy as np
+from tests.native_kit import same
+from tests.support import stepped
+from tests.test_native_loops import check, steps_of
+
+
+def state_of(rng: Any) -> Any:
+    return repr((rng if hasattr(rng, "get_state") else rng.bit_generator).__getstate__())
+
+
+def walk(rng: Any, n: int) -> Any:
+    at = 0.0
+    for i in range(n):
+        at += rng.random() - 0.5
+        if at > 2:
+            at -= rng.uniform(0, 1) + rng.normal(0, 0.1) + rng.choice(3)
+        if i % 50 == 49:
+            at += rng.standard_normal() + rng.random(2).sum() + rng.random((2, 2))[1, 1]
+    return at, state_of(rng)
+
+
+def legacy(rng: Any, n: int) -> Any:
+    at = 0.0
+    for i in range(n):
+        at += rng.rand() - rng.random_sample()
+        if i % 9 == 4:
+            at += rng.randint(3) + rng.randn() + rng.rand(2)[1] + rng.randint(0, 5, size=3)[0]
+    return at, state_of(rng)
+
+
+def module(seed: int, n: int) -> Any:
+    np.random.seed(seed)
+    inside = 0
+    for _ in range(n):
+        x, y = np.random.rand(), np.random.random()
+        if x * x + y * y <= 1:
+            inside += 1
+    return 4 * inside / n, np.random.uniform(), np.random.rand(3).tolist(), repr(np.random.get_state())
+
+
+def made_inside(seed: int, n: int) -> Any:
+    rng = np.random.default_rng(seed)
+    hits = 0
+    for _ in range(n):
+        x, y = rng.random(), rng.random()
+        hits += x < y
+    return hits, state_of(rng)
+
+
+class Halves(np.random.Generator):
+    def random(self, *args: Any, **named: Any) -> Any:
+        return super().random(*args, **named) / 2
+
+
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
+def test_generators(bits: Any) -> None:
+    for make in (np.random.Generator, Halves):
+        same(walk, lambda make=make: (make(bits(5)), 600))
+    same(legacy, lambda: (np.random.RandomState(bits(5)), 600))
+
+
+def test_of_another_kind_in_the_middle() -> None:
+    jitted = ds.jit(store=False)(walk)
+    with stepped():
+        for make in (
+            np.random.default_rng,
+            Halves,
+            lambda n: np.random.RandomState(np.random.PCG64(n)),
+            np.random.default_rng,
+        ):
+            for n in (3, 100, 400):
+                makers = (lambda: make(np.random.PCG64(n))) if make is Halves else lambda: make(n)
+                assert jitted(makers(), n) == walk(makers(), n)
+
+
+def test_the_module_and_one_made_inside() -> None:
+    kept = np.random.get_state()
+    check(module, (2000, 1), (700, 2), (1, 3))
+    np.random.set_state(kept)
+    check(made_inside, (1, 2000), (2, 700))
+
+
+def test_it_is_not_called() -> None:
+    def total(n: int) -> float:
+        s = 0.0
+        for _ in range(n):
+            s += np.random.rand()
+        return s
+
+    def of(rng: Any, n: int) -> float:
+        s = 0.0
+        for _ in range(n):
+            s += rng.random()
+        return s
+
+    assert steps_of(total, 2000) < 100
+    assert steps_of(lambda n: of(np.random.default_rng(1), n), 2000) < 200
+
+
+def test_another_thread_has_the_generator() -> None:
+    """Whoever draws many holds the generator's lock, and not the GIL."""
+    jitted = ds.jit(store=False)(walk)
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        jitted(rng, 300)
+    ended = threading.Event()
+
+    def draws() -> None:
+        while not ended.is_set():
+            rng.random(100_000)
+
+    thread = threading.Thread(target=draws)
+    thread.start()
+    try:
+        drawn = [jitted(rng, 50)[0] for _ in range(50)]
+    finally:
+        ended.set()
+        thread.join()
+    assert np.isfinite(drawn).all()
+    state = rng.bit_generator.state
+    wanted = walk(rng, 300)
+    rng.bit_generator.state = state
+    assert jitted(rng, 300) == wanted
+
+
+@pytest.mark.parametrize(
+    "draw", [random.random, np.random.rand, np.random.default_rng(0).random], ids=["random", "rand", "generator"]
+)
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_nothing_is_drawn_twice(draw: Any) -> None:
+    """Array ops that wait while a number is drawn may yet be done anew, or left."""
+
+    def mixed(a: Any, b: Any, n: int) -> Any:
+        total = 0.0
+        for _ in range(n):
+            c = a * b
+            x = draw()
+            total += float((c * x + a).sum()) if x < 0.9 else x
+        return total, draw()
+
+    def seeded(function: Any, *args: Any) -> Any:
+        random.seed(4)
+        np.random.seed(4)
+        getattr(draw.__self__, "bit_generator", np.random.default_rng(0).bit_generator).state = np.random.PCG64(4).state
+        return repr(function(*args))
+
+    jitted = ds.jit(store=False)(mixed)
+    kept = random.getstate(), np.random.get_state()
+    calm, wild = np.linspace(0, 1, 50), np.linspace(1e300, 1e308, 50)
+    with stepped(kernels=True, background=False):
+        for args in (
+            (calm, calm, 40),
+            (wild, wild, 40),
+            (calm, wild, 40),
+            (calm[:3], calm[:3], 40),
+            (calm.astype("f4"), calm, 9),
+        ) * 3:
+            assert seeded(jitted, *args) == seeded(mixed, *args)
+    random.setstate(kept[0])
+    np.random.set_state(kept[1])
