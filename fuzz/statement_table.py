@@ -264,6 +264,11 @@ LONG_STEPS: Weighted[str] = Weighted(
         (2, "$s ^= ($s << 13) <masked>; $s ^= $s >> 7; $s = ($s * <wide> + $i) <masked>"),
         (1, "$s = -(~$s * <wide>) <masked>; LOG.append(($s >> 33, $s | 5, $s % 97))"),
         (1, "q = $s * <wide>; $s = (q + <list>[$i % 3 % len(<list>)]) <masked>; LOG.append(q % 2**64 is q)"),
+        (
+            1,
+            "$s = $s % 5 + DRAWS.integers(-2, 9) - LEGACY.randint(7); "
+            "LOG.append(DRAWS.integers($i + 1) + LEGACY.randint(1, 2**40))",
+        ),
         (1, "$s = $s % 3 + DRAWS.random() * LEGACY.rand(); LOG.append(DRAWS.random(2)[1])"),
         (1, "$s = $s % 3 + GENERATOR.random(); LOG.append(GENERATOR.uniform(0, 1) < 0.5)"),
         (1, "$s = GENERATOR.randrange(1, 9) + ($i * <int>).bit_length()"),

@@ -181,7 +181,7 @@ bool is_traced(const PyThreadState* thread) { return thread->c_tracefunc != null
 
 void forget_events(PyThreadState* thread) { stop_events(thread); }  // instrumentation is on code objects, not on the thread
 
-// Rule 10: events that ended when the code did not run are still in its instructions, and those that began since are not. Any change of
+// Rule 11: events that ended when the code did not run are still in its instructions, and those that began since are not. Any change of
 // its own events makes CPython see to that.
 void announce_entered(PyThreadState* thread, Frame* frame) {
   PyCodeObject* code = code_of(frame);

@@ -11,16 +11,19 @@ namespace {
 
 // A type, and where its objects keep the functions of their bit generator; 0: it is not known where.
 struct Random {
-  const char *module, *name, *bit_generator;
+  const char *module, *name, *bit_generator, *whole;
+  bool masked;  // of whole numbers too large ones are drawn again; else D. Lemire's way (distributions.c)
   PyTypeObject* type = nullptr;
   Py_ssize_t offset = -1;  // not looked for yet
 };
 
 struct Known {
-  std::array<Random, 2> types{
-      {{"numpy.random._generator", "Generator", "bit_generator"}, {"numpy.random.mtrand", "RandomState", "_bit_generator"}}};
-  std::unordered_set<PyObject*> methods, uniform;  // as the types have them, which keep them
+  std::array<Random, 2> types{{{"numpy.random._generator", "Generator", "bit_generator", "integers", false},
+                               {"numpy.random.mtrand", "RandomState", "_bit_generator", "randint", true}}};
+  std::unordered_set<PyObject*> methods, uniform, whole;  // as the types have them, which keep them
 };
+
+PyTypeObject* type_of_whole(const Random& random) { return random.masked ? &PyLong_Type : &PyInt64ArrType_Type; }
 
 constexpr const char* kMethods[] = {"beta",
                                     "binomial",
@@ -99,18 +102,54 @@ const bitgen_t* functions_in(PyObject* generator, Py_ssize_t offset) {
   return reinterpret_cast<const bitgen_t*>(reinterpret_cast<const char*>(generator) + offset);
 }
 
+uint32_t next_word(const bitgen_t* functions) { return functions->next_uint32(functions->state); }
+
+// The least number that is drawn there is 0, the largest one `most`. (NumPy: bounded_masked_uint32 and bounded_lemire_uint32.)
+uint32_t next_masked(const bitgen_t* functions, uint32_t most) {
+  const uint32_t mask = UINT32_MAX >> __builtin_clz(most);
+  uint32_t drawn = next_word(functions) & mask;
+  while (drawn > most) drawn = next_word(functions) & mask;
+  return drawn;
+}
+
+uint32_t next_multiplied(const bitgen_t* functions, uint32_t most) {
+  const uint32_t count = most + 1;
+  uint64_t product = uint64_t{next_word(functions)} * count;
+  if (static_cast<uint32_t>(product) < count) {
+    const uint32_t least = (UINT32_MAX - most) % count;
+    while (static_cast<uint32_t>(product) < least) product = uint64_t{next_word(functions)} * count;
+  }
+  return static_cast<uint32_t>(product >> 32);
+}
+
+// False: it is not known how.
+bool next_whole(const bitgen_t* functions, bool masked, int64_t low, int64_t high, int64_t* out) {
+  uint64_t most = static_cast<uint64_t>(high) - 1 - static_cast<uint64_t>(low);
+  if (low >= high || most >= UINT32_MAX) return false;
+  if (most > 0) most = (masked ? next_masked : next_multiplied)(functions, static_cast<uint32_t>(most));
+  *out = low + static_cast<int64_t>(most);
+  return true;
+}
+
 // A new object draws what its functions give.
 Py_ssize_t checked_offset(const Random& random) {
   PyObject* bits = PyObject_CallMethod(PyDict_GetItemString(PyImport_GetModuleDict(), "numpy.random._mt19937"), "MT19937", "i", 20221124);
   PyObject* generator = bits ? PyObject_CallOneArg(reinterpret_cast<PyObject*>(random.type), bits) : nullptr;
   const bitgen_t* functions = bits ? bit_generator_of(generator ? generator : bits, random.bit_generator) : nullptr;
   Py_ssize_t offset = functions ? find_offset(generator, random.bit_generator) : 0;
-  for (int k = 0; offset != 0 && k < 3; ++k) {
+  for (int k = 0; offset != 0 && k < 40; ++k) {
     PyObject* state = PyObject_GetAttrString(bits, "state");
     PyObject* drawn = state ? PyObject_CallMethod(generator, "random", nullptr) : nullptr;
+    const int64_t low = -k, high = 5 + 1000000 * k * k;
+    PyObject* whole = drawn ? PyObject_CallMethod(generator, random.whole, "LL", low, high) : nullptr;
+    const int64_t number = whole && Py_IS_TYPE(whole, type_of_whole(random)) ? PyLong_AsLongLong(whole) : high;
     const bool back = drawn && PyFloat_CheckExact(drawn) && PyObject_SetAttrString(bits, "state", state) == 0;
     const bitgen_t* own = functions_in(generator, offset);
-    if (!back || own->next_double(own->state) != PyFloat_AS_DOUBLE(drawn)) offset = 0;
+    int64_t same = 0;
+    if (!back || own->next_double(own->state) != PyFloat_AS_DOUBLE(drawn) || !next_whole(own, random.masked, low, high, &same) ||
+        same != number)
+      offset = 0;
+    Py_XDECREF(whole);
     Py_XDECREF(drawn);
     Py_XDECREF(state);
   }
@@ -125,6 +164,7 @@ void add_methods(const Random& random, Known* known) {
     if (PyObject* method = PyDict_GetItemString(random.type->tp_dict, name)) known->methods.insert(method);
   for (const char* name : kUniform)
     if (PyObject* method = PyDict_GetItemString(random.type->tp_dict, name)) known->uniform.insert(method);
+  if (PyObject* method = PyDict_GetItemString(random.type->tp_dict, random.whole)) known->whole.insert(method);
 }
 
 // Once numpy.random has been imported.
@@ -161,13 +201,17 @@ PyObject* function_of(PyObject* callee) {
   return random_of(Py_TYPE(PyMethod_GET_SELF(callee))) ? PyMethod_GET_FUNCTION(callee) : nullptr;
 }
 
-bool draw_by_call(PyObject* generator, double* out) {
-  PyObject* drawn = PyObject_CallMethod(generator, "random", nullptr);
-  const bool ok = drawn && PyFloat_CheckExact(drawn);
-  if (ok) *out = PyFloat_AS_DOUBLE(drawn);
-  Py_XDECREF(drawn);
-  if (!drawn) PyErr_Clear();
-  return ok;
+// The generator that a method is bound to, or the object itself; null: it is none.
+PyObject* generator_in(PyObject* object, bool bound) {
+  if (bound) object = PyMethod_Check(object) ? PyMethod_GET_SELF(object) : nullptr;
+  return object && random_of(Py_TYPE(object)) ? object : nullptr;
+}
+
+// Null: it has to be called.
+const bitgen_t* functions_of(PyObject* generator, const Random& random) {
+  const PyThreadState* thread = PyThreadState_Get();
+  const bool alone = thread->prev == nullptr && thread->next == nullptr;  // nobody else has the generator's lock
+  return alone && random.offset > 0 ? functions_in(generator, random.offset) : nullptr;
 }
 
 }  // namespace
@@ -191,16 +235,41 @@ void prepare_drawing() {
   PyErr_Restore(kind, value, traceback);
 }
 
+PyTypeObject* draws_whole_numbers(PyObject* callee) {
+  if (!is_random_method(callee) || !known().whole.contains(function_of(callee))) return nullptr;
+  if (PyMethod_Check(callee)) return type_of_whole(*random_of(Py_TYPE(PyMethod_GET_SELF(callee))));
+  const Random& legacy = known().types[1];
+  return PyDict_GetItemString(legacy.type->tp_dict, legacy.whole) == callee ? &PyLong_Type : &PyInt64ArrType_Type;
+}
+
 bool draw_number(PyObject* object, bool bound, double* out) {
-  if (bound) object = PyMethod_Check(object) ? PyMethod_GET_SELF(object) : nullptr;
-  const Random* random = object ? random_of(Py_TYPE(object)) : nullptr;
-  if (!random) return false;
-  const PyThreadState* thread = PyThreadState_Get();
-  const bool alone = thread->prev == nullptr && thread->next == nullptr;  // nobody else has the generator's lock
-  if (!alone || random->offset <= 0) return draw_by_call(object, out);
-  const bitgen_t* functions = functions_in(object, random->offset);
-  *out = functions->next_double(functions->state);
-  return true;
+  PyObject* generator = generator_in(object, bound);
+  if (!generator) return false;
+  if (const bitgen_t* functions = functions_of(generator, *random_of(Py_TYPE(generator)))) {
+    *out = functions->next_double(functions->state);
+    return true;
+  }
+  PyObject* drawn = PyObject_CallMethod(generator, "random", nullptr);
+  const bool ok = drawn && PyFloat_CheckExact(drawn);
+  if (ok) *out = PyFloat_AS_DOUBLE(drawn);
+  Py_XDECREF(drawn);
+  PyErr_Clear();
+  return ok;
+}
+
+bool draw_whole_number(PyObject* object, bool bound, int64_t low, int64_t high, int64_t* out) {
+  PyObject* generator = generator_in(object, bound);
+  if (!generator) return false;
+  const Random& random = *random_of(Py_TYPE(generator));
+  const bitgen_t* functions = functions_of(generator, random);
+  if (functions && next_whole(functions, random.masked, low, high, out)) return true;
+  if (low >= high) return false;
+  PyObject* drawn = PyObject_CallMethod(generator, random.whole, "LL", static_cast<long long>(low), static_cast<long long>(high));
+  const bool ok = drawn && Py_IS_TYPE(drawn, type_of_whole(random));
+  if (ok) *out = PyLong_AsLongLong(drawn);
+  Py_XDECREF(drawn);
+  PyErr_Clear();
+  return ok;
 }
 
 }  // namespace dalsegno::numpy

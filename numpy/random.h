@@ -10,10 +10,14 @@ bool is_random_type(PyTypeObject* type);
 bool is_random_method(PyObject* callee);
 // Generator.random, RandomState.random_sample or one that does the same, likewise.
 bool draws_number(PyObject* callee);
+// Generator.integers (np.int64) or RandomState.randint (int), likewise: the type of what that gives for one or two ints, else null.
+PyTypeObject* draws_whole_numbers(PyObject* callee);
 // Finds out how objects are laid out, by making some. Leaves a set exception alone.
 void prepare_drawing();
 // What that gives without arguments. `bound`: the object is the method, bound to its generator. False: there is none. May wait for the
 // generator's lock, without the GIL, where there are other threads.
 bool draw_number(PyObject* object, bool bound, double* out);
+// The same of one of the integers from low up to, but without, high.
+bool draw_whole_number(PyObject* object, bool bound, int64_t low, int64_t high, int64_t* out);
 
 }  // namespace dalsegno::numpy

@@ -438,7 +438,7 @@ def _three_lines(x: Any) -> Any:
 
 @needs_monitoring
 @pytest.mark.parametrize("tools", [range(2, 3), range(1, 3)], ids=["one", "two"])
-def test_rule_10_a_resumed_frame_is_told_of_by_those_who_observe_now(tools: range) -> None:
+def test_rule_11_a_resumed_frame_is_told_of_by_those_who_observe_now(tools: range) -> None:
     image = hook_images.at(_three_lines, {"x": 1}, [2, 3], opname="BINARY_OP", which=1)
     third = _three_lines.__code__.co_firstlineno + 3
     told: list[Any] = []

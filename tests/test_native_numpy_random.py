@@ -59,6 +59,26 @@ def made_inside(seed: int, n: int) -> Any:
     return hits, state_of(rng)
 
 
+def lattice(rng: Any, n: int, low: Any, high: Any) -> Any:
+    draw = rng.integers if hasattr(rng, "integers") else rng.randint
+    seen = [0] * 8
+    last = None
+    for i in range(n):
+        last = rng.integers(low, high) if hasattr(rng, "integers") else rng.randint(low, high)
+        seen[last % 8] += rng.integers(7) if hasattr(rng, "integers") else rng.randint(7)
+        if i % 40 == 7:
+            seen[0] += draw(1, 1 + i)
+    return seen, last, type(last), state_of(rng)
+
+
+def by_module(seed: int, n: int, high: Any) -> Any:
+    np.random.seed(seed)
+    total = 0
+    for i in range(n):
+        total += np.random.randint(high) - np.random.randint(-3, 4 + i)
+    return total, np.random.randint(2**31)
+
+
 class Halves(np.random.Generator):
     def random(self, *args: Any, **named: Any) -> Any:
         return super().random(*args, **named) / 2
@@ -69,6 +89,26 @@ def test_generators(bits: Any) -> None:
     for make in (np.random.Generator, Halves):
         same(walk, lambda make=make: (make(bits(5)), 600))
     same(legacy, lambda: (np.random.RandomState(bits(5)), 600))
+
+
+RANGES = [
+    (0, 10), (-5, 6), (3, 4), (0, 2**32 - 1), (0, 2**32), (0, 2**32 + 1), (-(2**40), 2**40), (-(2**63), 2**63 - 1),
+    (5, 5), (7, 2), (True, 9), (np.int8(-3), np.int64(80)), (0.0, 5.0), (0, 2**70), (2**31 - 5, 2**31 + 5), ("a", 3),
+    (None, 5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937])
+@pytest.mark.parametrize("between", RANGES, ids=str)
+def test_whole_numbers(bits: Any, between: Any) -> None:
+    for make in (np.random.Generator, np.random.RandomState):
+        same(lattice, lambda make=make: (make(bits(9)), 300, 0, 10), lambda make=make: (make(bits(5)), 200, *between))
+
+
+def test_whole_numbers_of_the_module() -> None:
+    kept = np.random.get_state()
+    check(by_module, (1, 300, 10), (2, 200, 2**32), (3, 100, 0), (4, 100, 2.5), (5, 50, np.int16(4)))
+    np.random.set_state(kept)
 
 
 def test_of_another_kind_in_the_middle() -> None:
@@ -105,7 +145,14 @@ def test_it_is_not_called() -> None:
             s += rng.random()
         return s
 
+    def whole(rng: Any, n: int) -> int:
+        s = 0
+        for _ in range(n):
+            s += rng.integers(10) + np.random.randint(1, 9)
+        return s
+
     assert steps_of(total, 2000) < 100
+    assert steps_of(lambda n: whole(np.random.default_rng(1), n), 2000) < 3 * 2000
     assert steps_of(lambda n: of(np.random.default_rng(1), n), 2000) < 200
 
 

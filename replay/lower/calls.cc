@@ -48,17 +48,21 @@ void Lowering::emit_number_of(const Op& o, ValueId i, StepFn fn, native::Do does
   defined(i);
 }
 
-// a: the generator, or (n 0) the method bound to it; b: the number of bits, where that is asked for.
+// a: the generator, or (n 0) the method bound to it; b, c: the whole numbers that are given.
 void Lowering::emit_draw(const Op& o, ValueId i) {
-  const bool bits = form(i).callee == typed::Callee::kRandomBits;
-  if (!bits) return emit_number_of(o, i, step_draw, native::Do::kDraw);
-  const int32_t of = o.n_inputs - 2, object = boxed(in(o)[of], o, i), number = raw(in(o)[of + 1], Rep::kInt, o, i);
+  const typed::Callee callee = form(i).callee;
+  const int32_t first = typed::first_whole(callee, o.n_inputs);
+  if (first == o.n_inputs) return emit_number_of(o, i, step_draw, native::Do::kDraw);
+  const bool bits = callee == typed::Callee::kRandomBits;
+  const int32_t object = boxed(in(o)[first - 1], o, i), number = raw(in(o)[first], Rep::kInt, o, i);
+  const int32_t other = first + 1 < o.n_inputs ? raw(in(o)[first + 1], Rep::kInt, o, i) : -1;
   Step s = base(o, i);
-  s.fn = step_draw_bits;
-  s.does = native::Do::kDrawBits;
+  s.fn = bits ? step_draw_bits : step_draw_whole;
+  if (bits) s.does = native::Do::kDrawBits;
   s.a = object;
   s.b = number;
-  s.n = of;
+  s.c = other;
+  s.n = first - 1;
   s.dst = loc(i).raw;
   push(s);
   defined(i);

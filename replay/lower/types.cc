@@ -102,9 +102,13 @@ bool counts_in_int64(PyObject* count_nonzero) {
 typed::Callee callee_of(PyObject* object) {
   if (const hook::Drawn drawn = hook::drawn_by(object); drawn != hook::Drawn::kNothing)
     return drawn == hook::Drawn::kBits ? typed::Callee::kRandomBits : typed::Callee::kRandom;
-  if (numpy::draws_number(object)) {
+  const bool number = numpy::draws_number(object);
+  if (const PyTypeObject* whole = number ? nullptr : numpy::draws_whole_numbers(object); number || whole) {
     numpy::prepare_drawing();
-    return PyMethod_Check(object) ? typed::Callee::kBoundRandom : typed::Callee::kNumpyRandom;
+    const bool bound = PyMethod_Check(object);
+    if (number) return bound ? typed::Callee::kBoundRandom : typed::Callee::kNumpyRandom;
+    if (whole == &PyLong_Type) return bound ? typed::Callee::kBoundRandint : typed::Callee::kRandint;
+    return bound ? typed::Callee::kNone : typed::Callee::kIntegers;
   }
   for (PyTypeObject* type : {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyComplex_Type, &PyRange_Type})
     if (reinterpret_cast<PyObject*>(type) == object) return callee_called({"type", type->tp_name});

@@ -144,6 +144,9 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kRandomBits:
     case Callee::kNumpyRandom:
     case Callee::kBoundRandom:
+    case Callee::kIntegers:
+    case Callee::kRandint:
+    case Callee::kBoundRandint:
     case Callee::kOrd:
       return {};
     case Callee::kAbs:

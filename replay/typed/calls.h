@@ -113,6 +113,9 @@ namespace dalsegno::typed {
   X(kRandomBits, "Random", "getrandbits")    \
   X(kNumpyRandom, "Generator", "random")     \
   X(kBoundRandom, "Generator", "bound")      \
+  X(kIntegers, "Generator", "integers")      \
+  X(kRandint, "RandomState", "randint")      \
+  X(kBoundRandint, "RandomState", "bound")   \
   X(kBitLength, "int", "bit_length")         \
   X(kUfunc, "ufunc", "")
 
@@ -125,6 +128,14 @@ enum class Callee : uint8_t {
 const char* callee_name(Callee callee);
 const char* callee_module(
     Callee callee);  // "type": a type itself; "ndarray", "list", "dict", "set", "complex": a method of theirs; "numpy": NumPy's
+
+// Is one of the integers between two ints, or from 0, drawn?
+constexpr bool draws_whole(Callee callee) { return callee >= Callee::kIntegers && callee <= Callee::kBoundRandint; }
+// The first of n inputs of what draws a number that is a whole number itself; n: there is none.
+constexpr int32_t first_whole(Callee callee, int32_t n) {
+  if (draws_whole(callee)) return callee == Callee::kBoundRandint ? 1 : 2;
+  return callee == Callee::kRandomBits ? n - 1 : n;
+}
 
 // In what a call with these arguments computes and gives its result; false: not done unboxed.
 Operator call_operator(Callee callee, std::span<const Rep> arguments);

@@ -38,6 +38,7 @@ void Inference::form_call(const Op& o, ValueId i) {
   if (o.object >= 0 || o.fn != ArrayFn::none || !is_constant(in(o)[0])) return;
   const Callee callee = constant(in(o)[0]).callee;
   if (callee == Callee::kRandom || callee == Callee::kRandomBits) return form_draw(o, i, callee);
+  if (draws_whole(callee)) return form_draw_whole(o, i, callee);
   if (callee == Callee::kNumpyRandom || callee == Callee::kBoundRandom) {
     if (o.n_inputs == (callee == Callee::kNumpyRandom ? 2 : 1)) form_draw(o, i, callee);
     return;
@@ -85,6 +86,16 @@ void Inference::form_draw(const Op& o, ValueId i, Callee callee) {
   if (bits && (o.n_inputs < 2 || typed_.known.box_ints || typed_.rep_in_ops(in(o)[o.n_inputs - 1]) != Rep::kInt)) return;
   form(i) = {.mode = Mode::kDraw, .callee = callee};
   born(i, bits ? Rep::kInt : Rep::kFloat);
+}
+
+// Of one or two ints.
+void Inference::form_draw_whole(const Op& o, ValueId i, Callee callee) {
+  const int32_t first = first_whole(callee, o.n_inputs);
+  if (o.n_inputs <= first || o.n_inputs > first + 2 || (o.effects & kRunsCode) || typed_.known.box_ints) return;
+  for (int32_t k = first; k < o.n_inputs; ++k)
+    if (typed_.rep_in_ops(in(o)[k]) != Rep::kInt) return;
+  form(i) = {.mode = Mode::kDraw, .callee = callee};
+  born(i, callee == Callee::kIntegers ? Rep::kNpInt64 : Rep::kInt);
 }
 
 void Inference::form_ord(const Op& o, ValueId i) {

@@ -62,8 +62,9 @@ class Verifier {
         return (o.kind == OpKind::get_len || (o.kind == OpKind::call && o.n_inputs == 2)) && y_.values[i].born_raw ? ""
                                                                                                                    : "the length of what?";
       case Mode::kDraw:
-        if (f.callee == Callee::kRandomBits && !unboxed(y_.inputs_of(o)[o.n_inputs - 1], i)) return "how many bits?";
-        return o.kind == OpKind::call && o.n_inputs <= 3 && y_.values[i].born_raw ? "" : "a number drawn from what?";
+        for (int32_t k = first_whole(f.callee, o.n_inputs); k < o.n_inputs; ++k)
+          if (k < 1 || !unboxed(y_.inputs_of(o)[k], i)) return "a number drawn up to what?";
+        return o.kind == OpKind::call && o.n_inputs <= 4 && y_.values[i].born_raw ? "" : "a number drawn from what?";
       case Mode::kText:
         if (o.kind == OpKind::compare || o.kind == OpKind::call) return y_.values[i].born_raw ? "" : "typed, but its result is not unboxed";
         return o.kind == OpKind::get_item && unboxed(y_.inputs_of(o)[1], i) ? "" : "its index is not unboxed";

@@ -223,6 +223,17 @@ bool Recorder::makes_generator(ValueId callee, const OpaqueCall& call) const {
 // Does a method get nothing but its object?
 bool Recorder::takes_nothing(const OpaqueCall& call) { return call.args.size() == (PyMethod_Check(call.live) ? 0u : 1u); }
 
+// The type of what is drawn, where that is certain; of any other call, what is known of its result.
+PyTypeObject* Recorder::drawn_type(const OpaqueCall& call) const {
+  if (numpy::draws_number(call.live) && takes_nothing(call)) return &PyFloat_Type;
+  PyTypeObject* whole = numpy::draws_whole_numbers(call.live);
+  if (!whole) return call.facts.result;
+  const size_t first = PyMethod_Check(call.live) ? 0 : 1, n = call.args.size();
+  const bool ints = n > first && n <= first + 2 &&
+                    std::all_of(call.args.begin() + static_cast<ptrdiff_t>(first), call.args.end(), [&](ValueId v) { return is_int(v); });
+  return ints ? whole : nullptr;
+}
+
 // Does the call run no code of the user's, but for warnings? If so, *effects says what else it does.
 bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
   switch (call.facts.kind) {
@@ -231,7 +242,7 @@ bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
       *effects = kReadsMemory | kRaises;
       for (ValueId v : call.args)
         if (is_numpy_scalar(v)) *effects = kWarnsOnly;
-      if (numpy::is_random_method(call.live) && !takes_nothing(call)) *effects = kWarnsOnly;
+      if (numpy::is_random_method(call.live) && !takes_nothing(call) && !drawn_type(call)) *effects = kWarnsOnly;
       return true;
     case CalleeKind::quiet_write:
       if (call.kwnames || call.args.empty() || !info(call.args[0]).type) return false;
@@ -271,7 +282,7 @@ std::vector<ValueId> Recorder::items_appended(const OpaqueCall& call) const {
 
 // What follows for the result, and whether the call is one that kernels know.
 void Recorder::known_result(const OpaqueCall& call, ValueId v) {
-  set_type(v, numpy::draws_number(call.live) && takes_nothing(call) ? &PyFloat_Type : call.facts.result);
+  set_type(v, drawn_type(call));
   const bool astype = is_constant_astype(call);
   if (is_item(call.live) && !call.kwnames && call.args.size() == 2 && info(call.args[0]).facts.rank == 1) {
     op(v).facts = element_facts(call.args[0], call.args[1], call.live_args[1]);
