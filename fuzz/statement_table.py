@@ -269,6 +269,7 @@ LONG_STEPS: Weighted[str] = Weighted(
             "$s = $s % 5 + DRAWS.integers(-2, 9) - LEGACY.randint(7); "
             "LOG.append(DRAWS.integers($i + 1) + LEGACY.randint(1, 2**40))",
         ),
+        (1, "$s = $s % 3 + DRAWS.uniform(-1.5, <num>) + LEGACY.uniform(<num>, 4); LOG.append(DRAWS.uniform(0, $i))"),
         (1, "$s = $s % 3 + DRAWS.random() * LEGACY.rand(); LOG.append(DRAWS.random(2)[1])"),
         (1, "$s = $s % 3 + GENERATOR.random(); LOG.append(GENERATOR.uniform(0, 1) < 0.5)"),
         (1, "$s = GENERATOR.randrange(1, 9) + ($i * <int>).bit_length()"),

@@ -3,6 +3,7 @@
 #include <numpy/random/bitgen.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <unordered_set>
 
@@ -20,7 +21,7 @@ struct Random {
 struct Known {
   std::array<Random, 2> types{{{"numpy.random._generator", "Generator", "bit_generator", "integers", false},
                                {"numpy.random.mtrand", "RandomState", "_bit_generator", "randint", true}}};
-  std::unordered_set<PyObject*> methods, uniform, whole;  // as the types have them, which keep them
+  std::unordered_set<PyObject*> methods, uniform, whole, between;  // as the types have them, which keep them
 };
 
 PyTypeObject* type_of_whole(const Random& random) { return random.masked ? &PyLong_Type : &PyInt64ArrType_Type; }
@@ -131,6 +132,14 @@ bool next_whole(const bitgen_t* functions, bool masked, int64_t low, int64_t hig
   return true;
 }
 
+// False: it is not known how. (NumPy: random_uniform; a Generator refuses what goes backwards.)
+bool next_between(const bitgen_t* functions, double low, double high, double* out) {
+  const double range = high - low;
+  if (!(range >= 0) || !std::isfinite(range)) return false;
+  *out = low + range * functions->next_double(functions->state);
+  return true;
+}
+
 // A new object draws what its functions give.
 Py_ssize_t checked_offset(const Random& random) {
   PyObject* bits = PyObject_CallMethod(PyDict_GetItemString(PyImport_GetModuleDict(), "numpy.random._mt19937"), "MT19937", "i", 20221124);
@@ -143,12 +152,16 @@ Py_ssize_t checked_offset(const Random& random) {
     const int64_t low = -k, high = 5 + 1000000 * k * k;
     PyObject* whole = drawn ? PyObject_CallMethod(generator, random.whole, "LL", low, high) : nullptr;
     const int64_t number = whole && Py_IS_TYPE(whole, type_of_whole(random)) ? PyLong_AsLongLong(whole) : high;
-    const bool back = drawn && PyFloat_CheckExact(drawn) && PyObject_SetAttrString(bits, "state", state) == 0;
+    PyObject* between = whole ? PyObject_CallMethod(generator, "uniform", "dd", 0.1 - k, 1.7 * k + 1) : nullptr;
+    const bool back =
+        drawn && between && PyFloat_CheckExact(between) && PyFloat_CheckExact(drawn) && PyObject_SetAttrString(bits, "state", state) == 0;
     const bitgen_t* own = functions_in(generator, offset);
     int64_t same = 0;
+    double other = 0;
     if (!back || own->next_double(own->state) != PyFloat_AS_DOUBLE(drawn) || !next_whole(own, random.masked, low, high, &same) ||
-        same != number)
+        same != number || !next_between(own, 0.1 - k, 1.7 * k + 1, &other) || other != PyFloat_AS_DOUBLE(between))
       offset = 0;
+    Py_XDECREF(between);
     Py_XDECREF(whole);
     Py_XDECREF(drawn);
     Py_XDECREF(state);
@@ -165,6 +178,7 @@ void add_methods(const Random& random, Known* known) {
   for (const char* name : kUniform)
     if (PyObject* method = PyDict_GetItemString(random.type->tp_dict, name)) known->uniform.insert(method);
   if (PyObject* method = PyDict_GetItemString(random.type->tp_dict, random.whole)) known->whole.insert(method);
+  if (PyObject* method = PyDict_GetItemString(random.type->tp_dict, "uniform")) known->between.insert(method);
 }
 
 // Once numpy.random has been imported.
@@ -214,6 +228,15 @@ const bitgen_t* functions_of(PyObject* generator, const Random& random) {
   return alone && random.offset > 0 ? functions_in(generator, random.offset) : nullptr;
 }
 
+// What a call has given, which is taken; false: no float.
+bool drawn(PyObject* result, double* out) {
+  const bool ok = result && PyFloat_CheckExact(result);
+  if (ok) *out = PyFloat_AS_DOUBLE(result);
+  Py_XDECREF(result);
+  PyErr_Clear();
+  return ok;
+}
+
 }  // namespace
 
 bool is_random_type(PyTypeObject* type) { return random_of(type) != nullptr; }
@@ -242,6 +265,8 @@ PyTypeObject* draws_whole_numbers(PyObject* callee) {
   return PyDict_GetItemString(legacy.type->tp_dict, legacy.whole) == callee ? &PyLong_Type : &PyInt64ArrType_Type;
 }
 
+bool draws_between(PyObject* callee) { return is_random_method(callee) && known().between.contains(function_of(callee)); }
+
 bool draw_number(PyObject* object, bool bound, double* out) {
   PyObject* generator = generator_in(object, bound);
   if (!generator) return false;
@@ -249,12 +274,7 @@ bool draw_number(PyObject* object, bool bound, double* out) {
     *out = functions->next_double(functions->state);
     return true;
   }
-  PyObject* drawn = PyObject_CallMethod(generator, "random", nullptr);
-  const bool ok = drawn && PyFloat_CheckExact(drawn);
-  if (ok) *out = PyFloat_AS_DOUBLE(drawn);
-  Py_XDECREF(drawn);
-  PyErr_Clear();
-  return ok;
+  return drawn(PyObject_CallMethod(generator, "random", nullptr), out);
 }
 
 bool draw_whole_number(PyObject* object, bool bound, int64_t low, int64_t high, int64_t* out) {
@@ -270,6 +290,13 @@ bool draw_whole_number(PyObject* object, bool bound, int64_t low, int64_t high, 
   Py_XDECREF(drawn);
   PyErr_Clear();
   return ok;
+}
+
+bool draw_between(PyObject* object, bool bound, double low, double high, double* out) {
+  PyObject* generator = generator_in(object, bound);
+  if (!generator) return false;
+  const bitgen_t* functions = functions_of(generator, *random_of(Py_TYPE(generator)));
+  return (functions && next_between(functions, low, high, out)) || drawn(PyObject_CallMethod(generator, "uniform", "dd", low, high), out);
 }
 
 }  // namespace dalsegno::numpy

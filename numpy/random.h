@@ -12,6 +12,8 @@ bool is_random_method(PyObject* callee);
 bool draws_number(PyObject* callee);
 // Generator.integers (np.int64) or RandomState.randint (int), likewise: the type of what that gives for one or two ints, else null.
 PyTypeObject* draws_whole_numbers(PyObject* callee);
+// uniform() of either, likewise.
+bool draws_between(PyObject* callee);
 // Finds out how objects are laid out, by making some. Leaves a set exception alone.
 void prepare_drawing();
 // What that gives without arguments. `bound`: the object is the method, bound to its generator. False: there is none. May wait for the
@@ -19,5 +21,8 @@ void prepare_drawing();
 bool draw_number(PyObject* object, bool bound, double* out);
 // The same of one of the integers from low up to, but without, high.
 bool draw_whole_number(PyObject* object, bool bound, int64_t low, int64_t high, int64_t* out);
+
+// The same of uniform(low, high).
+bool draw_between(PyObject* object, bool bound, double low, double high, double* out);
 
 }  // namespace dalsegno::numpy

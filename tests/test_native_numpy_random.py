@@ -71,11 +71,20 @@ def lattice(rng: Any, n: int, low: Any, high: Any) -> Any:
     return seen, last, type(last), state_of(rng)
 
 
+def spread(rng: Any, n: int, *bounds: Any) -> Any:
+    total, first = 0.0, bounds[0] if bounds else 0.25
+    for _ in range(n):
+        total += rng.uniform(*bounds) if len(bounds) > 2 else rng.uniform(first, 9) - rng.uniform(first) * rng.uniform()
+        if bounds[1:]:
+            total -= rng.uniform(first, bounds[1])
+    return total, state_of(rng)
+
+
 def by_module(seed: int, n: int, high: Any) -> Any:
     np.random.seed(seed)
     total = 0
     for i in range(n):
-        total += np.random.randint(high) - np.random.randint(-3, 4 + i)
+        total += np.random.randint(high) - np.random.randint(-3, 4 + i) * np.random.uniform(-1, high)
     return total, np.random.randint(2**31)
 
 
@@ -103,6 +112,20 @@ RANGES = [
 def test_whole_numbers(bits: Any, between: Any) -> None:
     for make in (np.random.Generator, np.random.RandomState):
         same(lattice, lambda make=make: (make(bits(9)), 300, 0, 10), lambda make=make: (make(bits(5)), 200, *between))
+
+
+BOUNDS = [
+    (), (0.5,), (-1, 1), (2.5, 2.5), (-0.0, 0.0), (3.0, 1.0), (8, 10**17 + 1), (1e308, -1e308), (-1e308, 1e308),
+    (np.nan, 1.0), (0.0, np.inf), (True, 5), (np.float64(0.1), np.float32(7)), (10**400, 1), (1, 2, 3), ("a", 2.0),
+    (np.arange(2.0), 5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937])
+@pytest.mark.parametrize("bounds", BOUNDS, ids=str)
+def test_between_bounds(bits: Any, bounds: Any) -> None:
+    for make in (np.random.Generator, np.random.RandomState):
+        same(spread, lambda make=make: (make(bits(9)), 300, 0.5), lambda make=make: (make(bits(5)), 200, *bounds))
 
 
 def test_whole_numbers_of_the_module() -> None:
@@ -149,10 +172,11 @@ def test_it_is_not_called() -> None:
         s = 0
         for _ in range(n):
             s += rng.integers(10) + np.random.randint(1, 9)
+            s += rng.uniform(0, 1) + np.random.uniform(-1.0, 1.0)
         return s
 
     assert steps_of(total, 2000) < 100
-    assert steps_of(lambda n: whole(np.random.default_rng(1), n), 2000) < 3 * 2000
+    assert steps_of(lambda n: whole(np.random.default_rng(1), n), 2000) < 7 * 2000
     assert steps_of(lambda n: of(np.random.default_rng(1), n), 2000) < 200
 
 

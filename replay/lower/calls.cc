@@ -48,20 +48,21 @@ void Lowering::emit_number_of(const Op& o, ValueId i, StepFn fn, native::Do does
   defined(i);
 }
 
-// a: the generator, or (n 0) the method bound to it; b, c: the whole numbers that are given.
+// a: the generator, or (n 0) the method bound to it; b, c: the numbers that are given.
 void Lowering::emit_draw(const Op& o, ValueId i) {
   const typed::Callee callee = form(i).callee;
-  const int32_t first = typed::first_whole(callee, o.n_inputs);
-  if (first == o.n_inputs) return emit_number_of(o, i, step_draw, native::Do::kDraw);
-  const bool bits = callee == typed::Callee::kRandomBits;
-  const int32_t object = boxed(in(o)[first - 1], o, i), number = raw(in(o)[first], Rep::kInt, o, i);
-  const int32_t other = first + 1 < o.n_inputs ? raw(in(o)[first + 1], Rep::kInt, o, i) : -1;
+  const bool between = typed::draws_between(callee), bits = callee == typed::Callee::kRandomBits;
+  const int32_t first = typed::first_number(callee, o.n_inputs);
+  if (first == o.n_inputs && !between) return emit_number_of(o, i, step_draw, native::Do::kDraw);
+  const Rep rep = between ? Rep::kFloat : Rep::kInt;
+  const auto number = [&](int32_t k) { return k < o.n_inputs ? raw(in(o)[k], rep, o, i) : -1; };
+  const int32_t object = boxed(in(o)[first - 1], o, i), b = number(first), c = number(first + 1);
   Step s = base(o, i);
-  s.fn = bits ? step_draw_bits : step_draw_whole;
+  s.fn = between ? step_draw_between : bits ? step_draw_bits : step_draw_whole;
   if (bits) s.does = native::Do::kDrawBits;
   s.a = object;
-  s.b = number;
-  s.c = other;
+  s.b = b;
+  s.c = c;
   s.n = first - 1;
   s.dst = loc(i).raw;
   push(s);

@@ -98,18 +98,23 @@ bool counts_in_int64(PyObject* count_nonzero) {
   return counts;
 }
 
+typed::Callee drawn_by_numpy(PyObject* callee) {
+  using enum typed::Callee;
+  if (!numpy::is_random_method(callee)) return kNone;
+  numpy::prepare_drawing();
+  const bool bound = PyMethod_Check(callee);
+  if (numpy::draws_number(callee)) return bound ? kBoundRandom : kNumpyRandom;
+  if (numpy::draws_between(callee)) return bound ? kBoundUniform : kUniform;
+  const PyTypeObject* whole = numpy::draws_whole_numbers(callee);
+  if (whole == &PyLong_Type) return bound ? kBoundRandint : kRandint;
+  return whole && !bound ? kIntegers : kNone;
+}
+
 // NumPy's functions as its C code has them, whatever the module's names are bound to now.
 typed::Callee callee_of(PyObject* object) {
   if (const hook::Drawn drawn = hook::drawn_by(object); drawn != hook::Drawn::kNothing)
     return drawn == hook::Drawn::kBits ? typed::Callee::kRandomBits : typed::Callee::kRandom;
-  const bool number = numpy::draws_number(object);
-  if (const PyTypeObject* whole = number ? nullptr : numpy::draws_whole_numbers(object); number || whole) {
-    numpy::prepare_drawing();
-    const bool bound = PyMethod_Check(object);
-    if (number) return bound ? typed::Callee::kBoundRandom : typed::Callee::kNumpyRandom;
-    if (whole == &PyLong_Type) return bound ? typed::Callee::kBoundRandint : typed::Callee::kRandint;
-    return bound ? typed::Callee::kNone : typed::Callee::kIntegers;
-  }
+  if (const typed::Callee drawn = drawn_by_numpy(object); drawn != typed::Callee::kNone) return drawn;
   for (PyTypeObject* type : {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyComplex_Type, &PyRange_Type})
     if (reinterpret_cast<PyObject*>(type) == object) return callee_called({"type", type->tp_name});
   if (Py_IS_TYPE(object, &PyMethodDescr_Type)) {

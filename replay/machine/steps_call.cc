@@ -320,16 +320,17 @@ constexpr Row kRows[] = {
 
 // These have ops, or steps, of their own.
 constexpr Callee kElsewhere[] = {
-    Callee::kNone,         Callee::kLen,           Callee::kRange,       Callee::kItem,         Callee::kAppend,    Callee::kPop,
-    Callee::kDot,          Callee::kMatmul,        Callee::kDotMethod,   Callee::kOrd,          Callee::kSum,       Callee::kSumMethod,
-    Callee::kLargest,      Callee::kLargestMethod, Callee::kLeast,       Callee::kLeastMethod,  Callee::kMean,      Callee::kMeanMethod,
-    Callee::kArgmax,       Callee::kArgmaxMethod,  Callee::kArgmin,      Callee::kArgminMethod, Callee::kNorm,      Callee::kArray,
-    Callee::kEye,          Callee::kZerosLike,     Callee::kEmptyLike,   Callee::kConcatenate,  Callee::kRoll,      Callee::kOuter,
-    Callee::kStack,        Callee::kVstack,        Callee::kHstack,      Callee::kColumnStack,  Callee::kCumsum,    Callee::kCumsumMethod,
-    Callee::kCumprod,      Callee::kCumprodMethod, Callee::kInv,         Callee::kUfunc,        Callee::kStd,       Callee::kStdMethod,
-    Callee::kVar,          Callee::kVarMethod,     Callee::kGet,         Callee::kAdd,          Callee::kHeappush,  Callee::kHeappop,
-    Callee::kRandom,       Callee::kRandomBits,    Callee::kNumpyRandom, Callee::kBoundRandom,  Callee::kIntegers,  Callee::kRandint,
-    Callee::kBoundRandint, Callee::kAnyOf,         Callee::kAnyMethod,   Callee::kAllOf,        Callee::kAllMethod, Callee::kCountNonzero};
+    Callee::kNone,      Callee::kLen,           Callee::kRange,        Callee::kItem,         Callee::kAppend,    Callee::kPop,
+    Callee::kDot,       Callee::kMatmul,        Callee::kDotMethod,    Callee::kOrd,          Callee::kSum,       Callee::kSumMethod,
+    Callee::kLargest,   Callee::kLargestMethod, Callee::kLeast,        Callee::kLeastMethod,  Callee::kMean,      Callee::kMeanMethod,
+    Callee::kArgmax,    Callee::kArgmaxMethod,  Callee::kArgmin,       Callee::kArgminMethod, Callee::kNorm,      Callee::kArray,
+    Callee::kEye,       Callee::kZerosLike,     Callee::kEmptyLike,    Callee::kConcatenate,  Callee::kRoll,      Callee::kOuter,
+    Callee::kStack,     Callee::kVstack,        Callee::kHstack,       Callee::kColumnStack,  Callee::kCumsum,    Callee::kCumsumMethod,
+    Callee::kCumprod,   Callee::kCumprodMethod, Callee::kInv,          Callee::kUfunc,        Callee::kStd,       Callee::kStdMethod,
+    Callee::kVar,       Callee::kVarMethod,     Callee::kGet,          Callee::kAdd,          Callee::kHeappush,  Callee::kHeappop,
+    Callee::kRandom,    Callee::kRandomBits,    Callee::kNumpyRandom,  Callee::kBoundRandom,  Callee::kUniform,   Callee::kBoundUniform,
+    Callee::kIntegers,  Callee::kRandint,       Callee::kBoundRandint, Callee::kAnyOf,        Callee::kAnyMethod, Callee::kAllOf,
+    Callee::kAllMethod, Callee::kCountNonzero};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};
@@ -393,6 +394,14 @@ const Step* step_draw(const Step* s, Reg* r, Machine& m) {
 const Step* step_draw_whole(const Step* s, Reg* r, Machine& m) {
   const int64_t low = s->c >= 0 ? r[s->b].i : 0, high = s->c >= 0 ? r[s->c].i : r[s->b].i;
   if (!numpy::draw_whole_number(r[s->a].o, s->n == 0, low, high, &r[s->dst].i)) [[unlikely]]
+    return refuse(m, s->exit);
+  return go_on(s + 1, r, m);
+}
+
+// a: as above; b and c: the bounds, where they are given.
+const Step* step_draw_between(const Step* s, Reg* r, Machine& m) {
+  const double low = s->b >= 0 ? r[s->b].f : 0.0, high = s->c >= 0 ? r[s->c].f : 1.0;
+  if (!numpy::draw_between(r[s->a].o, s->n == 0, low, high, &r[s->dst].f)) [[unlikely]]
     return refuse(m, s->exit);
   return go_on(s + 1, r, m);
 }

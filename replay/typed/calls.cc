@@ -144,6 +144,8 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kRandomBits:
     case Callee::kNumpyRandom:
     case Callee::kBoundRandom:
+    case Callee::kUniform:
+    case Callee::kBoundUniform:
     case Callee::kIntegers:
     case Callee::kRandint:
     case Callee::kBoundRandint:

@@ -113,6 +113,8 @@ namespace dalsegno::typed {
   X(kRandomBits, "Random", "getrandbits")    \
   X(kNumpyRandom, "Generator", "random")     \
   X(kBoundRandom, "Generator", "bound")      \
+  X(kUniform, "Generator", "uniform")        \
+  X(kBoundUniform, "Generator", "bound")     \
   X(kIntegers, "Generator", "integers")      \
   X(kRandint, "RandomState", "randint")      \
   X(kBoundRandint, "RandomState", "bound")   \
@@ -131,9 +133,10 @@ const char* callee_module(
 
 // Is one of the integers between two ints, or from 0, drawn?
 constexpr bool draws_whole(Callee callee) { return callee >= Callee::kIntegers && callee <= Callee::kBoundRandint; }
-// The first of n inputs of what draws a number that is a whole number itself; n: there is none.
-constexpr int32_t first_whole(Callee callee, int32_t n) {
-  if (draws_whole(callee)) return callee == Callee::kBoundRandint ? 1 : 2;
+constexpr bool draws_between(Callee callee) { return callee == Callee::kUniform || callee == Callee::kBoundUniform; }
+// The first of n inputs of what draws a number that is a number itself; n: there is none.
+constexpr int32_t first_number(Callee callee, int32_t n) {
+  if (draws_whole(callee) || draws_between(callee)) return callee == Callee::kBoundRandint || callee == Callee::kBoundUniform ? 1 : 2;
   return callee == Callee::kRandomBits ? n - 1 : n;
 }
 

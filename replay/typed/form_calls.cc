@@ -38,7 +38,7 @@ void Inference::form_call(const Op& o, ValueId i) {
   if (o.object >= 0 || o.fn != ArrayFn::none || !is_constant(in(o)[0])) return;
   const Callee callee = constant(in(o)[0]).callee;
   if (callee == Callee::kRandom || callee == Callee::kRandomBits) return form_draw(o, i, callee);
-  if (draws_whole(callee)) return form_draw_whole(o, i, callee);
+  if (draws_whole(callee) || draws_between(callee)) return form_draw_between(o, i, callee);
   if (callee == Callee::kNumpyRandom || callee == Callee::kBoundRandom) {
     if (o.n_inputs == (callee == Callee::kNumpyRandom ? 2 : 1)) form_draw(o, i, callee);
     return;
@@ -88,14 +88,15 @@ void Inference::form_draw(const Op& o, ValueId i, Callee callee) {
   born(i, bits ? Rep::kInt : Rep::kFloat);
 }
 
-// Of one or two ints.
-void Inference::form_draw_whole(const Op& o, ValueId i, Callee callee) {
-  const int32_t first = first_whole(callee, o.n_inputs);
-  if (o.n_inputs <= first || o.n_inputs > first + 2 || (o.effects & kRunsCode) || typed_.known.box_ints) return;
+// Between bounds: one or two ints, or up to two floats or ints.
+void Inference::form_draw_between(const Op& o, ValueId i, Callee callee) {
+  const int32_t first = first_number(callee, o.n_inputs);
+  const bool whole = draws_whole(callee);
+  if (o.n_inputs < first + whole || o.n_inputs > first + 2 || (o.effects & kRunsCode) || typed_.known.box_ints) return;
   for (int32_t k = first; k < o.n_inputs; ++k)
-    if (typed_.rep_in_ops(in(o)[k]) != Rep::kInt) return;
+    if (const Rep rep = typed_.rep_in_ops(in(o)[k]); rep != Rep::kInt && (whole || rep != Rep::kFloat)) return;
   form(i) = {.mode = Mode::kDraw, .callee = callee};
-  born(i, callee == Callee::kIntegers ? Rep::kNpInt64 : Rep::kInt);
+  born(i, callee == Callee::kIntegers ? Rep::kNpInt64 : whole ? Rep::kInt : Rep::kFloat);
 }
 
 void Inference::form_ord(const Op& o, ValueId i) {

@@ -226,12 +226,13 @@ bool Recorder::takes_nothing(const OpaqueCall& call) { return call.args.size() =
 // The type of what is drawn, where that is certain; of any other call, what is known of its result.
 PyTypeObject* Recorder::drawn_type(const OpaqueCall& call) const {
   if (numpy::draws_number(call.live) && takes_nothing(call)) return &PyFloat_Type;
-  PyTypeObject* whole = numpy::draws_whole_numbers(call.live);
-  if (!whole) return call.facts.result;
+  const bool between = numpy::draws_between(call.live);
+  PyTypeObject* type = between ? &PyFloat_Type : numpy::draws_whole_numbers(call.live);
+  if (!type) return call.facts.result;
   const size_t first = PyMethod_Check(call.live) ? 0 : 1, n = call.args.size();
-  const bool ints = n > first && n <= first + 2 &&
-                    std::all_of(call.args.begin() + static_cast<ptrdiff_t>(first), call.args.end(), [&](ValueId v) { return is_int(v); });
-  return ints ? whole : nullptr;
+  const auto fits = [&](ValueId v) { return is_int(v) || (between && is(v, &PyFloat_Type)); };
+  const bool few = n <= first + 2 && (between || n > first);
+  return few && std::all_of(call.args.begin() + static_cast<ptrdiff_t>(first), call.args.end(), fits) ? type : nullptr;
 }
 
 // Does the call run no code of the user's, but for warnings? If so, *effects says what else it does.
