@@ -104,6 +104,8 @@ ARRAY_EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "np.moveaxis(<arr>, 0, 0)"),
         (1, "np.atleast_1d(<arr>)"),
         (1, "np.squeeze(<arr>)"),
+        (1, "np.ravel(<arr>)"),
+        (1, "np.transpose(<arr>)"),
         (1, "np.frexp(<arr>)[0]"),
         (1, "np.ldexp(<arr>, <small>)"),
         (1, "(<arr> @ <arr>)"),

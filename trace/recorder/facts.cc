@@ -204,6 +204,10 @@ constexpr const char* kNumpyThrough = "around average diff ediff1d fix gradient 
 constexpr const char* kNumpyQuiet = "empty zeros";
 constexpr const char* kNumpyWriters = "copyto fill_diagonal place put put_along_axis putmask";
 
+// Functions that do no more, given an array with axes alone, than to call its method of the same name, which does not raise. (NumPy:
+// fromnumeric.py)
+constexpr const char* kByMethod = "argsort nonzero ravel squeeze transpose";
+
 ArrayFn fn_of_ufunc(PyObject* ufunc) {
   PyObject* own = PyObject_GetAttrString(ufunc, "__name__");
   const char* name = own ? PyUnicode_AsUTF8(own) : nullptr;
@@ -235,7 +239,7 @@ void fill_numpy_functions(PyObject* numpy) {
   using enum CalleeKind;
   const auto own_functions = words("where clip roll");  // that array functions are called by, though they are no ufuncs
   const auto axis_behind = words("concatenate stack");
-  const auto through = words(kNumpyThrough);
+  const auto through = words(kNumpyThrough), by_method = words(kByMethod);
   const auto readers = words(kNumpyReaders), quiet_ones = words(kNumpyQuiet), writers = words(kNumpyWriters);
   PyObject *name, *value;
   Py_ssize_t pos = 0;
@@ -252,6 +256,7 @@ void fill_numpy_functions(PyObject* numpy) {
     facts.reverses = text == "flip" || text == "flipud";
     facts.axis_behind = axis_behind.contains(text);
     facts.same_array = PyCFunction_Check(value) && (text == "asarray" || text == "asanyarray");
+    if (function && by_method.contains(text)) facts.method = PyDict_GetItem(PyArray_Type.tp_dict, name);
     if (function && through.contains(text)) facts.through = implementation_of(value);
     g_callees.try_emplace(Py_NewRef(value), facts);
   }

@@ -37,6 +37,7 @@ struct CalleeFacts {
   bool reverses = false;                // of a vector: gives it as a view from its end to its beginning
   PyFunctionObject* through = nullptr;  // what its dispatcher runs, or it itself, where that is recorded through (held)
   size_t through_with = 0;              // arguments, or more: with fewer it is not recorded through
+  PyObject* method = nullptr;           // that of its one array it calls, and does nothing else (borrowed)
   bool axis_behind = false;             // its second parameter is the axis
   bool rounds = false;                  // a method: a.round(), which is three operations on arrays
   bool same_array = false;              // of an array, gives that array

@@ -42,6 +42,7 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   if (live_callee && !method && know_callee(callee, live_callee)) callee = constant(live_callee, info(callee).path);
   if (live_callee) unbind(&callee, &live_callee, &arguments);
   if (is_constant(callee)) simplify(live_callee, &arguments);
+  if (live_callee) take_method(&callee, &live_callee, arguments);
   if (live_callee && (operates(callee, live_callee, arguments) || call_through(callee, live_callee, arguments))) return;
   call_opaque(callee, live_callee, std::move(arguments));
 }

@@ -228,6 +228,16 @@ bool Recorder::call_dispatched(ValueId callee, PyFunctionObject* implementation,
   return true;
 }
 
+// np.ravel(a) is a.ravel(). (With other arguments it may raise, from a frame of its own.)
+void Recorder::take_method(ValueId* callee, PyObject** live, const Arguments& arguments) {
+  PyObject* method = is_constant(*callee) ? callee_facts(*live).method : nullptr;
+  if (!method || arguments.names || arguments.values.size() != 1 || !numpy::is_exact_array(arguments.live[0])) return;
+  if (PyArray_NDIM(reinterpret_cast<PyArrayObject*>(arguments.live[0])) == 0) return;
+  if (!know(arguments.values[0], arguments.live[0]) || !know_array(arguments.values[0], arguments.live[0])) return;
+  *callee = constant(method, attr_path(type_path(&PyArray_Type), PyDescr_NAME(method)));
+  *live = method;
+}
+
 // Loops in NumPy's own code go round once or a few times: they are written out.
 bool Recorder::unrolls() {
   constexpr int kMostTurns = 16;

@@ -167,6 +167,7 @@ class Recorder final : public Follower, private Builder {
   void drop_needless(PyObject* live, Arguments* arguments);
   bool attr_of_array(PyObject* live, const Arguments& arguments);
   bool rounds(PyObject* live, const Arguments& arguments);
+  void take_method(ValueId* callee, PyObject** live, const Arguments& arguments);
   bool gives_argument(PyObject* live, const Arguments& arguments);
   void repeat_made(ValueId list, ValueId repeated, PyObject* times);
   std::vector<ValueId> items_with(ValueId list, PyObject* index, ValueId stored) const;
