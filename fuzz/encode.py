@@ -163,7 +163,7 @@ class Encoder:
         return ("other", type(value).__qualname__, plain_text(repr(value)))
 
     def _random(self, value: Any, state: Callable[[], Any]) -> Encoded:
-        return ("random", type(value).__name__, *self._mutable(value, lambda: plain_text(repr(state()))))
+        return ("random", type(value).__name__, *self._mutable(value, lambda: (plain_text(repr(state())),)))
 
     def _attributes(self, value: Any) -> Encoded:
         slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ()) if hasattr(value, name)]

@@ -228,12 +228,18 @@ const bitgen_t* functions_of(PyObject* generator, const Random& random) {
   return alone && random.offset > 0 ? functions_in(generator, random.offset) : nullptr;
 }
 
+// The call is made once more, by the interpreter. But what interrupted it while it waited for the generator's lock comes but once.
+void let_go_of_error() {
+  if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
+  PyErr_Clear();
+}
+
 // What a call has given, which is taken; false: no float.
 bool drawn(PyObject* result, double* out) {
   const bool ok = result && PyFloat_CheckExact(result);
   if (ok) *out = PyFloat_AS_DOUBLE(result);
   Py_XDECREF(result);
-  PyErr_Clear();
+  let_go_of_error();
   return ok;
 }
 
@@ -288,7 +294,7 @@ bool draw_whole_number(PyObject* object, bool bound, int64_t low, int64_t high, 
   const bool ok = drawn && Py_IS_TYPE(drawn, type_of_whole(random));
   if (ok) *out = PyLong_AsLongLong(drawn);
   Py_XDECREF(drawn);
-  PyErr_Clear();
+  let_go_of_error();
   return ok;
 }
 
