@@ -221,6 +221,10 @@ def test_any_allocation_may_fail(phase: str, library: Path, tmp_path: Path):
     assert told["MemoryError"] > 0
 
 
+@pytest.mark.skipif(
+    hasattr(sys, "gettotalrefcount") and sys.version_info[:2] == (3, 14),
+    reason="a debug build of CPython 3.14 aborts by itself where a list that an item is appended to cannot grow",
+)
 def test_memory_that_ends_inside_a_replayed_loop():
     """Small objects until there is no more: MemoryError, which can be caught, and then all is well."""
     source = """
