@@ -7,10 +7,11 @@ import re
 from .chooser import Chooser
 from .expressions import Expressions
 from .grammar import EXPRESSIONS
+from .loop_table import ELEMENT_BODIES, GRID_BODIES, ITEM_BODIES
 from .module_parts import PARTS, PRELUDE
 from .program import Program
 from .scope import Scope
-from .statement_table import ELEMENT_BODIES, GRID_BODIES, ITEM_BODIES, SIMPLE
+from .statement_table import SIMPLE
 
 # The parameters of the entry: kind and argument. Arguments change from call to call; the last call changes types.
 _PARAMETERS = {

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 
 from .chooser import Chooser, Weighted
 from .expressions import Expressions, Unavailable
-from .scope import Helper, Scope
-from .statement_table import (
-    ASSIGNED_KINDS,
+from .loop_table import (
     ELEMENT_BODIES,
     ELEMENT_LOOPS,
     ELEMENTS,
@@ -20,10 +18,11 @@ from .statement_table import (
     LONG_STEPS,
     LOOPS,
     READS,
-    SIMPLE,
     STARTS,
     WRITES,
 )
+from .scope import Helper, Scope
+from .statement_table import ASSIGNED_KINDS, MANAGERS, RAISE_AGAIN, SIMPLE
 
 _INDENT = "    "
 
@@ -263,7 +262,7 @@ class Body:
             if self._chooser.chance(40):
                 self.bind("str", self._chooser.pick((f"str({name})", f"type({name}).__name__", f"repr({name})")), 50)
             if self._chooser.chance(15):
-                self.line(self._chooser.pick(_RAISE_AGAIN).replace("$e", name))
+                self.line(self._chooser.pick(RAISE_AGAIN).replace("$e", name))
             self._statement()
         self._depth -= 1
 
@@ -279,7 +278,7 @@ class Body:
             self.line(_INDENT + "return " + self.expression(self._chooser.pick(("num", "arr", "list"))))
 
     def _with(self) -> None:
-        self.line(f"with {self.fill(self._chooser.pick(_MANAGERS))}:")
+        self.line(f"with {self.fill(self._chooser.pick(MANAGERS))}:")
         self.block()
 
     def _closure(self) -> None:
@@ -430,24 +429,6 @@ class Body:
         self.block(1)
         self._depth -= 1
 
-
-_MANAGERS = (
-    "np.errstate(all='<errmode>')",
-    "contextlib.suppress(<error>)",
-    "Box(<num>)",
-    "np.errstate(divide='<errmode>', invalid='<errmode>')",
-    "Swallow()",
-    "section(<num>)",
-    "Swallow(), section(<num>)",
-)
-_RAISE_AGAIN = (
-    "raise",
-    "raise ValueError('again') from $e",
-    "raise RuntimeError('other')",
-    "raise KeyError('none') from None",
-    "$e.add_note('noted')",
-    "raise $e",
-)
 
 _Writer = Callable[[Body], None]
 _DEEP: Weighted[_Writer] = Weighted([(3, Body._assign), (5, Body._simple)])

@@ -230,12 +230,11 @@ class Cutter : public Watcher {
     return take_raised();
   }
   // A function on the stack gets its attributes one by one, and debug builds assert that none is set twice, as two runs would.
-  static bool finishes_function(const FrameView& view) {
+  static bool finishes_function([[maybe_unused]] const FrameView& view) {
 #if defined(Py_DEBUG) && defined(SET_FUNCTION_ATTRIBUTE)
     const Ref bytes(PyCode_GetCode(view.code));
     return static_cast<uint8_t>(PyBytes_AS_STRING(bytes.get())[2 * view.offset]) == SET_FUNCTION_ATTRIBUTE;
 #else
-    (void)view;
     return false;
 #endif
   }

@@ -6,23 +6,20 @@ namespace dalsegno::numpy {
 
 // Generator or RandomState itself. Neither can be changed.
 bool is_random_type(PyTypeObject* type);
-// One of their methods that runs nothing but C code of NumPy's where it is given numbers and tuples of ints: as the type has it, or bound.
-bool is_random_method(PyObject* callee);
-// Generator.random, RandomState.random_sample or one that does the same, likewise.
-bool draws_number(PyObject* callee);
-// Generator.integers (np.int64) or RandomState.randint (int), likewise: the type of what that gives for one or two ints, else null.
-PyTypeObject* draws_whole_numbers(PyObject* callee);
-// uniform() of either, likewise.
-bool draws_between(PyObject* callee);
-// Finds out how objects are laid out, by making some. Leaves a set exception alone.
-void prepare_drawing();
-// What that gives without arguments. `bound`: the object is the method, bound to its generator. False: there is none. May wait for the
-// generator's lock, without the GIL, where there are other threads.
-bool draw_number(PyObject* object, bool bound, double* out);
-// The same of one of the integers from low up to, but without, high.
-bool draw_whole_number(PyObject* object, bool bound, int64_t low, int64_t high, int64_t* out);
 
-// The same of uniform(low, high).
+// What a method of theirs does, as the type has it or bound: it runs nothing but C code of NumPy's where it is given numbers and tuples of
+// ints. kNumber: what random() does, without arguments; kBetween: uniform(); kInt and kInt64: RandomState.randint and Generator.integers,
+// which give an int and an np.int64 for one or two ints.
+enum class Draws { kNothing, kOther, kNumber, kBetween, kInt, kInt64 };  // kNothing: it is no such method
+Draws drawn_by(PyObject* callee);
+inline bool is_random_method(PyObject* callee) { return drawn_by(callee) != Draws::kNothing; }
+
+// Finds out how objects are laid out, by making some. No exception may be set.
+void prepare_drawing();
+// What the methods give. `bound`: the object is the method, bound to its generator. False: there is none, or the call raises. May wait for
+// the generator's lock, without the GIL, where there are other threads.
+bool draw_number(PyObject* object, bool bound, double* out);
 bool draw_between(PyObject* object, bool bound, double low, double high, double* out);
+bool draw_whole_number(PyObject* object, bool bound, int64_t low, int64_t high, int64_t* out);  // from low up to, but without, high
 
 }  // namespace dalsegno::numpy

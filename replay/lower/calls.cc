@@ -50,10 +50,10 @@ void Lowering::emit_number_of(const Op& o, ValueId i, StepFn fn, native::Do does
 
 // a: the generator, or (n 0) the method bound to it; b, c: the numbers that are given.
 void Lowering::emit_draw(const Op& o, ValueId i) {
-  const typed::Callee callee = form(i).callee;
-  const bool between = typed::draws_between(callee), bits = callee == typed::Callee::kRandomBits;
-  const int32_t first = typed::first_number(callee, o.n_inputs);
-  if (first == o.n_inputs && !between) return emit_number_of(o, i, step_draw, native::Do::kDraw);
+  const typed::Draw draw = typed::draw_of(form(i).callee);
+  if (draw.most == 0) return emit_number_of(o, i, step_draw, native::Do::kDraw);
+  const bool between = draw.takes_floats(), bits = form(i).callee == typed::Callee::kRandomBits;
+  const int32_t first = draw.first_number(o.n_inputs);
   const Rep rep = between ? Rep::kFloat : Rep::kInt;
   const auto number = [&](int32_t k) { return k < o.n_inputs ? raw(in(o)[k], rep, o, i) : -1; };
   const int32_t object = boxed(in(o)[first - 1], o, i), b = number(first), c = number(first + 1);

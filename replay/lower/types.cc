@@ -6,6 +6,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "hook/error_aside.h"
 #include "hook/random_numbers.h"
 #include "numpy/api.h"
 #include "numpy/random.h"
@@ -100,14 +101,21 @@ bool counts_in_int64(PyObject* count_nonzero) {
 
 typed::Callee drawn_by_numpy(PyObject* callee) {
   using enum typed::Callee;
-  if (!numpy::is_random_method(callee)) return kNone;
+  const numpy::Draws draws = numpy::drawn_by(callee);
+  if (draws == numpy::Draws::kNothing || draws == numpy::Draws::kOther) return kNone;
+  const hook::ErrorAside keep;
   numpy::prepare_drawing();
   const bool bound = PyMethod_Check(callee);
-  if (numpy::draws_number(callee)) return bound ? kBoundRandom : kNumpyRandom;
-  if (numpy::draws_between(callee)) return bound ? kBoundUniform : kUniform;
-  const PyTypeObject* whole = numpy::draws_whole_numbers(callee);
-  if (whole == &PyLong_Type) return bound ? kBoundRandint : kRandint;
-  return whole && !bound ? kIntegers : kNone;
+  switch (draws) {
+    case numpy::Draws::kNumber:
+      return bound ? kBoundRandom : kNumpyRandom;
+    case numpy::Draws::kBetween:
+      return bound ? kBoundUniform : kUniform;
+    case numpy::Draws::kInt:
+      return bound ? kBoundRandint : kRandint;
+    default:
+      return bound ? kNone : kIntegers;
+  }
 }
 
 // NumPy's functions as its C code has them, whatever the module's names are bound to now.

@@ -71,6 +71,31 @@ Operator of_complex(Callee callee) {
 
 }  // namespace
 
+Draw draw_of(Callee callee) {
+  switch (callee) {
+    case Callee::kRandom:
+      return {Rep::kFloat, 0, 0, 0};
+    case Callee::kRandomBits:
+      return {Rep::kInt, 0, 1, 1};
+    case Callee::kNumpyRandom:
+      return {Rep::kFloat, 2, 0, 0};
+    case Callee::kBoundRandom:
+      return {Rep::kFloat, 1, 0, 0};
+    case Callee::kUniform:
+      return {Rep::kFloat, 2, 0, 2};
+    case Callee::kBoundUniform:
+      return {Rep::kFloat, 1, 0, 2};
+    case Callee::kIntegers:
+      return {Rep::kNpInt64, 2, 1, 2};
+    case Callee::kRandint:
+      return {Rep::kInt, 2, 1, 2};
+    case Callee::kBoundRandint:
+      return {Rep::kInt, 1, 1, 2};
+    default:
+      return {};
+  }
+}
+
 const char* callee_name(Callee callee) { return callee < Callee::kCount ? kCallees[static_cast<int>(callee)].name : "?"; }
 const char* callee_module(Callee callee) { return callee < Callee::kCount ? kCallees[static_cast<int>(callee)].module : "?"; }
 

@@ -112,12 +112,12 @@ namespace dalsegno::typed {
   X(kRandom, "Random", "random")             \
   X(kRandomBits, "Random", "getrandbits")    \
   X(kNumpyRandom, "Generator", "random")     \
-  X(kBoundRandom, "Generator", "bound")      \
+  X(kBoundRandom, "bound", "random")         \
   X(kUniform, "Generator", "uniform")        \
-  X(kBoundUniform, "Generator", "bound")     \
+  X(kBoundUniform, "bound", "uniform")       \
   X(kIntegers, "Generator", "integers")      \
   X(kRandint, "RandomState", "randint")      \
-  X(kBoundRandint, "RandomState", "bound")   \
+  X(kBoundRandint, "bound", "randint")       \
   X(kBitLength, "int", "bit_length")         \
   X(kUfunc, "ufunc", "")
 
@@ -131,14 +131,16 @@ const char* callee_name(Callee callee);
 const char* callee_module(
     Callee callee);  // "type": a type itself; "ndarray", "list", "dict", "set", "complex": a method of theirs; "numpy": NumPy's
 
-// Is one of the integers between two ints, or from 0, drawn?
-constexpr bool draws_whole(Callee callee) { return callee >= Callee::kIntegers && callee <= Callee::kBoundRandint; }
-constexpr bool draws_between(Callee callee) { return callee == Callee::kUniform || callee == Callee::kBoundUniform; }
-// The first of n inputs of what draws a number that is a number itself; n: there is none.
-constexpr int32_t first_number(Callee callee, int32_t n) {
-  if (draws_whole(callee) || draws_between(callee)) return callee == Callee::kBoundRandint || callee == Callee::kBoundUniform ? 1 : 2;
-  return callee == Callee::kRandomBits ? n - 1 : n;
-}
+// How a number is drawn.
+struct Draw {
+  Rep result = Rep::kNone;      // kNone: the callee draws none
+  int32_t before = 0;           // inputs that are no numbers: the callee, and its generator, unless it is bound to that; 0: either way
+  int32_t least = 0, most = 0;  // numbers that it is given
+  // Where there are n inputs, the first that is a number; n: none is.
+  constexpr int32_t first_number(int32_t n) const { return result == Rep::kNone ? n : before > 0 ? before : n - least; }
+  constexpr bool takes_floats() const { return result == Rep::kFloat && most > 0; }
+};
+Draw draw_of(Callee callee);
 
 // In what a call with these arguments computes and gives its result; false: not done unboxed.
 Operator call_operator(Callee callee, std::span<const Rep> arguments);

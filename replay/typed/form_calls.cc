@@ -37,12 +37,7 @@ void Inference::form_call(const Op& o, ValueId i) {
   arrays_[i] = array_of(o);
   if (o.object >= 0 || o.fn != ArrayFn::none || !is_constant(in(o)[0])) return;
   const Callee callee = constant(in(o)[0]).callee;
-  if (callee == Callee::kRandom || callee == Callee::kRandomBits) return form_draw(o, i, callee);
-  if (draws_whole(callee) || draws_between(callee)) return form_draw_between(o, i, callee);
-  if (callee == Callee::kNumpyRandom || callee == Callee::kBoundRandom) {
-    if (o.n_inputs == (callee == Callee::kNumpyRandom ? 2 : 1)) form_draw(o, i, callee);
-    return;
-  }
+  if (draw_of(callee).result != Rep::kNone) return form_draw(o, i, callee);
   if (o.n_inputs < 2) return;
   if (callee == Callee::kNone) return;
   if (callee == Callee::kLen) {
@@ -79,24 +74,16 @@ void Inference::form_call(const Op& o, ValueId i) {
   born(i, found.result);
 }
 
-// Of a generator, or by a method bound to one; the number of bits comes last.
+// Of a generator, or by a method bound to one; numbers come last.
 void Inference::form_draw(const Op& o, ValueId i, Callee callee) {
-  const bool bits = callee == Callee::kRandomBits;
-  if (o.n_inputs > (bits ? 3 : 2) || (o.effects & kRunsCode)) return;
-  if (bits && (o.n_inputs < 2 || typed_.known.box_ints || typed_.rep_in_ops(in(o)[o.n_inputs - 1]) != Rep::kInt)) return;
-  form(i) = {.mode = Mode::kDraw, .callee = callee};
-  born(i, bits ? Rep::kInt : Rep::kFloat);
-}
-
-// Between bounds: one or two ints, or up to two floats or ints.
-void Inference::form_draw_between(const Op& o, ValueId i, Callee callee) {
-  const int32_t first = first_number(callee, o.n_inputs);
-  const bool whole = draws_whole(callee);
-  if (o.n_inputs < first + whole || o.n_inputs > first + 2 || (o.effects & kRunsCode) || typed_.known.box_ints) return;
+  const Draw draw = draw_of(callee);
+  const int32_t first = draw.first_number(o.n_inputs), given = o.n_inputs - first;
+  if (first < 1 || first > 2 || given < draw.least || given > draw.most || (o.effects & kRunsCode)) return;
+  if (draw.most > 0 && typed_.known.box_ints) return;
   for (int32_t k = first; k < o.n_inputs; ++k)
-    if (const Rep rep = typed_.rep_in_ops(in(o)[k]); rep != Rep::kInt && (whole || rep != Rep::kFloat)) return;
+    if (const Rep rep = typed_.rep_in_ops(in(o)[k]); rep != Rep::kInt && !(draw.takes_floats() && rep == Rep::kFloat)) return;
   form(i) = {.mode = Mode::kDraw, .callee = callee};
-  born(i, callee == Callee::kIntegers ? Rep::kNpInt64 : whole ? Rep::kInt : Rep::kFloat);
+  born(i, draw.result);
 }
 
 void Inference::form_ord(const Op& o, ValueId i) {

@@ -95,7 +95,6 @@ class Inference {
   static bool multiplies(DType dtype);
   void form_call(const Op& o, ValueId i);
   void form_draw(const Op& o, ValueId i, Callee callee);
-  void form_draw_between(const Op& o, ValueId i, Callee callee);
   void form_ord(const Op& o, ValueId i);
   void form_range(const Op& o, ValueId i);
   bool iterated_alone(ValueId v) const;

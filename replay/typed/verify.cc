@@ -62,7 +62,7 @@ class Verifier {
         return (o.kind == OpKind::get_len || (o.kind == OpKind::call && o.n_inputs == 2)) && y_.values[i].born_raw ? ""
                                                                                                                    : "the length of what?";
       case Mode::kDraw:
-        for (int32_t k = first_number(f.callee, o.n_inputs); k < o.n_inputs; ++k)
+        for (int32_t k = draw_of(f.callee).first_number(o.n_inputs); k < o.n_inputs; ++k)
           if (k < 1 || !unboxed(y_.inputs_of(o)[k], i)) return "a number drawn up to what?";
         return o.kind == OpKind::call && o.n_inputs <= 4 && y_.values[i].born_raw ? "" : "a number drawn from what?";
       case Mode::kText:

@@ -43,7 +43,7 @@ void Inference::mark_wants(ValueId i) {
     ValueForm& v = value(inputs[k]);
     const bool index = mode == Mode::kIndex && k == 1;
     const bool mask = is_masked(form(i)) && k != masked_by(t_, typed_.known, o)->operand;
-    const bool number = mode == Mode::kDraw && k >= first_number(form(i).callee, o.n_inputs);
+    const bool number = mode == Mode::kDraw && k >= draw_of(form(i).callee).first_number(o.n_inputs);
     if (index || number || (mode == Mode::kTyped && !mask) || mode == Mode::kAlias) v.wants_raw = true;
     if (number) continue;
     if (mode == Mode::kPython || mode == Mode::kIndex || mode == Mode::kRange || mode == Mode::kNext || mode == Mode::kLength ||

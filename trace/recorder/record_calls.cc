@@ -224,16 +224,18 @@ bool Recorder::makes_generator(ValueId callee, const OpaqueCall& call) const {
 // Does a method get nothing but its object?
 bool Recorder::takes_nothing(const OpaqueCall& call) { return call.args.size() == (PyMethod_Check(call.live) ? 0u : 1u); }
 
-// The type of what is drawn, where that is certain; of any other call, what is known of its result.
-PyTypeObject* Recorder::drawn_type(const OpaqueCall& call) const {
-  if (numpy::draws_number(call.live) && takes_nothing(call)) return &PyFloat_Type;
-  const bool between = numpy::draws_between(call.live);
-  PyTypeObject* type = between ? &PyFloat_Type : numpy::draws_whole_numbers(call.live);
-  if (!type) return call.facts.result;
+// What the arguments decide, too, where a number is drawn.
+PyTypeObject* Recorder::result_type(const OpaqueCall& call) const {
+  const numpy::Draws draws = numpy::drawn_by(call.live);
+  if (draws == numpy::Draws::kNothing) return call.facts.result;
+  if (draws == numpy::Draws::kOther) return nullptr;
+  if (draws == numpy::Draws::kNumber) return takes_nothing(call) ? &PyFloat_Type : nullptr;
+  const bool between = draws == numpy::Draws::kBetween;
   const size_t first = PyMethod_Check(call.live) ? 0 : 1, n = call.args.size();
   const auto fits = [&](ValueId v) { return is_int(v) || (between && is(v, &PyFloat_Type)); };
   const bool few = n <= first + 2 && (between || n > first);
-  return few && std::all_of(call.args.begin() + static_cast<ptrdiff_t>(first), call.args.end(), fits) ? type : nullptr;
+  if (!few || !std::all_of(call.args.begin() + static_cast<ptrdiff_t>(first), call.args.end(), fits)) return nullptr;
+  return between ? &PyFloat_Type : draws == numpy::Draws::kInt ? &PyLong_Type : &PyInt64ArrType_Type;
 }
 
 // Does the call run no code of the user's, but for warnings? If so, *effects says what else it does.
@@ -244,7 +246,7 @@ bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
       *effects = kReadsMemory | kRaises;
       for (ValueId v : call.args)
         if (is_numpy_scalar(v)) *effects = kWarnsOnly;
-      if (numpy::is_random_method(call.live) && !takes_nothing(call) && !drawn_type(call)) *effects = kWarnsOnly;
+      if (numpy::is_random_method(call.live) && !takes_nothing(call) && !result_type(call)) *effects = kWarnsOnly;
       return true;
     case CalleeKind::quiet_write:
       if (call.kwnames || call.args.empty() || !info(call.args[0]).type) return false;
@@ -284,7 +286,7 @@ std::vector<ValueId> Recorder::items_appended(const OpaqueCall& call) const {
 
 // What follows for the result, and whether the call is one that kernels know.
 void Recorder::known_result(const OpaqueCall& call, ValueId v) {
-  set_type(v, drawn_type(call));
+  set_type(v, result_type(call));
   const bool astype = is_constant_astype(call);
   if (is_item(call.live) && !call.kwnames && call.args.size() == 2 && info(call.args[0]).facts.rank == 1) {
     op(v).facts = element_facts(call.args[0], call.args[1], call.live_args[1]);

@@ -182,13 +182,12 @@ bool Recorder::rounds(PyObject* live, const Arguments& arguments) {
     if (operand != array) hold(operand, -1), release_dead();
     return v;
   };
-  const auto whole = [&](ValueId of) { return done(OpKind::unary, static_cast<int>(UnaryOp::rint), ArrayFn::rint, {of}); };
   const auto scaled = [&](BinaryOp which, ArrayFn fn, ValueId of, ValueId by) {
     return done(OpKind::binary, static_cast<int>(which), fn, {of, by});
   };
   ValueId rounded = array;
   if (n > 0) rounded = scaled(BinaryOp::multiply, ArrayFn::multiply, rounded, planted(Fault::lost_place) ? array : factor);
-  rounded = whole(rounded);
+  rounded = done(OpKind::unary, static_cast<int>(UnaryOp::rint), ArrayFn::rint, {rounded});
   if (n > 0) rounded = scaled(BinaryOp::true_divide, ArrayFn::divide, rounded, factor);
   pop(call_.pops);
   push(rounded);

@@ -202,7 +202,7 @@ class Recorder final : public Follower, private Builder {
   bool is_constant_class(ValueId v) const;
   bool call_is_quiet(const OpaqueCall& call);
   static bool takes_nothing(const OpaqueCall& call);
-  PyTypeObject* drawn_type(const OpaqueCall& call) const;
+  PyTypeObject* result_type(const OpaqueCall& call) const;
   bool numpy_knows(const OpaqueCall& call);
   bool numpy_is_quiet(const OpaqueCall& call) const;
   bool is_unbounded(ValueId deque, PyObject* live);
