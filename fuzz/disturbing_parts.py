@@ -175,6 +175,12 @@ def watch_no_more(x):
     if getattr(sys, 'monitoring', None):
         sys.monitoring.set_events(2, 0) if sys.monitoring.get_tool(2) == 'fuzz' else None
     return x
+
+
+def watch_if(x):
+    if x:
+        sys.setprofile(watching)
+    return x
 """
 
 _CLEARED = """

@@ -326,6 +326,17 @@ _SMALL_FUNCTIONS = {
     "    return x + 1\n",
     "variadic": "def variadic(*args, scale=1, **more):\n    return sum(args) * scale + len(more)\n",
     "only": "def only(x, /, y=1, *, k=2):\n    return x - k * y\n",
+    "crossed": "def crossed(field, x):\n"
+    "    for _ in range(3):\n"
+    "        left = field + x\n"
+    "        right = field - x\n"
+    "        field = left * right\n"
+    "        left = field + x\n"
+    "        right = field - x\n"
+    "        field = left * right\n"
+    "        if field[0, 0] < -1e300:\n"
+    "            break\n"
+    "    return field\n",
     "relaxed": "def relaxed(field, x):\n"
     "    for _ in range(3):\n"
     "        step = (field * field * field - x) / (3.0 * field * field + 1.0)\n"

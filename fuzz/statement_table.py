@@ -195,6 +195,7 @@ SIMPLE: Weighted[str] = Weighted(
         (1, "LOG.append(min([<bool>], key=stumble))"),
         (1, "LOG.append(1) if <bool> else None; LOG.append(2) if <num> > 3 else None"),
         (2, "heard and _thread.interrupt_main(signal.SIGUSR1)"),
+        (1, "LOG.append(min([<bool>], key=watch_if))"),
         (1, "coded and recode()"),
         (1, "entry.__code__ = entry.__code__.replace()"),
         (1, "<boxvar:1>.value += 1; LOG.append(<boxvar:1>.value)"),

@@ -132,6 +132,74 @@ def test_ordinary_attributes_are_read_without_leaving(make: Callable[[], Any]) -
     assert "own_attr" in str(jitted.explain()) and "get_attr" not in str(jitted.explain())
 
 
+def test_super_is_read_without_leaving() -> None:
+    with stepped():
+        jitted = ds.jit(store=False)(use)
+        for _ in range(6):
+            jitted(Derived())
+        with counting(jitted) as grown:
+            assert jitted(Derived()) == use(Derived())
+    assert (grown["replays"], grown["exits"], grown["recordings"]) == (1, 0, 0)
+
+
+SUPERS = """
+class Base:
+    unit = 3
+    def __init__(self, x):
+        self.x = x
+    def double(self):
+        return self.x * 2
+    @property
+    def half(self):
+        return self.x / 2
+    @classmethod
+    def made(cls, x):
+        return cls(x)
+    @staticmethod
+    def plain(x):
+        return x + 1
+
+class Derived(Base):
+    def __init__(self, x):
+        super().__init__(x)
+    def double(self):
+        return super().double() + 1
+    def parts(self):
+        return super().unit, super().half, super().plain(self.x), super(Derived, self).double(), super().double
+    @classmethod
+    def made(cls, x):
+        return super().made(x + 1)
+    def missing(self):
+        return super().missing()
+
+@jit
+def entry(x, c):
+    o = Derived(x)
+    *parts, bound = o.parts()
+    out = [o.double(), Derived.made(x).x, *parts, bound()]
+    if c:
+        try:
+            o.missing()
+        except AttributeError as error:
+            out.append(str(error))
+    return out
+"""
+
+
+@pytest.mark.parametrize("change", ["Base.double = lambda self: 7", "Base.unit = 8", "super = lambda *_: Base(11)", ""])
+def test_every_kind_of_super(change: str) -> None:
+    check_source(
+        SUPERS,
+        f"""
+        def calls():
+            for i in range(12):
+                if i == 8:
+                    yield {change!r}
+                yield (1.5 + i, i % 2), {{}}
+        """,
+    )
+
+
 ENGINES = ("recording", "stepped", "compiled")  # the cold process is asked by the other tests of this file
 
 # What happens to `o` between two calls, after the first were recorded and replayed.

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dalsegno._testing import segments
@@ -44,7 +45,7 @@ ALONE: dict[str, dict[str, str]] = {
         "dropped_world_guard": "globals()[",
         "empty_frames": "noticed(",
         "ignored_breaker": "interrupt_main",
-        "ignored_observers": "watch_",
+        "ignored_observers": "key=watch_if",
         "ignored_overflow": "922337203685477580",
         "kept_arguments": "relay",
         "lost_attribute_write": ".value",
@@ -66,14 +67,14 @@ ALONE: dict[str, dict[str, str]] = {
         "wrong_exit": " if <bool>",
         "wrong_row": "grid: row =",
         "wrong_raise_line": "interrupt_main",
-        "wrong_resume_offset": "np.ones(",
+        "wrong_resume_offset": "divmod(",
         "wrong_scalar_type": "int32",
         "wrong_shown_line": "warnings.warn",
         "wrong_snapshot_slot": "np.ones(",
     },
     "compiled": {
         "always_c_order": "LARGE",
-        "hoarded": "relaxed(",
+        "hoarded": "crossed(",
         "ignored_flags": "(<arr> / <mask>)",
         "unelided": "LARGE",
         "lost_turn": "np.roll(LARGE",
@@ -88,6 +89,16 @@ ALONE: dict[str, dict[str, str]] = {
         "wrong_view_stride": "v = $e[::2]",
     },
 }
+
+
+def elides() -> bool:
+    """Does NumPy compute into temporaries? Not where variables are loaded without a reference: CPython 3.14."""
+    f, c = np.ones((512, 64), order="F"), np.ones((512, 64))
+    return ((f + f) * c).strides[0] == f.itemsize
+
+
+# Faults that not every machine can have.
+CAN_BE = {"short_rest": segments.assembles, "unelided": elides}
 # Found elsewhere.
 IN_THE_STORE = ("wrong_stored_op",)
 # test_native_faults.py
@@ -149,7 +160,7 @@ def test_faults_are_found_in_random_programs_and_nothing_without_them(name: str)
 
 @pytest.mark.parametrize("engine", ALONE)
 def test_faults_are_found_in_programs_of_one_construct_and_nothing_without_them(engine: str) -> None:
-    here = {fault: text for fault, text in ALONE[engine].items() if fault != "short_rest" or segments.assembles()}
+    here = {fault: text for fault, text in ALONE[engine].items() if CAN_BE.get(fault, lambda: True)()}
     said, _ = said_by({"engine": engine, "programs": 40, "alone": here})
     assert {message["found"] for message in said if "found" in message} == set(here)
 

@@ -47,6 +47,7 @@ constexpr OpRule kRules[] = {
     {K::set_own_attr, kName | kObjectSnapshot},
     {K::make_instance, kName | kObject2 | kObjectSnapshot},
     {K::load_special, kNameSnapshot},
+    {K::super_attr, kNameSnapshot},
     {K::set_attr, kNameSnapshot},
     {K::del_attr, kNameSnapshot},
     {K::get_item, kSnapshot},

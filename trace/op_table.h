@@ -73,6 +73,7 @@ constexpr bool is_pure(uint32_t effects) { return (effects & ~uint32_t{kReadsMem
   X(set_own_attr, 2, 0, kReplacesName, "v0.name = v1, kept by v0 itself. Class as in own_attr; otherwise leaves")                          \
   X(make_instance, 0, 1, kNoEffect, "a new, empty instance of class `object`, in which name (__init__) is `object2`; otherwise leaves")    \
   X(load_special, 1, 1, kAnyEffect, "name of type(v), bound to v: __enter__ and the like; missing: leaves")                                \
+  X(super_attr, 2, 1, kAnyEffect, "super(v0, v1).name")                                                                                    \
   X(set_attr, 2, 0, kAnyEffect, "v0.name = v1")                                                                                            \
   X(del_attr, 1, 0, kAnyEffect, "del v.name")                                                                                              \
   X(get_item, 2, 1, kAnyEffect, "v0[v1]")                                                                                                  \

@@ -79,6 +79,13 @@ bool load_special(const Step& s, Reg* r) {  // _PyObject_LookupSpecial
   Py_DECREF(found);
   return give(s, r, bound);
 }
+bool super_attr(const Step& s, Reg* r) {
+  PyObject* bases = PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(&PySuper_Type), A, B, nullptr);
+  if (!bases) return false;
+  PyObject* found = PyObject_GetAttr(bases, s.name);
+  Py_DECREF(bases);
+  return give(s, r, found);
+}
 bool set_attr(const Step& s, Reg* r) { return PyObject_SetAttr(A, s.name, B) == 0; }
 bool del_attr(const Step& s, Reg* r) { return PyObject_SetAttr(A, s.name, nullptr) == 0; }
 bool get_item(const Step& s, Reg* r) { return give(s, r, PyObject_GetItem(A, B)); }
@@ -166,6 +173,7 @@ constexpr KindRow<Exec> kRows[] = {
     ROW(inplace),     ROW(unary),        ROW(compare),       ROW(contains),     ROW(is_),          ROW(truth),
     ROW(not_),        ROW(get_len),      ROW(call),          ROW(call_ex),      ROW(method_func),  ROW(method_self),
     ROW(convert),     ROW(format),       ROW(get_iter),      ROW(tuple_item),   ROW(jitted_func),  ROW(bind_method),
+    ROW(super_attr),
 #undef ROW
 };
 

@@ -15,7 +15,7 @@
               X(STORE_GLOBAL) X(DELETE_GLOBAL) /* operators */                                                                             \
       X(BINARY_OP) X(BINARY_SUBSCR) X(BINARY_SLICE) X(STORE_SLICE) X(STORE_SUBSCR) X(DELETE_SUBSCR) X(UNARY_POSITIVE) X(UNARY_NEGATIVE)    \
           X(UNARY_INVERT) X(UNARY_NOT) X(TO_BOOL) X(COMPARE_OP) X(IS_OP) X(CONTAINS_OP) X(GET_LEN) /* attributes */                        \
-      X(LOAD_ATTR) X(LOAD_METHOD) X(STORE_ATTR) X(DELETE_ATTR)                                     /* containers and strings */            \
+      X(LOAD_ATTR) X(LOAD_METHOD) X(LOAD_SUPER_ATTR) X(STORE_ATTR) X(DELETE_ATTR)                                     /* containers and strings */            \
       X(BUILD_TUPLE) X(BUILD_LIST) X(BUILD_SET) X(BUILD_MAP) X(BUILD_CONST_KEY_MAP) X(BUILD_STRING) X(BUILD_SLICE) X(LIST_APPEND)          \
           X(LIST_EXTEND) X(LIST_TO_TUPLE) X(SET_ADD) X(SET_UPDATE) X(MAP_ADD) X(DICT_UPDATE) X(DICT_MERGE) X(UNPACK_SEQUENCE) X(UNPACK_EX) \
               X(FORMAT_VALUE) X(CONVERT_VALUE) X(FORMAT_SIMPLE) X(FORMAT_WITH_SPEC) /* calls */                                            \

@@ -337,6 +337,17 @@ void Recorder::finish_method(const Instr&) {
 void Recorder::on_LOAD_ATTR(const Instr& i) { get_attr(name_at(load_attr_name(i.op, i.arg)), load_attr_is_method(i.op, i.arg)); }
 void Recorder::on_LOAD_METHOD(const Instr& i) { get_attr(name_at(load_attr_name(i.op, i.arg)), true); }
 
+// 3.12: super().name in one instruction, of [super, class, self].
+void Recorder::on_LOAD_SUPER_ATTR(const Instr& i) {
+  if (live_top(2) != reinterpret_cast<PyObject*>(&PySuper_Type) || !is_constant(top(2))) return not_recorded(i);
+  const bool method = i.arg & 1;
+  call_result_ = emit(OpKind::super_attr, {top(1), top()}, {.name = name_index(name_at(i.arg >> 2))});
+  pop();
+  pop();
+  push_loaded(call_result_, kNull, method);
+  if (method) finisher_ = &Recorder::finish_method;
+}
+
 // An attribute that the instance keeps itself.
 bool Recorder::set_instance_attr(PyObject* name) {
   dalsegno_attribute a;
