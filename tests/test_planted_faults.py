@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+import numpy as np
 from dalsegno._testing import segments
 from dalsegno.fuzz.engines import Engine
 from dalsegno.fuzz.program import Program

@@ -167,13 +167,12 @@ bool tuple_item(const Step& s, Reg* r) {
 constexpr KindRow<Exec> kRows[] = {
 #define ROW(name) \
   { OpKind::name, name }
-    ROW(load_global), ROW(store_global), ROW(delete_global), ROW(func_closure), ROW(func_default), ROW(func_kwdefault),
-    ROW(cell_new),    ROW(cell_get),     ROW(cell_set),      ROW(cell_delete),  ROW(get_attr),     ROW(load_special),
-    ROW(set_attr),    ROW(del_attr),     ROW(get_item),      ROW(set_item),     ROW(del_item),     ROW(binary),
-    ROW(inplace),     ROW(unary),        ROW(compare),       ROW(contains),     ROW(is_),          ROW(truth),
-    ROW(not_),        ROW(get_len),      ROW(call),          ROW(call_ex),      ROW(method_func),  ROW(method_self),
-    ROW(convert),     ROW(format),       ROW(get_iter),      ROW(tuple_item),   ROW(jitted_func),  ROW(bind_method),
-    ROW(super_attr),
+    ROW(load_global), ROW(store_global), ROW(delete_global), ROW(func_closure), ROW(func_default), ROW(func_kwdefault), ROW(cell_new),
+    ROW(cell_get),    ROW(cell_set),     ROW(cell_delete),   ROW(get_attr),     ROW(load_special), ROW(set_attr),       ROW(del_attr),
+    ROW(get_item),    ROW(set_item),     ROW(del_item),      ROW(binary),       ROW(inplace),      ROW(unary),          ROW(compare),
+    ROW(contains),    ROW(is_),          ROW(truth),         ROW(not_),         ROW(get_len),      ROW(call),           ROW(call_ex),
+    ROW(method_func), ROW(method_self),  ROW(convert),       ROW(format),       ROW(get_iter),     ROW(tuple_item),     ROW(jitted_func),
+    ROW(bind_method), ROW(super_attr),
 #undef ROW
 };
 
