@@ -250,6 +250,7 @@ def test_full_graph_raises_graph_break_with_what_and_where():
     line = makes_a_class.__code__.co_firstlineno + 1
     assert f"makes_a_class:{line}" in str(caught.value)
     assert "an instruction that is not recorded yet" in str(caught.value)
+    assert "LOAD_BUILD_CLASS" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert issubclass(ds.GraphBreak, RuntimeError)
 

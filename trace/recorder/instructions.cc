@@ -17,6 +17,7 @@ struct Opcodes {
   std::array<Opcode, 256> ins{};
   std::array<uint8_t, 256> caches{};
   std::array<int8_t, 256> direction{};  // +1 jumps forward, -1 backward
+  std::array<std::string, 256> names;
 } g_opcodes;
 
 const std::unordered_map<std::string, Opcode>& opcode_by_name() {
@@ -65,6 +66,7 @@ bool read_tables(PyObject* opmap, PyObject* caches) {
     g_opcodes.ins[opcode] = found == opcode_by_name().end() ? Opcode::unknown : found->second;
     g_opcodes.caches[opcode] = static_cast<uint8_t>(cache_entries(caches, name, opcode));
     g_opcodes.direction[opcode] = static_cast<int8_t>(direction_of(text));
+    g_opcodes.names[opcode] = std::move(text);
   }
   return !PyErr_Occurred();
 }
@@ -83,14 +85,7 @@ bool init_instructions() {
   return ok;
 }
 
-const char* opcode_name(Opcode opcode) {
-  static const char* const names[] = {"?",
-#define X(name) #name,
-                                      DALSEGNO_INSTRUCTIONS(X)
-#undef X
-  };
-  return names[static_cast<int>(opcode)];
-}
+const char* name_of(const Instr& instr) { return g_opcodes.names[instr.raw & 255].c_str(); }
 
 std::shared_ptr<const CodeInfo> CodeInfo::of(PyCodeObject* code) {
   static const CodeExtra<CodeInfo> kept_infos;

@@ -16,7 +16,6 @@ enum class Opcode : uint8_t {
   DALSEGNO_INSTRUCTIONS(X)
 #undef X
 };
-const char* opcode_name(Opcode opcode);
 
 // One logical instruction. EXTENDED_ARG prefixes, and KW_NAMES and PRECALL before CALL, belong to the instruction they serve, so
 // that `start` is always a legal place to resume at (docs/hook.md). Offsets in code units.
@@ -31,6 +30,8 @@ struct Instr {
   int kwnames = -1;  // CALL on 3.11 and 3.12: index of the constant with the keyword names
   int line = 0;
 };
+
+const char* name_of(const Instr& instr);  // CPython's, of the version that runs
 
 // A test in front of a loop's body, that may leave the loop: the loop jumps back to `from`, its body begins at `to`. Straight on.
 struct LoopTest {

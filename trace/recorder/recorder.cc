@@ -253,8 +253,7 @@ void Recorder::fold(PyObject* dict, const std::string& dict_path, PyObject* name
 
 void Recorder::close(Reason reason) {
   std::string where;
-  if (const Instr* at = pending())
-    where = text_of(frame().code->code->co_qualname) + ":" + std::to_string(at->line) + " " + opcode_name(at->op);
+  if (const Instr* at = pending()) where = text_of(frame().code->code->co_qualname) + ":" + std::to_string(at->line) + " " + name_of(*at);
   done_.push_back(Builder::close(reason, std::move(where)));
 }
 
