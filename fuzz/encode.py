@@ -145,7 +145,9 @@ class Encoder:
             data: Any = tuple([self.encode(item) for item in value.ravel().tolist()])
         else:
             data = _bits(value)
-        return (value.dtype.str, value.shape, value.strides, value.flags.num, self._memory(value), data)
+        # A dtype may be another object than NumPy's own.
+        flags = value.flags.num if value.dtype.isbuiltin else -value.flags.num
+        return (value.dtype.str, value.shape, value.strides, flags, self._memory(value), data)
 
     def _memory(self, value: np.ndarray[Any, Any]) -> tuple[int, int]:
         """(number of the memory, offset in it): arrays share memory where the first agrees and the second overlaps."""

@@ -184,6 +184,8 @@ class ArgumentWriter:
             return self._plain((shape[0] + 1, *shape[1:]), dtype) + "[1:]"
         if layout == "broadcast":
             return f"np.broadcast_to({self._array((), dtype)}, {shape})"
+        if layout == "pickled":  # its dtype is another object than NumPy's own
+            return f"__import__('pickle').loads(__import__('pickle').dumps({self._plain(shape, dtype)}))"
         if layout == "subclass":
             return f"{self._plain(shape, dtype)}.view(np.recarray)"
         return self._plain(shape, dtype)
@@ -217,6 +219,7 @@ class ArgumentWriter:
 _LAYOUTS: Weighted[str] = Weighted(
     [
         (30, "plain"),
+        (2, "pickled"),
         (4, "fortran"),
         (4, "transposed"),
         (5, "strided"),

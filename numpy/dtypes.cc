@@ -23,6 +23,10 @@ PyArray_Descr* descriptor(DType dtype) {
   return found;
 }
 
+bool is_another_plain(PyArray_Descr* descr, DType dtype) {
+  return descr->type_num == type_number(dtype) && PyArray_ISNBO(descr->byteorder) && PyDataType_METADATA(descr) == nullptr;
+}
+
 PyTypeObject* scalar_type(DType dtype) { return descriptor(dtype)->typeobj; }
 
 bool scalar_dtype(const PyTypeObject* type, DType* dtype) {

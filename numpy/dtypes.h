@@ -53,6 +53,10 @@ int type_number(DType dtype);
 // Is it the one object that NumPy has for a dtype of these, in this machine's byte order?
 bool dtype_of_descr(PyObject* object, DType* dtype);
 PyArray_Descr* descriptor(DType dtype);  // borrowed; immortal
+// Is it the dtype and nothing more: in this machine's byte order, without metadata, which would be handed on to results? NumPy's own
+// object, or another one: what was pickled has such.
+bool is_another_plain(PyArray_Descr* descr, DType dtype);
+inline bool is_plain(PyArray_Descr* descr, DType dtype) { return descr == descriptor(dtype) || is_another_plain(descr, dtype); }
 PyTypeObject* scalar_type(DType dtype);  // type of NumPy's scalars of the dtype; borrowed
 // The dtype whose scalars have this very type. False: none that kernels know.
 bool scalar_dtype(const PyTypeObject* type, DType* dtype);

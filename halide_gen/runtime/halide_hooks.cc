@@ -21,7 +21,7 @@ struct Loop {
 // Flags raised by the tasks end up in the caller, as if it had run them itself.
 int do_par_for(void* user_context, halide_task_t task, int min, int size, uint8_t* closure) {
   Loop loop{user_context, task, min, closure, 0};
-  const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  static const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));  // it reads a file
   const int flags = dalsegno::rt::parallel(
       size, threads,
       [](void* context, int i) {

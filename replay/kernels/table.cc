@@ -136,7 +136,7 @@ bool use_kernel_cache = true;
 void configure_kernels(bool kernels, bool background, int threads) {
   Table& t = table();
   t.enabled = kernels, t.background = background;
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  static const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));  // it reads a file
   t.threads = threads > 0 ? threads : cores;
 }
 

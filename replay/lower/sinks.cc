@@ -195,6 +195,8 @@ std::shared_ptr<LoopPlan> Lowering::plan_loops(const Group& group, const Segment
   for (size_t k = 0; k < group.ops.size(); ++k) {
     LoopOp made;
     made.result = spec.ops[k].result;
+    made.handed = handed_from(spec, static_cast<int>(k));
+    plan->elides_right |= (spec.ops[k].elidable & 2) != 0;
     if (spec.ops[k].output && (values_[group.ops[k]].released == kNull)) made.out = loc(group.ops[k]).obj;
     if (plan->by_loops) plan->by_loops = plan_loop(group.ops[k], operand, &made, plan.get());
     known[group.ops[k]] = static_cast<int32_t>(plan->ops.size());

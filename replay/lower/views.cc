@@ -82,6 +82,7 @@ void Lowering::emit_gather(const Op& o, ValueId i) {
     const Virtual* view = view_of(v);
     blocks.push_back(view ? view->block : -1);
     (k == 0 ? s.a : s.b) = view ? -1 : boxed(v, o, i);
+    if (k == 0) s.other = view ? view->parts[0].obj : s.a;  // whose dtype the result has
   }
   s.list = list(std::move(blocks)).data();
   s.imm = static_cast<int32_t>(values_[in(o)[1]].facts.dtype);

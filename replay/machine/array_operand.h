@@ -8,7 +8,7 @@ namespace dalsegno::replay {
 inline PyArrayObject* plain_array(PyObject* o, const ArrayFacts& facts) {
   if (!o || !PyArray_CheckExact(o)) return nullptr;
   auto* a = reinterpret_cast<PyArrayObject*>(o);
-  return PyArray_NDIM(a) == facts.rank && PyArray_DESCR(a) == numpy::descriptor(facts.dtype) && PyArray_ISALIGNED(a) ? a : nullptr;
+  return PyArray_NDIM(a) == facts.rank && numpy::is_plain(PyArray_DESCR(a), facts.dtype) && PyArray_ISALIGNED(a) ? a : nullptr;
 }
 
 // May it be written into without a word? (A flag asks for a warning with the first write into some arrays.)

@@ -25,6 +25,7 @@ struct LoopOp {
   int32_t out = -1;                // object register of the result, where a slot holds it; -1: it stays in scratch
   std::vector<Shift> shifts = {};  // roll, which has no loop
   bool viewed = false;             // the result is a view of a new array
+  int32_t handed = -1;             // handed_from() of the group's SegmentSpec
   bool exact = true;               // the same bits whatever the strides, and wherever the loop is cut in pieces
 };
 
@@ -37,8 +38,9 @@ struct LoopSink {
 };
 
 struct LoopPlan {
-  bool by_loops = true;   // else only a kernel can do it
-  bool forwards = false;  // some loop has other bits where a stride is negative, or memory is read near what is written
+  bool by_loops = true;       // else only a kernel can do it
+  bool elides_right = false;  // NumPy may compute an op into its second operand, whose dtype object it has then
+  bool forwards = false;      // some loop has other bits where a stride is negative, or memory is read near what is written
   std::vector<LoopInput> inputs;
   std::vector<LoopInput> of_kernel;  // the inputs of the group's SegmentSpec
   std::vector<LoopInput> of_fused;   // of the one with the operator in place that ends it, if there is one

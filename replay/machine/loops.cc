@@ -66,6 +66,9 @@ class Scratch {
   size_t size_ = 0;
 };
 
+// The array that an input is, or is a view of.
+PyObject* array_behind(const LoopInput& in, const Reg* r) { return r[in.view ? in.view->parts[0].obj : in.loc.obj].o; }
+
 class GroupRun {
  public:
   GroupRun(ProgramImpl& p, Group& group, Reg* r, npy_intp most)
@@ -227,9 +230,17 @@ class GroupRun {
 
   bool fits_blocks(npy_intp most, Span* shape) const {
     if (!plan_.by_loops || most_ <= 0 || !suits_blocks(plan_, inputs_, shape)) return false;
+    if (plan_.elides_right && !are_of_own_dtypes()) return false;
     const npy_intp size = shape->size();
     if (size * static_cast<npy_intp>(plan_.ops.size()) > most) return false;
     return !plan_.writes || (plan_.sink.stored >= 0 && same_shape(*shape, target_) && size * item_of_target() <= kMostStored);
+  }
+
+  bool are_of_own_dtypes() const {
+    return std::all_of(plan_.inputs.begin(), plan_.inputs.end(), [&](const LoopInput& in) {
+      if (in.as.kind != InputKind::kArray) return true;
+      return PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array_behind(in, r_))) == numpy::descriptor(in.as.dtype);
+    });
   }
 
   bool in_blocks(const Span& shape) {
@@ -307,7 +318,8 @@ class GroupRun {
   }
 
   bool new_result(const LoopOp& op, size_t k, Span* result) {
-    made_[k] = new_array(op.result, result->rank, result->shape);
+    PyObject* first = op.handed < 0 ? nullptr : array_behind(plan_.of_kernel[static_cast<size_t>(op.handed)], r_);
+    made_[k] = new_array(handed_on(first, op.result), result->rank, result->shape);
     if (!made_[k]) return false;
     result->data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(made_[k]));
     return true;
@@ -464,7 +476,13 @@ bool kernel_operands(const std::vector<LoopInput>& inputs, const Reg* r, Segment
       const Reg* block = r + in.view->block;
       for (int d = 0; d < rank; ++d) room[k].shape[d] = block[1 + d].i, room[k].strides[d] = block[1 + rank + d].i;
       operand.as = SegmentOperand::kView;
-      operand.view = {reinterpret_cast<char*>(block[0].i), rank, dtype_size(in.as.dtype), room[k].shape, room[k].strides, false};
+      operand.view = {reinterpret_cast<char*>(block[0].i),
+                      rank,
+                      dtype_size(in.as.dtype),
+                      room[k].shape,
+                      room[k].strides,
+                      false,
+                      reinterpret_cast<PyObject*>(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array_behind(in, r))))};
     } else if (in.as.kind == InputKind::kArray || in.loc.raw < 0 || in.loc.either()) {
       operand.as = SegmentOperand::kObject;
       operand.object = in.loc.obj >= 0 ? r[in.loc.obj].o : nullptr;

@@ -30,8 +30,8 @@ constexpr int kMostAxes = 8;
 // Rows to one element each.
 class Rows final : public Taker {
  public:
-  Rows(const ReducedGroup& group, PyObject* axis, PyObject* keep)
-      : group_(group), fn_(reduction_of(group.callee)), axis_(axis), keep_(keep) {}
+  Rows(const ReducedGroup& group, PyArray_Descr* descr, PyObject* axis, PyObject* keep)
+      : group_(group), descr_(descr), fn_(reduction_of(group.callee)), axis_(axis), keep_(keep) {}
   ~Rows() { Py_XDECREF(made_); }
 
   std::vector<int64_t> cut(int rank, const intptr_t* shape, int64_t unit, bool*) override {
@@ -46,7 +46,7 @@ class Rows final : public Taker {
     const int64_t least = std::lcm(row_, unit), size = rows_ * row_;
     too_small_ = size < kLeast;
     if (too_small_ || least > kMostPiece) return {};
-    made_ = new_array(group_.dtype, n_left, left);
+    made_ = new_array(descr_, n_left, left);
     if (!made_) return {};
     piece_ = std::max<int64_t>(1, kPiece / least) * least;
     std::vector<int64_t> begins;
@@ -66,6 +66,7 @@ class Rows final : public Taker {
 
  private:
   const ReducedGroup& group_;
+  PyArray_Descr* const descr_;  // borrowed
   const ArrayFn fn_;
   PyObject *axis_, *keep_;  // borrowed
   PyObject* made_ = nullptr;
@@ -188,10 +189,24 @@ class ReducedRun {
   bool launch(Taker* taker) { return group_.runner->run_in_pieces(operands_, made_, group_.number, taker) == RunResult::kDone; }
 
   bool to_rows() {
-    Rows rows(group_, r_[group_.axis].o, group_.keep >= 0 ? r_[group_.keep].o : Py_False);
+    Rows rows(group_, descr(), r_[group_.axis].o, group_.keep >= 0 ? r_[group_.keep].o : Py_False);
     if (!launch(&rows)) return refused(rows.too_small());
     r_[group_.dst].o = rows.result();
     return keep_outputs(), true;
+  }
+
+  // Of what is reduced, where the result is of its dtype.
+  PyArray_Descr* descr() const {
+    const SegmentSpec& spec = group_.runner->spec();
+    int op = 0;
+    for (int left = group_.number; left > 0 || !spec.ops[static_cast<size_t>(op)].output; ++op)
+      left -= spec.ops[static_cast<size_t>(op)].output;
+    const int from = handed_from(spec, op);
+    if (from < 0) return numpy::descriptor(group_.dtype);
+    const SegmentOperand& first = operands_[from];
+    if (first.as == SegmentOperand::kObject) return handed_on(first.object, group_.dtype);
+    auto* own = reinterpret_cast<PyArray_Descr*>(first.view.descr);
+    return numpy::is_plain(own, group_.dtype) ? own : numpy::descriptor(group_.dtype);
   }
 
   bool to_number() {

@@ -16,7 +16,7 @@ inline PyArrayObject* operand_among(std::initializer_list<DType> dtypes, PyObjec
   if (!o || !PyArray_CheckExact(o)) return nullptr;
   auto* a = reinterpret_cast<PyArrayObject*>(o);
   for (const DType known : dtypes) {
-    if (PyArray_DESCR(a) != numpy::descriptor(known)) continue;
+    if (!numpy::is_plain(PyArray_DESCR(a), known)) continue;
     *dtype = known;
     return PyArray_ISALIGNED(a) ? a : nullptr;
   }

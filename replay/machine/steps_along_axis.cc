@@ -184,7 +184,7 @@ PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, P
   Cut cut;
   if (!loop.function || !cut_at(a, reduced, &cut)) return nullptr;
   npy_intp shape[kMostAxes];
-  PyObject* made = new_array(dtype, shape_left(a, reduced, keep, shape), shape);
+  PyObject* made = new_array(PyArray_DESCR(a), shape_left(a, reduced, keep, shape), shape);
   if (!made) return nullptr;
   Reduction whole{fn, dtype, loop, cut, PyArray_BYTES(a), data_of(made), kind};
   int raised = run_shared(whole);
@@ -244,7 +244,8 @@ PyObject* whole_along_axes(Fold fold, bool mean, PyObject* object, PyObject* whi
   if (mean && !is_mean_exact(dtype, cut.reduced())) return nullptr;
   npy_intp shape[kMostAxes];
   const DType sums = typed::is_unsigned(typed::rep_of_dtype(dtype)) ? DType::kUint64 : DType::kInt64;
-  PyObject* made = new_array(fold != Fold::kSum ? DType::kBool : mean ? DType::kFloat64 : sums, shape_left(a, reduced, keep, shape), shape);
+  PyArray_Descr* descr = handed_on(object, fold != Fold::kSum ? DType::kBool : mean ? DType::kFloat64 : sums);
+  PyObject* made = new_array(descr, shape_left(a, reduced, keep, shape), shape);
   if (!made) return nullptr;
   if (fold != Fold::kSum) return ask_whole(dtype, fold, cut, PyArray_BYTES(a), data_of(made)), made;
   auto* numbers = reinterpret_cast<int64_t*>(data_of(made));

@@ -38,7 +38,7 @@ PyObject* product(PyObject* left, PyObject* right) {
   int rank = 0;
   if (ra == 2) shape[rank++] = m;
   if (rb == 2) shape[rank++] = p;
-  PyObject* made = new_array(dtype, rank, shape);
+  PyObject* made = new_array(PyArray_DESCR(a), rank, shape);
   if (!made) return nullptr;
   const npy_intp item = dtype_size(dtype);
   char* operands[] = {PyArray_BYTES(a), PyArray_BYTES(b), data_of(made)};

@@ -260,7 +260,7 @@ PyObject* rolled(const Step& s, const Reg* r) {
   if (!a || PyArray_NDIM(a) != 1 || !number_of(r[s.list[2]].o, &shift) || !shift.whole) return nullptr;
   npy_intp n = PyArray_DIM(a, 0);
   if (n < 1 || n > kMostMade) return nullptr;
-  PyObject* made = new_array(dtype, 1, &n);
+  PyObject* made = new_array(PyArray_DESCR(a), 1, &n);
   if (!made) return nullptr;
   const npy_intp by = ((shift.i % n) + n) % n;
   copy_vector(a, 0, n - by, copy_vector(a, n - by, by, data_of(made)));
@@ -290,7 +290,7 @@ PyObject* outer_product(const Step& s, const Reg* r) {
   if (shape[0] < 2 || shape[1] < 2 || PyArray_STRIDE(a, 0) < 0 || PyArray_STRIDE(b, 0) < 0) return nullptr;
   if (shape[0] > kMostMade || shape[1] > kMostMade || shape[0] * shape[1] > kMostMade) return nullptr;
   const numpy::InnerLoop& loop = product_loop(dtype);
-  PyObject* made = loop.function ? new_array(dtype, 2, shape) : nullptr;
+  PyObject* made = loop.function ? new_array(PyArray_DESCR(a), 2, shape) : nullptr;
   if (!made) return nullptr;
   const npy_intp item = dtype_size(dtype), strides[] = {0, PyArray_STRIDE(b, 0), item};
   rt::clear_all_raised();
@@ -314,7 +314,7 @@ PyObject* inverse(const Step& s, const Reg* r) {
   if (!loop.function || !a || dtype != DType::kFloat64 || PyArray_NDIM(a) != 2) return nullptr;
   const npy_intp n = PyArray_DIM(a, 0), item = sizeof(double);
   if (n < 1 || n > kMostRows || PyArray_DIM(a, 1) != n) return nullptr;
-  PyObject* made = new_array(dtype, 2, PyArray_DIMS(a));
+  PyObject* made = new_array(PyArray_DESCR(a), 2, PyArray_DIMS(a));
   if (!made) return nullptr;
   char* operands[] = {PyArray_BYTES(a), data_of(made)};
   const npy_intp extents[] = {1, n};

@@ -85,7 +85,7 @@ PyObject* running(PyObject* object, PyObject* which) {
   const int rank = a ? PyArray_NDIM(a) : 0, axis = rank > 0 ? axis_or_only(which, rank) : -1;
   const npy_intp size = axis >= 0 ? PyArray_SIZE(a) : 0;
   if (size == 0 || (rank == 1 ? PyArray_STRIDE(a, 0) <= 0 : !PyArray_IS_C_CONTIGUOUS(a))) return nullptr;
-  PyObject* made = new_array(dtype, rank, PyArray_DIMS(a));
+  PyObject* made = new_array(PyArray_DESCR(a), rank, PyArray_DIMS(a));
   if (!made) return nullptr;
   rt::clear_all_raised();
   if (size < kShort) return run_any<product>(dtype, a, axis, data_of(made)), unless_raised(made);

@@ -18,6 +18,7 @@ struct ArrayView {
   const intptr_t* shape;
   const intptr_t* strides;  // bytes
   bool temporary;           // see is_temporary()
+  PyObject* descr;          // its dtype object, borrowed
 };
 
 struct Axes {

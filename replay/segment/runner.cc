@@ -46,6 +46,10 @@ class Runner final : public SegmentRunner {
   Runner(const SegmentSpec& spec, LoweredSegment lowered) : spec_(spec), lowered_(std::move(lowered)), split_(spec_) {
     plan_ = halide_gen::make_plan(kernel_spec(1, 0));
     tiled_ = plan_.tile != 0;
+    for (size_t k = 0; k < spec_.ops.size(); ++k) {
+      if (spec_.ops[k].output) handed_.push_back(handed_from(spec_, static_cast<int>(k)));
+      elides_right_ |= (spec_.ops[k].elidable & 2) != 0;
+    }
   }
 
   const SegmentSpec& spec() const override { return spec_; }
@@ -180,9 +184,16 @@ class Runner final : public SegmentRunner {
   bool look_at(size_t i, PyObject* object, ArrayView* view) const {
     if (!PyArray_CheckExact(object)) return false;
     auto* a = reinterpret_cast<PyArrayObject*>(object);
-    if (!plain_dtype(a, spec_.inputs[i].dtype) || PyArray_NDIM(a) != spec_.inputs[i].rank || !PyArray_ISBEHAVED_RO(a)) return false;
-    *view = {PyArray_BYTES(a), PyArray_NDIM(a),    dtype_size(spec_.inputs[i].dtype),
-             PyArray_DIMS(a),  PyArray_STRIDES(a), numpy::is_temporary(object)};
+    if (!numpy::is_plain(PyArray_DESCR(a), spec_.inputs[i].dtype) || PyArray_NDIM(a) != spec_.inputs[i].rank || !PyArray_ISBEHAVED_RO(a))
+      return false;
+    if (elides_right_ && PyArray_DESCR(a) != numpy::descriptor(spec_.inputs[i].dtype)) return false;
+    *view = {PyArray_BYTES(a),
+             PyArray_NDIM(a),
+             dtype_size(spec_.inputs[i].dtype),
+             PyArray_DIMS(a),
+             PyArray_STRIDES(a),
+             numpy::is_temporary(object),
+             reinterpret_cast<PyObject*>(PyArray_DESCR(a))};
     return !view->temporary || PyArray_NBYTES(a) < numpy::kMinElidedBytes || usual_strides(*view);
   }
 
@@ -194,12 +205,6 @@ class Runner final : public SegmentRunner {
       dense *= view.shape[d];
     }
     return true;
-  }
-
-  // Metadata would be handed on to results.
-  static bool plain_dtype(PyArrayObject* a, DType dtype) {
-    PyArray_Descr* have = PyArray_DESCR(a);
-    return have == numpy::descriptor(dtype) || (have->type_num == numpy::type_number(dtype) && PyDataType_METADATA(have) == nullptr);
   }
 
   // The common case: C-contiguous arrays of one shape, with more than one element.
@@ -350,7 +355,7 @@ class Runner final : public SegmentRunner {
         std::memcpy(in[k].strides, how.layout.inputs[s.input].at, sizeof(int64_t) * how.layout.loop_rank);
       }
     }
-    if (!allocate(how, out, outputs, memory)) return RunResult::kMismatch;
+    if (!allocate(how, views, out, outputs, memory)) return RunResult::kMismatch;
     int status = 0;
     if (!lowered_.rolls) {
       status = run_kernel(how, in, out);
@@ -372,7 +377,7 @@ class Runner final : public SegmentRunner {
     return convert_scalar(spec_.inputs[source.input], operand.object, source.dtype, out);
   }
 
-  bool allocate(const Launching& how, rt::LaunchOperand* out, SegmentResult* outputs, SegmentMemory memory) const {
+  bool allocate(const Launching& how, const ArrayView* views, rt::LaunchOperand* out, SegmentResult* outputs, SegmentMemory memory) const {
     const Layout& layout = how.layout;
     for (size_t i = 0; i < lowered_.outputs.size(); ++i) {
       out[i].size = dtype_size(lowered_.outputs[i]);
@@ -381,8 +386,9 @@ class Runner final : public SegmentRunner {
         if (how.pack) out[i].strides[0] = 1;
         continue;
       }
-      if (outputs[i].in_memory ? !place(layout, lowered_.outputs[i], &outputs[i], &memory)
-                               : !(outputs[i].object = new_result(layout, lowered_.outputs[i]))) {
+      if (outputs[i].in_memory
+              ? !place(layout, lowered_.outputs[i], &outputs[i], &memory)
+              : !(outputs[i].object = new_result(layout, lowered_.outputs[i], handed_[i] < 0 ? nullptr : &views[handed_[i]]))) {
         for (size_t k = 0; k < i; ++k) Py_CLEAR(outputs[k].object);
         return false;
       }
@@ -421,10 +427,11 @@ class Runner final : public SegmentRunner {
     return true;
   }
 
-  static PyObject* new_result(const Layout& layout, DType dtype) {
+  static PyObject* new_result(const Layout& layout, DType dtype, const ArrayView* handed_on) {
     npy_intp strides[kMaxLayoutRank];
     set_strides(layout, dtype, strides);
-    return new_array(dtype, layout.rank, layout.shape, layout.c_order ? nullptr : strides);
+    PyArray_Descr* descr = handed_on ? reinterpret_cast<PyArray_Descr*>(handed_on->descr) : numpy::descriptor(dtype);
+    return new_array(descr, layout.rank, layout.shape, layout.c_order ? nullptr : strides);
   }
 
   static int threads_for(const Launching& how, int64_t work) {
@@ -484,6 +491,8 @@ class Runner final : public SegmentRunner {
   const bool keep_ = use_kernel_cache;
   halide_gen::Plan plan_;  // of all kernels: it does not depend on the layout
   bool tiled_ = false;
+  std::vector<int> handed_;        // handed_from(), by output
+  bool elides_right_ = false;      // an op may be computed into its second operand, whose dtype object it has then
   Kernel* flat_kernel_ = nullptr;  // one of variants_
   std::vector<Variant> variants_;
   int flag_streak_ = 0, refusals_left_ = 0;
