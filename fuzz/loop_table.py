@@ -143,6 +143,7 @@ ELEMENT_BODIES: Weighted[str] = Weighted(
         (4, "$s = <floatlit> * $x + 0.75 * $s"),
         (3, "$e[$i] = $s"),
         (2, "$e[$i] <inplace> $x"),
+        (2, "$s = $s + (-1) ** $i / ($i + 1) + 3 ** ($i * 11) % 7"),
         (2, "$e[-1 - $i] = $x"),
         (2, "$s = min($s, $x, $e[$i])"),
         (1, "$s = abs($x) - $s"),

@@ -90,9 +90,11 @@ struct IntPow {
   static OpResult apply(int64_t a, int64_t b, int64_t* out) {
     if (b < 0) return OpResult::kLeave;
     int64_t product = 1;
-    for (; b > 0; --b)
-      if (__builtin_mul_overflow(product, a, &product)) return OpResult::kOverflow;
-    return *out = product, OpResult::kOk;
+    for (;;) {  // a square that is too large has a power to be part of that is, too
+      if ((b & 1) != 0 && __builtin_mul_overflow(product, a, &product)) return OpResult::kOverflow;
+      if ((b >>= 1) == 0) return *out = product, OpResult::kOk;
+      if (__builtin_mul_overflow(a, a, &a)) return OpResult::kOverflow;
+    }
   }
 };
 struct IntLshift {

@@ -235,18 +235,19 @@ bool Inference::compares_as_float(ValueId v, Rep other) const {
   return constant(v).unboxes && exact_in_double(constant(v).bits);
 }
 
-// An int by a constant power is an int.
-bool Inference::is_small_power(const Op& o, Rep a, Rep b) const {
+// An int to the power of an int is an int where that is no negative one: a constant, or where an int is expected (else the step refuses).
+bool Inference::is_whole_power(const Op& o, ValueId i, Rep a, Rep b) const {
   constexpr int64_t kMost = 62;
-  const bool power = o.kind != OpKind::compare && static_cast<BinaryOp>(o.imm) == BinaryOp::power && a == Rep::kInt && b == Rep::kInt;
-  return power && is_constant(in(o)[1]) && constant(in(o)[1]).bits >= 2 && constant(in(o)[1]).bits <= kMost;
+  if (o.kind == OpKind::compare || static_cast<BinaryOp>(o.imm) != BinaryOp::power || a != Rep::kInt || b != Rep::kInt) return false;
+  if (!is_constant(in(o)[1])) return expected_[i] == Rep::kInt;
+  return constant(in(o)[1]).bits >= 2 && constant(in(o)[1]).bits <= kMost;
 }
 
-Operator Inference::operator_of(const Op& o) const {
+Operator Inference::operator_of(const Op& o, ValueId i) const {
   Rep a = typed_.rep_in_ops(in(o)[0]);
   if (o.kind == OpKind::unary) return unary_operator(static_cast<UnaryOp>(o.imm), a);
   Rep b = typed_.rep_in_ops(in(o)[1]);
-  if (is_small_power(o, a, b)) return {Rep::kInt, Rep::kInt};
+  if (is_whole_power(o, i, a, b)) return {Rep::kInt, Rep::kInt};
   if (o.kind != OpKind::compare) return binary_operator(static_cast<BinaryOp>(o.imm), a, b);
   if (compares_as_float(in(o)[0], b)) a = Rep::kFloat;
   if (compares_as_float(in(o)[1], a)) b = Rep::kFloat;
@@ -270,7 +271,7 @@ void Inference::form_operator(const Op& o, ValueId i) {
   const bool multiplies = o.kind == OpKind::binary && static_cast<BinaryOp>(o.imm) == BinaryOp::matmul;
   if (multiplies && form_product(o, i, in(o))) return;
   Operator found = modular_operator(o, i);
-  if (!found) found = operator_of(o);
+  if (!found) found = operator_of(o, i);
   if (!found) return;
   form(i) = {Mode::kTyped, found};
   born(i, found.result);

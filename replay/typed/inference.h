@@ -81,11 +81,11 @@ class Inference {
   bool is_element(const Op& o) const;
   bool never_same(const Op& o);
   bool compares_as_float(ValueId v, Rep other) const;
-  bool is_small_power(const Op& o, Rep a, Rep b) const;
+  bool is_whole_power(const Op& o, ValueId i, Rep a, Rep b) const;
   static bool is_equality(const Op& o);
   bool compares_texts(const Op& o);
   void form_part_of_complex(const Op& o, ValueId i);
-  Operator operator_of(const Op& o) const;
+  Operator operator_of(const Op& o, ValueId i) const;
 
   // -- form_calls.cc
   static Rep python_rep(DType dtype);
