@@ -12,18 +12,26 @@
 namespace dalsegno::numpy {
 namespace {
 
-// A type, and where its objects keep the functions of their bit generator.
+// A type, and where its objects keep the functions of their bit generator, and its lock.
 struct Random {
   const char *module, *name, *bit_generator, *whole;
   Draws draws_whole;  // what `whole` does
   bool masked;        // of whole numbers too large ones are drawn again; else D. Lemire's way (distributions.c)
   PyTypeObject* type = nullptr;
   Py_ssize_t offset = -1;  // 0: it is not known; below: it has not been looked for
+  Py_ssize_t lock = 0;     // 0: it is not known
+};
+
+// Where a lock keeps who holds it.
+struct Lock {
+  PyTypeObject* type = nullptr;
+  Py_ssize_t holder = 0;  // 0: it is not known
 };
 
 struct Known {
   std::array<Random, 2> types{{{"numpy.random._generator", "Generator", "bit_generator", "integers", Draws::kInt64, false},
                                {"numpy.random.mtrand", "RandomState", "_bit_generator", "randint", Draws::kInt, true}}};
+  Lock lock;
   std::unordered_map<PyObject*, Draws> methods;  // as the types have them, which keep them
 };
 
@@ -122,13 +130,64 @@ bool draws_same(PyObject* generator, const Random& random, const bitgen_t* funct
   return same;
 }
 
+// ---- its lock: a threading.RLock, which whoever draws holds, also without the GIL --------------------------------------------------
+
+template <class Word>
+Word word_at(PyObject* object, Py_ssize_t offset) {
+  Word word;
+  std::memcpy(&word, reinterpret_cast<const char*>(object) + offset, sizeof word);
+  return word;
+}
+
+// The one word of an object for which `is_it` holds, behind what all objects have; 0: there is none, or more.
+template <class Word, class IsIt>
+Py_ssize_t find_word(PyObject* object, IsIt is_it) {
+  Py_ssize_t found = 0;
+  for (Py_ssize_t at = sizeof(PyObject); at + static_cast<Py_ssize_t>(sizeof(Word)) <= Py_TYPE(object)->tp_basicsize; at += sizeof(Word)) {
+    if (!is_it(word_at<Word>(object, at))) continue;
+    if (found != 0) return 0;
+    found = at;
+  }
+  return found;
+}
+
+bool call_method(PyObject* object, const char* name) {
+  PyObject* done = PyObject_CallMethod(object, name, nullptr);
+  Py_XDECREF(done);
+  return done != nullptr;
+}
+
+// The thread, and 0 while it is nobody's: so much is found out about it.
+Lock lock_like(PyObject* lock) {
+  const unsigned long self = PyThread_get_thread_ident();
+  if (!call_method(lock, "acquire")) return {};
+  const Py_ssize_t holder = find_word<unsigned long>(lock, [&](unsigned long word) { return word == self; });
+  bool known = holder != 0 && call_method(lock, "acquire") && word_at<unsigned long>(lock, holder) == self;
+  known = known && call_method(lock, "release") && word_at<unsigned long>(lock, holder) == self;
+  known = call_method(lock, "release") && known && word_at<unsigned long>(lock, holder) == 0;
+  return known ? Lock{Py_TYPE(lock), holder} : Lock{};
+}
+
+bool may_draw(PyObject* generator, const Random& random, const Lock& lock) {
+  if (random.lock == 0 || lock.holder == 0) return false;
+  auto* object = word_at<PyObject*>(generator, random.lock);
+  if (!object || !Py_IS_TYPE(object, lock.type)) return false;
+  const auto holder = word_at<unsigned long>(object, lock.holder);
+  return holder == 0 || holder == PyThread_get_thread_ident();
+}
+
 // That of a new object, if it draws what its functions give.
-Py_ssize_t checked_offset(const Random& random) {
+Py_ssize_t checked_offset(Random& random, Lock* lock) {
   PyObject* bits = PyObject_CallMethod(PyDict_GetItemString(PyImport_GetModuleDict(), "numpy.random._mt19937"), "MT19937", "i", 20221124);
   PyObject* generator = bits ? PyObject_CallOneArg(reinterpret_cast<PyObject*>(random.type), bits) : nullptr;
   Py_ssize_t offset = generator ? find_offset(generator, random.bit_generator) : 0;
   for (int k = 0; offset != 0 && k < 40; ++k)
     if (!draws_same(generator, random, functions_in(generator, offset), bits, k)) offset = 0;
+  if (PyObject* own = generator ? PyObject_GetAttrString(bits, "lock") : nullptr) {
+    random.lock = find_word<PyObject*>(generator, [&](PyObject* word) { return word == own; });
+    *lock = lock_like(own);
+    Py_DECREF(own);
+  }
   Py_XDECREF(generator);
   Py_XDECREF(bits);
   PyErr_Clear();
@@ -193,8 +252,9 @@ Source source_of(PyObject* object, bool bound) {
   const Random* random = object ? random_of(Py_TYPE(object)) : nullptr;
   if (!random) return {};
   const PyThreadState* thread = PyThreadState_Get();
-  const bool alone = thread->prev == nullptr && thread->next == nullptr;  // nobody else has the generator's lock
-  return {object, random, alone && random->offset > 0 ? functions_in(object, random->offset) : nullptr};
+  const bool alone = thread->prev == nullptr && thread->next == nullptr;
+  const bool may = random->offset > 0 && (alone || may_draw(object, *random, known().lock));  // nobody else has the generator's lock
+  return {object, random, may ? functions_in(object, random->offset) : nullptr};
 }
 
 // What a call has given, which is taken; false: nothing of this type. A call that has raised is made once more, by the interpreter. But
@@ -227,7 +287,7 @@ Draws drawn_by(PyObject* callee) {
 
 void prepare_drawing() {
   for (Random& random : known().types)
-    if (random.type && random.offset < 0) random.offset = checked_offset(random);
+    if (random.type && random.offset < 0) random.offset = checked_offset(random, &known().lock);
 }
 
 bool draw_number(PyObject* object, bool bound, double* out) {

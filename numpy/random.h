@@ -17,7 +17,7 @@ inline bool is_random_method(PyObject* callee) { return drawn_by(callee) != Draw
 // Finds out how objects are laid out, by making some. No exception may be set.
 void prepare_drawing();
 // What the methods give. `bound`: the object is the method, bound to its generator. False: there is none, or the call raises. May wait for
-// the generator's lock, without the GIL, where there are other threads.
+// the generator's lock, without the GIL, where another thread has it.
 bool draw_number(PyObject* object, bool bound, double* out);
 bool draw_between(PyObject* object, bool bound, double low, double high, double* out);
 bool draw_whole_number(PyObject* object, bool bound, int64_t low, int64_t high, int64_t* out);  // from low up to, but without, high

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -178,6 +180,54 @@ def test_it_is_not_called() -> None:
     assert steps_of(total, 2000) < 100
     assert steps_of(lambda n: whole(np.random.default_rng(1), n), 2000) < 7 * 2000
     assert steps_of(lambda n: of(np.random.default_rng(1), n), 2000) < 200
+
+
+@pytest.fixture
+def another_thread() -> Iterator[None]:
+    """One that waits, as a notebook has several."""
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+
+
+@pytest.mark.usefixtures("another_thread")
+def test_threads_that_draw_nothing_do_not_matter() -> None:
+    test_it_is_not_called()
+    for make in (np.random.default_rng, np.random.RandomState):
+        rng = make(5)
+        jitted = ds.jit(store=False)(lambda n, rng=rng: walk(rng, n))
+        for _ in range(5):
+            jitted(100)
+        with rng._bit_generator.lock if hasattr(rng, "_bit_generator") else rng.bit_generator.lock:
+            jitted(100)  # it is this thread's: whoever has it may draw
+
+
+def test_who_holds_the_lock_draws_alone() -> None:
+    rng, twin = np.random.default_rng(8), np.random.default_rng(8)
+    jitted = ds.jit(store=False)(walk)
+    for _ in range(5):
+        jitted(np.random.default_rng(1), 300)
+    begun, drawn = threading.Event(), []
+
+    def holds() -> None:
+        with rng.bit_generator.lock:
+            begun.set()
+            drawn.extend(rng.random() for _ in range(3000))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=holds)
+    try:
+        thread.start()
+        begun.wait()
+        jitted(rng, 100)
+    finally:
+        thread.join()
+        sys.setswitchinterval(before)
+    assert drawn == [twin.random() for _ in range(3000)]
 
 
 def test_another_thread_has_the_generator() -> None:
