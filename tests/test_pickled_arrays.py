@@ -24,7 +24,10 @@ a.cumsum(axis=1); a.std(axis=0); a @ b.T; o @ a.T; np.outer(a[0], a[1]); np.dot(
 np.roll(a[0], 1); np.concatenate([a, o]); np.diff(a); a.astype(float); np.linalg.norm(a, axis=1)
 sum(a[k:k + 3] for k in range(2)); np.array([a[0], a[1]]); i + 1; i * 2.0; i // 2; i.sum(axis=0)
 i.cumsum(axis=1); m & (a > 0.5); ~m; m.any(axis=0); m.sum(axis=1); i + a; a + i; f * 2; f + a; f.sum(axis=1)
-np.zeros_like(a); np.add.outer(o[0], a[1])
+np.zeros_like(a); np.add.outer(o[0], a[1]); m > 0; m > True; m == (a > 0.5); m == i; np.isnan(m)
+np.isfinite(m); np.signbit(m); np.logical_and(m, i); np.logical_or(m, a); np.logical_not(m); np.logical_not(a)
+m & True; m & 1; np.maximum(m, True); i & (i > 3); i + (i > 3); i << 1; i ** 2; i // 3; np.abs(m)
+np.bitwise_count(i); np.any(a, axis=0); np.copysign(o, a); a ** 2
 """.replace("\n", ";").split(";")
 
 

@@ -45,15 +45,8 @@ struct SegmentSpec {
   bool operator==(const SegmentSpec&) const = default;
 };
 
-// The input whose dtype object the result of an op has: ufuncs hand on their first operand's, where it is of the result's dtype. -1:
-// NumPy's.
-inline int handed_from(const SegmentSpec& spec, int op) {
-  const SegmentOp& o = spec.ops[static_cast<size_t>(op)];
-  if (o.fn == ArrayFn::where || o.fn == ArrayFn::astype || o.operands.empty()) return -1;
-  const int first = o.operands[0];
-  if (first >= 0) return spec.ops[static_cast<size_t>(first)].result == o.result ? handed_from(spec, first) : -1;
-  const SegmentInput& input = spec.inputs[static_cast<size_t>(~first)];
-  return input.kind == InputKind::kArray && input.dtype == o.result ? ~first : -1;
-}
+// The input whose dtype object the result of an op has: ufuncs hand on their first operand's, where it is of the result's dtype and the
+// loop takes it as it is (a comparison of truth values with ints does not). -1: NumPy's.
+int handed_from(const SegmentSpec& spec, int op);
 
 }  // namespace dalsegno::replay
