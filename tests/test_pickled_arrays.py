@@ -98,3 +98,30 @@ def test_programs_do_not_leave_for_them(program: Callable[..., Any]) -> None:
                 jitted(array)
         exits.append((grown["exits"], grown["recordings"]))
     assert exits[0] == exits[1]
+
+
+THROUGH = (
+    "np.gradient(a)[0]", "np.diff(a, axis=0)", "np.diff(a * 2, axis=0)", "np.mean(a, axis=0)", "np.round(a, 1)",
+    "np.average(a, axis=0)", "np.linalg.norm(a, axis=1)", "np.var(a, axis=0)", "np.tril(a)", "np.trapezoid(a)",
+    "np.cross(a[:, :3], a[:, :3])", "np.isclose(a, a)", "np.polyval([1.0, 2.0], a)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", THROUGH)
+def test_functions_that_ask_for_the_dtype(text: str) -> None:
+    """What they find in one array's dtype does not hold for another dtype object, nor for one with metadata."""
+    function = eval(f"lambda a: {text}", {"np": np})
+    own = np.random.default_rng(3).random((4, 5))
+    noted = own.astype(np.dtype(float, metadata={"unit": "m"}))
+    others = [own, own, pickled(own), pickled(own), noted, noted, own]
+    with ds.config(step_aside=False, background=False):
+        jitted = ds.jit(store=False)(function)
+        for _ in range(3):
+            for array in others:
+                expected, actual = function(array), jitted(array)
+                assert np.array_equal(expected, actual)
+                given, own_dtype = array.dtype, np.dtype(expected.dtype.str)
+                assert [actual.dtype is x for x in (given, own_dtype)] == [
+                    expected.dtype is x for x in (given, own_dtype)
+                ]
+                assert actual.dtype.metadata == expected.dtype.metadata

@@ -23,6 +23,7 @@ struct ValueInfo {
   PyObject* object = nullptr;    // a constant's object; borrowed from LiveTrace::objects
   std::string path;              // a constant's source
   int epoch = -1;                // `facts`, or a module's type, hold while this is the builder's epoch
+  int own_dtype_epoch = -1;      // an array's dtype is NumPy's own object while this is the builder's epoch
   ArrayFacts facts;
   int slots = 0;               // locals and stack slots that hold it; -1: it is dead
   std::vector<ValueId> items;  // of a tuple or slice built in this trace
@@ -148,6 +149,8 @@ class Builder {
   // Looking up a simple key in an exact dict or set runs no code of the user's: guards that.
   bool know_lookup(ValueId container, PyObject* live, ValueId key, PyObject* live_key);
   bool know_array(ValueId v, PyObject* live);  // array facts: guards them
+  bool know_own_dtype(ValueId v, PyObject* live);
+  ValueId dtype_comes_from(ValueId array) const;
   bool know_which_module(ValueId v, PyObject* live);
   bool know_which(ValueId v, PyObject* live, const std::string& path);
   bool know_callee(ValueId v, PyObject* live);

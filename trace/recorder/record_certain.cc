@@ -189,7 +189,7 @@ bool Recorder::attr_certain(PyObject* name) {
   PyObject* dtype = reinterpret_cast<PyObject*>(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(live)));
   if (text == "real" && !is_complex(info(top()).facts.dtype)) return true;  // it is its own real part
   if (text == "ndim") return push_certain(PyLong_FromLong(info(top()).facts.rank), 1);
-  return text == "dtype" && is_plain_dtype(dtype) && push_certain(Py_NewRef(dtype), 1);
+  return text == "dtype" && know_own_dtype(top(), live) && push_certain(Py_NewRef(dtype), 1);
 }
 
 // ---- calls -----------------------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ PyObject* Recorder::dtype_of_operand(ValueId v, PyObject* live) {
   DType dtype;
   if (numpy::is_exact_array(live)) {
     PyObject* own = reinterpret_cast<PyObject*>(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(live)));
-    return know_array(v, live) && is_plain_dtype(own) ? own : nullptr;
+    return know_own_dtype(v, live) ? own : nullptr;
   }
   if (!live || !numpy::scalar_dtype(Py_TYPE(live), &dtype) || !know(v, live)) return nullptr;
   return reinterpret_cast<PyObject*>(numpy::descriptor(dtype));
