@@ -125,3 +125,29 @@ def test_functions_that_ask_for_the_dtype(text: str) -> None:
                     expected.dtype is x for x in (given, own_dtype)
                 ]
                 assert actual.dtype.metadata == expected.dtype.metadata
+
+
+def of_a_list(xs: Any) -> Any:
+    return np.gradient(xs[0])[0]
+
+
+def computed_into_the_second(a: Any, b: Any, c: Any) -> Any:
+    return np.gradient(a * (b + c))[0]
+
+
+def test_where_a_dtype_object_comes_from() -> None:
+    """Items of lists come from nowhere; large temporaries on the right keep theirs, as NumPy computes into them."""
+    own = np.random.default_rng(3).random((4, 5))
+    large = np.ones((300, 300))
+    again = pickled(large)
+    calls: list[tuple[Callable[..., Any], list[tuple[Any, ...]]]] = [
+        (of_a_list, [([own],), ([own],), ([pickled(own)],), ([own],)]),
+        (computed_into_the_second, [(large,) * 3, (large,) * 3, (large, again, large), (again, large, large)]),
+    ]
+    with ds.config(step_aside=False, background=False):
+        for function, made in calls:
+            jitted = ds.jit(store=False)(function)
+            for arguments in made * 3:
+                expected, actual = function(*arguments), jitted(*arguments)
+                assert np.array_equal(expected, actual)
+                assert expected.dtype.isbuiltin == actual.dtype.isbuiltin

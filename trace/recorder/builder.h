@@ -149,8 +149,9 @@ class Builder {
   // Looking up a simple key in an exact dict or set runs no code of the user's: guards that.
   bool know_lookup(ValueId container, PyObject* live, ValueId key, PyObject* live_key);
   bool know_array(ValueId v, PyObject* live);  // array facts: guards them
+  // An array's dtype is NumPy's own object, which is more than its facts say: guards that.
   bool know_own_dtype(ValueId v, PyObject* live);
-  ValueId dtype_comes_from(ValueId array) const;
+  bool guard_own_dtype(ValueId v);
   bool know_which_module(ValueId v, PyObject* live);
   bool know_which(ValueId v, PyObject* live, const std::string& path);
   bool know_callee(ValueId v, PyObject* live);

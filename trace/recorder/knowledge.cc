@@ -53,30 +53,29 @@ bool Builder::know_array(ValueId v, PyObject* live) {
   return true;
 }
 
-// The array whose dtype object an array has, if not NumPy's own: results of array ops have their first operand's, views their array's.
-// kNull: it has NumPy's own.
-ValueId Builder::dtype_comes_from(ValueId v) const {
-  for (;;) {
-    const Op& o = trace_->data.ops[static_cast<size_t>(v)];
-    if (o.fn == ArrayFn::none && o.kind != OpKind::get_item) return v;
-    const ValueId first = trace_->data.inputs[static_cast<size_t>(o.first_input + (o.kind == OpKind::call ? 1 : 0))];
-    if (info_[first].type != &PyArray_Type || info_[first].facts.dtype != info_[v].facts.dtype) return kNull;
-    v = first;
-  }
+bool Builder::know_own_dtype(ValueId v, PyObject* live) {
+  if (!know_array(v, live)) return false;
+  return PyArray_DESCR(reinterpret_cast<PyArrayObject*>(live)) == numpy::descriptor(info_[v].facts.dtype) && guard_own_dtype(v);
 }
 
-// An array's dtype is NumPy's own object, which is more than its facts say: guards that.
-bool Builder::know_own_dtype(ValueId v, PyObject* live) {
+// Of the arrays that it may come from: results of array ops have an operand's (NumPy may compute into the second one), views their array's.
+bool Builder::guard_own_dtype(ValueId v) {
   static PyObject* const kDtype = PyUnicode_InternFromString("dtype");
-  DType dtype;
-  PyObject* descr = know_array(v, live) ? reinterpret_cast<PyObject*>(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(live))) : nullptr;
-  if (!descr || !numpy::dtype_of_descr(descr, &dtype)) return false;
-  const ValueId from = dtype_comes_from(v);
-  if (from == kNull || info_[from].own_dtype_epoch == epoch_) return true;
-  if (info_[from].slots < 0) return false;
-  const ValueId found = emit(OpKind::get_attr, {from}, {.name = name_index(kDtype), .effects = kNoEffect});
-  emit(OpKind::guard_is, {found}, {.object = object_index(descr, "")});
-  info_[from].own_dtype_epoch = epoch_;
+  const DType dtype = info_[v].facts.dtype;
+  const auto is_source = [&](ValueId of) { return info_[of].type == &PyArray_Type && info_[of].facts.dtype == dtype; };
+  const Op o = op(v);
+  const auto input = [&](int k) { return trace_->data.inputs[static_cast<size_t>(o.first_input + k)]; };
+  const bool computed = o.fn != ArrayFn::none;
+  if (computed || (o.kind == OpKind::get_item && is_source(input(0)))) {
+    for (int k = 0; k < (computed ? o.n_inputs : 1); ++k)
+      if (is_source(input(k)) && !guard_own_dtype(input(k))) return false;
+    return true;
+  }
+  if (info_[v].own_dtype_epoch == epoch_) return true;
+  if (info_[v].slots < 0) return false;
+  const ValueId found = emit(OpKind::get_attr, {v}, {.name = name_index(kDtype), .effects = kNoEffect});
+  emit(OpKind::guard_is, {found}, {.object = object_index(reinterpret_cast<PyObject*>(numpy::descriptor(dtype)), "")});
+  info_[v].own_dtype_epoch = epoch_;
   return true;
 }
 
