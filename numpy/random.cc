@@ -82,6 +82,25 @@ bool next_between(const bitgen_t* functions, double low, double high, double* ou
 
 // ---- where it is in an object ----------------------------------------------------------------------------------------------------
 
+template <class Word>
+Word word_at(PyObject* object, Py_ssize_t offset) {
+  Word word;
+  std::memcpy(&word, reinterpret_cast<const char*>(object) + offset, sizeof word);
+  return word;
+}
+
+// The one word of an object for which `is_it` holds, behind what all objects have; 0: there is none, or more.
+template <class Word, class IsIt>
+Py_ssize_t find_word(PyObject* object, IsIt is_it) {
+  Py_ssize_t found = 0;
+  for (Py_ssize_t at = sizeof(PyObject); at + static_cast<Py_ssize_t>(sizeof(Word)) <= Py_TYPE(object)->tp_basicsize; at += alignof(Word)) {
+    if (!is_it(word_at<Word>(object, at))) continue;
+    if (found != 0) return 0;
+    found = at;
+  }
+  return found;
+}
+
 const bitgen_t* bit_generator_of(PyObject* generator, const char* attribute) {
   PyObject* bits = PyObject_GetAttrString(generator, attribute);
   PyObject* capsule = bits ? PyObject_GetAttrString(bits, "capsule") : nullptr;
@@ -95,14 +114,7 @@ const bitgen_t* bit_generator_of(PyObject* generator, const char* attribute) {
 Py_ssize_t find_offset(PyObject* generator, const char* attribute) {
   const bitgen_t* functions = bit_generator_of(generator, attribute);
   if (!functions) return PyErr_Clear(), 0;
-  Py_ssize_t offset = 0;
-  for (Py_ssize_t at = sizeof(PyObject); at + static_cast<Py_ssize_t>(sizeof(bitgen_t)) <= Py_TYPE(generator)->tp_basicsize;
-       at += alignof(bitgen_t)) {
-    if (std::memcmp(reinterpret_cast<const char*>(generator) + at, functions, sizeof(bitgen_t)) != 0) continue;
-    if (offset != 0) return 0;
-    offset = at;
-  }
-  return offset;
+  return find_word<bitgen_t>(generator, [&](const bitgen_t& word) { return std::memcmp(&word, functions, sizeof word) == 0; });
 }
 
 const bitgen_t* functions_in(PyObject* generator, Py_ssize_t offset) {
@@ -131,25 +143,6 @@ bool draws_same(PyObject* generator, const Random& random, const bitgen_t* funct
 }
 
 // ---- its lock: a threading.RLock, which whoever draws holds, also without the GIL --------------------------------------------------
-
-template <class Word>
-Word word_at(PyObject* object, Py_ssize_t offset) {
-  Word word;
-  std::memcpy(&word, reinterpret_cast<const char*>(object) + offset, sizeof word);
-  return word;
-}
-
-// The one word of an object for which `is_it` holds, behind what all objects have; 0: there is none, or more.
-template <class Word, class IsIt>
-Py_ssize_t find_word(PyObject* object, IsIt is_it) {
-  Py_ssize_t found = 0;
-  for (Py_ssize_t at = sizeof(PyObject); at + static_cast<Py_ssize_t>(sizeof(Word)) <= Py_TYPE(object)->tp_basicsize; at += sizeof(Word)) {
-    if (!is_it(word_at<Word>(object, at))) continue;
-    if (found != 0) return 0;
-    found = at;
-  }
-  return found;
-}
 
 bool call_method(PyObject* object, const char* name) {
   PyObject* done = PyObject_CallMethod(object, name, nullptr);

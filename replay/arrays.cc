@@ -218,10 +218,8 @@ PyObject* new_array(PyArray_Descr* descr, int rank, const npy_intp* shape, const
   return made;
 }
 
-PyArray_Descr* handed_on(PyObject* first, DType dtype) {
-  if (!first || !PyArray_Check(first)) return numpy::descriptor(dtype);
-  PyArray_Descr* own = PyArray_DESCR(reinterpret_cast<PyArrayObject*>(first));
-  return numpy::is_plain(own, dtype) ? own : numpy::descriptor(dtype);
+PyArray_Descr* handed_on(PyArray_Descr* first, DType dtype) {
+  return first && numpy::is_plain(first, dtype) ? first : numpy::descriptor(dtype);
 }
 
 PyObject* new_array(DType dtype, int rank, const npy_intp* shape, const npy_intp* strides) {

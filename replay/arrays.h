@@ -25,8 +25,8 @@ class MemoryReused {
 // `strides` (bytes) is null. Null, without an exception, where there is no memory.
 PyObject* new_array(DType dtype, int rank, const npy_intp* shape, const npy_intp* strides = nullptr);
 PyObject* new_array(PyArray_Descr* descr, int rank, const npy_intp* shape, const npy_intp* strides = nullptr);
-// The dtype object that a ufunc gives its result: the first operand's own, where it is an array of that dtype (its dtype may be another
-// object than NumPy's), else NumPy's (PyArray_ResultType). Borrowed. `first` may be null.
-PyArray_Descr* handed_on(PyObject* first, DType dtype);
+// The dtype object that a ufunc gives its result: its first operand's, where that is of the result's dtype (but may be another object than
+// NumPy's), else NumPy's own (PyArray_ResultType). Borrowed. `first`: null: it is no array.
+PyArray_Descr* handed_on(PyArray_Descr* first, DType dtype);
 
 }  // namespace dalsegno::replay

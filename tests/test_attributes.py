@@ -120,8 +120,7 @@ def test_instances_of_all_classes_in_turn() -> None:
     check(use, *((make(),) for make in CLASSES))
 
 
-@pytest.mark.parametrize("make", [Base, Data, WithMeta], ids=lambda c: c.__name__)
-def test_ordinary_attributes_are_read_without_leaving(make: Callable[[], Any]) -> None:
+def used_without_leaving(make: Callable[[], Any]) -> Any:
     with stepped():
         jitted = ds.jit(store=False)(use)
         for _ in range(6):
@@ -129,17 +128,17 @@ def test_ordinary_attributes_are_read_without_leaving(make: Callable[[], Any]) -
         with counting(jitted) as grown:
             assert jitted(make()) == use(make())
     assert (grown["replays"], grown["exits"], grown["recordings"]) == (1, 0, 0)
+    return jitted
+
+
+@pytest.mark.parametrize("make", [Base, Data, WithMeta], ids=lambda c: c.__name__)
+def test_ordinary_attributes_are_read_without_leaving(make: Callable[[], Any]) -> None:
+    jitted = used_without_leaving(make)
     assert "own_attr" in str(jitted.explain()) and "get_attr" not in str(jitted.explain())
 
 
 def test_super_is_read_without_leaving() -> None:
-    with stepped():
-        jitted = ds.jit(store=False)(use)
-        for _ in range(6):
-            jitted(Derived())
-        with counting(jitted) as grown:
-            assert jitted(Derived()) == use(Derived())
-    assert (grown["replays"], grown["exits"], grown["recordings"]) == (1, 0, 0)
+    used_without_leaving(Derived)
 
 
 SUPERS = """

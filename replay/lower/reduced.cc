@@ -47,7 +47,7 @@ void Lowering::reduce_group(ReducedGroup* made, Group* group, SegmentSpec spec, 
   for (size_t k = 0; k < group->ops.size(); ++k) {
     const bool reduced = group->ops[k] == v;
     if (!reduced && !spec.ops[k].output) continue;
-    if (reduced) made->number = static_cast<int32_t>(made->outputs.size());
+    if (reduced) made->number = static_cast<int32_t>(made->outputs.size()), made->handed = handed_from(spec, static_cast<int>(k));
     spec.ops[k].output = true;
     made->outputs.push_back(reduced && dies_at(v, because) ? -1 : loc(group->ops[k]).obj);
   }

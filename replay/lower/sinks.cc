@@ -173,6 +173,7 @@ bool Lowering::plan_loop(ValueId i, const Operand& operand, LoopOp* made, LoopPl
 // Null: what ends it is not written so.
 std::shared_ptr<LoopPlan> Lowering::plan_loops(const Group& group, const SegmentSpec& spec, const std::vector<ValueId>& inputs) {
   auto plan = std::make_shared<LoopPlan>();
+  plan->elides_right = elides_right(spec);
   std::unordered_map<ValueId, int32_t> known;
   const auto operand = [&](ValueId v, DType dtype, LoopOp* into) {
     const auto found = known.find(v);
@@ -196,7 +197,6 @@ std::shared_ptr<LoopPlan> Lowering::plan_loops(const Group& group, const Segment
     LoopOp made;
     made.result = spec.ops[k].result;
     made.handed = handed_from(spec, static_cast<int>(k));
-    plan->elides_right |= (spec.ops[k].elidable & 2) != 0;
     if (spec.ops[k].output && (values_[group.ops[k]].released == kNull)) made.out = loc(group.ops[k]).obj;
     if (plan->by_loops) plan->by_loops = plan_loop(group.ops[k], operand, &made, plan.get());
     known[group.ops[k]] = static_cast<int32_t>(plan->ops.size());

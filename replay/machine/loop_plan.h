@@ -39,7 +39,7 @@ struct LoopSink {
 
 struct LoopPlan {
   bool by_loops = true;       // else only a kernel can do it
-  bool elides_right = false;  // NumPy may compute an op into its second operand, whose dtype object it has then
+  bool elides_right = false;  // see elides_right()
   bool forwards = false;      // some loop has other bits where a stride is negative, or memory is read near what is written
   std::vector<LoopInput> inputs;
   std::vector<LoopInput> of_kernel;  // the inputs of the group's SegmentSpec
@@ -55,6 +55,7 @@ struct ReducedGroup {
   std::vector<LoopInput> inputs;    // of its SegmentSpec
   std::vector<int32_t> outputs;     // object registers; -1: the one that is reduced, and that nobody holds
   int32_t number = 0;               // of the output that is reduced
+  int32_t handed = -1;              // handed_from() of its op
   DType dtype = DType::kFloat64;    // its own
   typed::Callee callee = typed::Callee::kNone;
   int32_t axis = -1, keep = -1;  // object registers; axis -1: one number is made of all elements

@@ -67,7 +67,9 @@ class Scratch {
 };
 
 // The array that an input is, or is a view of.
-PyObject* array_behind(const LoopInput& in, const Reg* r) { return r[in.view ? in.view->parts[0].obj : in.loc.obj].o; }
+PyArrayObject* array_behind(const LoopInput& in, const Reg* r) {
+  return reinterpret_cast<PyArrayObject*>(r[in.view ? in.view->parts[0].obj : in.loc.obj].o);
+}
 
 class GroupRun {
  public:
@@ -238,8 +240,7 @@ class GroupRun {
 
   bool are_of_own_dtypes() const {
     return std::all_of(plan_.inputs.begin(), plan_.inputs.end(), [&](const LoopInput& in) {
-      if (in.as.kind != InputKind::kArray) return true;
-      return PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array_behind(in, r_))) == numpy::descriptor(in.as.dtype);
+      return in.as.kind != InputKind::kArray || PyArray_DESCR(array_behind(in, r_)) == numpy::descriptor(in.as.dtype);
     });
   }
 
@@ -318,7 +319,7 @@ class GroupRun {
   }
 
   bool new_result(const LoopOp& op, size_t k, Span* result) {
-    PyObject* first = op.handed < 0 ? nullptr : array_behind(plan_.of_kernel[static_cast<size_t>(op.handed)], r_);
+    PyArray_Descr* first = op.handed < 0 ? nullptr : PyArray_DESCR(array_behind(plan_.of_kernel[static_cast<size_t>(op.handed)], r_));
     made_[k] = new_array(handed_on(first, op.result), result->rank, result->shape);
     if (!made_[k]) return false;
     result->data = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(made_[k]));
@@ -476,13 +477,8 @@ bool kernel_operands(const std::vector<LoopInput>& inputs, const Reg* r, Segment
       const Reg* block = r + in.view->block;
       for (int d = 0; d < rank; ++d) room[k].shape[d] = block[1 + d].i, room[k].strides[d] = block[1 + rank + d].i;
       operand.as = SegmentOperand::kView;
-      operand.view = {reinterpret_cast<char*>(block[0].i),
-                      rank,
-                      dtype_size(in.as.dtype),
-                      room[k].shape,
-                      room[k].strides,
-                      false,
-                      reinterpret_cast<PyObject*>(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array_behind(in, r))))};
+      auto* descr = reinterpret_cast<PyObject*>(PyArray_DESCR(array_behind(in, r)));
+      operand.view = {reinterpret_cast<char*>(block[0].i), rank, dtype_size(in.as.dtype), room[k].shape, room[k].strides, false, descr};
     } else if (in.as.kind == InputKind::kArray || in.loc.raw < 0 || in.loc.either()) {
       operand.as = SegmentOperand::kObject;
       operand.object = in.loc.obj >= 0 ? r[in.loc.obj].o : nullptr;

@@ -197,16 +197,11 @@ class ReducedRun {
 
   // Of what is reduced, where the result is of its dtype.
   PyArray_Descr* descr() const {
-    const SegmentSpec& spec = group_.runner->spec();
-    int op = 0;
-    for (int left = group_.number; left > 0 || !spec.ops[static_cast<size_t>(op)].output; ++op)
-      left -= spec.ops[static_cast<size_t>(op)].output;
-    const int from = handed_from(spec, op);
-    if (from < 0) return numpy::descriptor(group_.dtype);
-    const SegmentOperand& first = operands_[from];
-    if (first.as == SegmentOperand::kObject) return handed_on(first.object, group_.dtype);
-    auto* own = reinterpret_cast<PyArray_Descr*>(first.view.descr);
-    return numpy::is_plain(own, group_.dtype) ? own : numpy::descriptor(group_.dtype);
+    if (group_.handed < 0) return numpy::descriptor(group_.dtype);
+    const SegmentOperand& first = operands_[group_.handed];
+    PyArray_Descr* own = first.as == SegmentOperand::kObject ? PyArray_DESCR(reinterpret_cast<PyArrayObject*>(first.object))
+                                                             : reinterpret_cast<PyArray_Descr*>(first.view.descr);
+    return handed_on(own, group_.dtype);
   }
 
   bool to_number() {

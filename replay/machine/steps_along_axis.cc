@@ -244,7 +244,7 @@ PyObject* whole_along_axes(Fold fold, bool mean, PyObject* object, PyObject* whi
   if (mean && !is_mean_exact(dtype, cut.reduced())) return nullptr;
   npy_intp shape[kMostAxes];
   const DType sums = typed::is_unsigned(typed::rep_of_dtype(dtype)) ? DType::kUint64 : DType::kInt64;
-  PyArray_Descr* descr = handed_on(object, fold != Fold::kSum ? DType::kBool : mean ? DType::kFloat64 : sums);
+  PyArray_Descr* descr = handed_on(PyArray_DESCR(a), fold != Fold::kSum ? DType::kBool : mean ? DType::kFloat64 : sums);
   PyObject* made = new_array(descr, shape_left(a, reduced, keep, shape), shape);
   if (!made) return nullptr;
   if (fold != Fold::kSum) return ask_whole(dtype, fold, cut, PyArray_BYTES(a), data_of(made)), made;

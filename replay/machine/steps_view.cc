@@ -178,7 +178,8 @@ const Step* step_gather(const Step* s, Reg* r, Machine& m) {
   if (!vector_of(s->a < 0 ? nullptr : r[s->a].o, s->list[0], r, dtype, &x) ||
       !vector_of(s->b < 0 ? nullptr : r[s->b].o, s->list[1], r, position, &at)) [[unlikely]]
     return refuse(m, s->exit);
-  PyObject* made = new_array(handed_on(r[s->other].o, dtype), 1, &at.size);
+  auto* of = reinterpret_cast<PyArrayObject*>(r[s->other].o);
+  PyObject* made = new_array(handed_on(PyArray_DESCR(of), dtype), 1, &at.size);
   if (!made || !kGathers[static_cast<size_t>(position)](x, at, data_of(made), dtype_size(dtype))) [[unlikely]] {
     Py_XDECREF(made);
     return refuse(m, s->exit);

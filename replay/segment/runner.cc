@@ -18,6 +18,7 @@
 #include "replay/kernels/table.h"
 #include "replay/segment/casts.h"
 #include "replay/segment/layout.h"
+#include "replay/segment/results.h"
 #include "replay/segment/rolls.h"
 #include "replay/segment/scalars.h"
 #include "replay/segment/split.h"
@@ -46,10 +47,8 @@ class Runner final : public SegmentRunner {
   Runner(const SegmentSpec& spec, LoweredSegment lowered) : spec_(spec), lowered_(std::move(lowered)), split_(spec_) {
     plan_ = halide_gen::make_plan(kernel_spec(1, 0));
     tiled_ = plan_.tile != 0;
-    for (size_t k = 0; k < spec_.ops.size(); ++k) {
+    for (size_t k = 0; k < spec_.ops.size(); ++k)
       if (spec_.ops[k].output) handed_.push_back(handed_from(spec_, static_cast<int>(k)));
-      elides_right_ |= (spec_.ops[k].elidable & 2) != 0;
-    }
   }
 
   const SegmentSpec& spec() const override { return spec_; }
@@ -157,6 +156,7 @@ class Runner final : public SegmentRunner {
       if (!is_array(i)) continue;
       if (inputs[i].as == SegmentOperand::kView) {
         views[i] = inputs[i].view;
+        if (!hands_on_its_dtype(i, views[i])) return false;
       } else if (!look_at(i, inputs[i].object, &views[i])) {
         return false;
       }
@@ -186,7 +186,6 @@ class Runner final : public SegmentRunner {
     auto* a = reinterpret_cast<PyArrayObject*>(object);
     if (!numpy::is_plain(PyArray_DESCR(a), spec_.inputs[i].dtype) || PyArray_NDIM(a) != spec_.inputs[i].rank || !PyArray_ISBEHAVED_RO(a))
       return false;
-    if (elides_right_ && PyArray_DESCR(a) != numpy::descriptor(spec_.inputs[i].dtype)) return false;
     *view = {PyArray_BYTES(a),
              PyArray_NDIM(a),
              dtype_size(spec_.inputs[i].dtype),
@@ -194,7 +193,13 @@ class Runner final : public SegmentRunner {
              PyArray_STRIDES(a),
              numpy::is_temporary(object),
              reinterpret_cast<PyObject*>(PyArray_DESCR(a))};
+    if (!hands_on_its_dtype(i, *view)) return false;
     return !view->temporary || PyArray_NBYTES(a) < numpy::kMinElidedBytes || usual_strides(*view);
+  }
+
+  // Do results have the dtype objects that handed_ says?
+  bool hands_on_its_dtype(size_t i, const ArrayView& view) const {
+    return !elides_right_ || view.descr == reinterpret_cast<PyObject*>(numpy::descriptor(spec_.inputs[i].dtype));
   }
 
   // What NumPy computes into a large temporary has its strides, those of axes of one element too.
@@ -387,8 +392,8 @@ class Runner final : public SegmentRunner {
         continue;
       }
       if (outputs[i].in_memory
-              ? !place(layout, lowered_.outputs[i], &outputs[i], &memory)
-              : !(outputs[i].object = new_result(layout, lowered_.outputs[i], handed_[i] < 0 ? nullptr : &views[handed_[i]]))) {
+              ? !place_result(layout, lowered_.outputs[i], &outputs[i], &memory)
+              : !(outputs[i].object = new_result(layout, lowered_.outputs[i], handed_[i] < 0 ? nullptr : views[handed_[i]].descr))) {
         for (size_t k = 0; k < i; ++k) Py_CLEAR(outputs[k].object);
         return false;
       }
@@ -406,32 +411,6 @@ class Runner final : public SegmentRunner {
       Py_SETREF(outputs[i].object, view);
     }
     return true;
-  }
-
-  static void set_strides(const Layout& layout, DType dtype, intptr_t* strides) {
-    intptr_t stride = dtype_size(dtype);
-    for (int k = 0; k < layout.rank; ++k) {
-      const int axis = layout.c_order ? layout.rank - 1 - k : layout.order[k];
-      strides[axis] = stride;
-      stride *= layout.shape[axis];
-    }
-  }
-
-  static bool place(const Layout& layout, DType dtype, SegmentResult* result, SegmentMemory* memory) {
-    const size_t bytes = (static_cast<size_t>(layout.size) * static_cast<size_t>(dtype_size(dtype)) + 63) & ~size_t{63};
-    if (bytes > memory->left) return false;
-    result->data = memory->next, result->rank = layout.rank;
-    std::copy_n(layout.shape, layout.rank, result->shape);
-    set_strides(layout, dtype, result->strides);
-    memory->next += bytes, memory->left -= bytes;
-    return true;
-  }
-
-  static PyObject* new_result(const Layout& layout, DType dtype, const ArrayView* handed_on) {
-    npy_intp strides[kMaxLayoutRank];
-    set_strides(layout, dtype, strides);
-    PyArray_Descr* descr = handed_on ? reinterpret_cast<PyArray_Descr*>(handed_on->descr) : numpy::descriptor(dtype);
-    return new_array(descr, layout.rank, layout.shape, layout.c_order ? nullptr : strides);
   }
 
   static int threads_for(const Launching& how, int64_t work) {
@@ -491,8 +470,8 @@ class Runner final : public SegmentRunner {
   const bool keep_ = use_kernel_cache;
   halide_gen::Plan plan_;  // of all kernels: it does not depend on the layout
   bool tiled_ = false;
-  std::vector<int> handed_;        // handed_from(), by output
-  bool elides_right_ = false;      // an op may be computed into its second operand, whose dtype object it has then
+  std::vector<int> handed_;  // handed_from(), by output
+  const bool elides_right_ = elides_right(spec_);
   Kernel* flat_kernel_ = nullptr;  // one of variants_
   std::vector<Variant> variants_;
   int flag_streak_ = 0, refusals_left_ = 0;

@@ -30,4 +30,8 @@ int handed_from(const SegmentSpec& spec, int op) {
   return input.kind == InputKind::kArray && input.dtype == o.result ? ~first : -1;
 }
 
+bool elides_right(const SegmentSpec& spec) {
+  return std::any_of(spec.ops.begin(), spec.ops.end(), [](const SegmentOp& op) { return (op.elidable & 2) != 0; });
+}
+
 }  // namespace dalsegno::replay

@@ -48,5 +48,7 @@ struct SegmentSpec {
 // The input whose dtype object the result of an op has: ufuncs hand on their first operand's, where it is of the result's dtype and the
 // loop takes it as it is (a comparison of truth values with ints does not). -1: NumPy's.
 int handed_from(const SegmentSpec& spec, int op);
+// May NumPy compute an op into its second operand, whose dtype object it has then?
+bool elides_right(const SegmentSpec& spec);
 
 }  // namespace dalsegno::replay
