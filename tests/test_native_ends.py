@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import dalsegno as ds
+import numpy as np
 from tests.support import counting, stepped
 from tests.test_native_loops import check
 
@@ -115,3 +116,17 @@ def extremes_of_constants(n: int) -> Any:
 
 def test_extremes_of_constants_in_side_traces() -> None:
     check(extremes_of_constants, (900,), (7,))
+
+
+def sum_behind(a: Any, b: int) -> Any:
+    for _, _ in zip(*[iter((0, b))] * 2, strict=False):
+        pass
+    return a + b
+
+
+def test_what_the_trace_of_a_loop_returns_itself_is_no_longer_lost() -> None:
+    """It ends at a return, of a number computed natively (the fuzzer's seed 93151)."""
+    jitted = ds.jit(store=False)(sum_behind)
+    with stepped(step_aside=False, hot_loop=1):
+        for k in range(6):
+            assert jitted(np.float64(k), 2) == sum_behind(np.float64(k), 2)

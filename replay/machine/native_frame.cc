@@ -328,8 +328,9 @@ int32_t make_range(native::Frame* frame, int32_t reg, int64_t start, int64_t sto
   return 1;
 }
 
-void discard(native::Frame*, void* const* made, int32_t n) {
-  for (int32_t k = 0; k < n; ++k) Py_XDECREF(static_cast<PyObject*>(made[k]));
+int32_t discard(native::Frame*, int32_t n, int64_t made) {
+  for (int32_t k = 0; k < n; ++k) Py_XDECREF(reinterpret_cast<PyObject**>(made)[k]);
+  return 0;
 }
 
 int32_t holds(native::Frame* frame, int32_t block) {

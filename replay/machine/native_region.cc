@@ -295,9 +295,10 @@ class Describer {
     return to;
   }
 
-  // What the snapshots hold that frames are made of here.
+  // What the snapshots hold that frames are made of here, and what is returned.
   void needs(ProgramImpl& p, const Step& s, native::Instr* in) {
     if (s.link >= 0) add_slots(p, s.link, &in->needs);
+    if (s.fn == step_return && p.locs[s.imm].raw >= 0) in->needs.push_back(p.locs[s.imm].raw);
     if (s.exit < 0) return;
     add_plan(p, p.plans[s.exit], in);
     if (p.data().ops[p.plans[s.exit].op].kind == OpKind::iter_next && s.other >= 0) add_plan(p, p.plans[s.other], in);

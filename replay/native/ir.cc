@@ -67,6 +67,7 @@ std::string Writer::write(const std::string& symbol) {
   for (int32_t loop : heads_) write_head_exit(loop);
   if (differs_) return "";
   text_ += "elsewhere:\n  ret i32 -1\n}\n";
+  write_functions();
   text_ += kDeclarations;
   if (goes_aside_) text_ += kAside + scalar_aside();
   return text_;
@@ -385,13 +386,20 @@ std::string Writer::prologue() const {
   std::string out = head_;
   out += "  %made = alloca [" + std::to_string(most_made_ + 1) + " x ptr]\n  %parts = alloca [" + std::to_string(most_parts_ + 1) +
          " x [2 x i64]], align 16\n";
+  out += loaded_addresses();
+  for (int32_t reg : places_) out += "  " + place_of(reg) + " = getelementptr [2 x i64], ptr %r, i64 " + std::to_string(reg) + "\n";
+  return out;
+}
+
+// What the text refers to.
+std::string Writer::loaded_addresses() const {
+  std::string out;
   const auto load = [&](const std::string& name, const std::string& from, size_t offset) {
     out += "  " + name + "p = getelementptr i8, ptr " + from + ", i64 " + std::to_string(offset) + "\n";
     out += "  " + name + " = load ptr, ptr " + name + "p\n";
   };
   load("%a", "%f", offsetof(Frame, addresses));
   for (int32_t index : addresses_) load(name_of_address(index), "%a", static_cast<size_t>(index) * sizeof(void*));
-  for (int32_t reg : places_) out += "  " + place_of(reg) + " = getelementptr [2 x i64], ptr %r, i64 " + std::to_string(reg) + "\n";
   return out;
 }
 

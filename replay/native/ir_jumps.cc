@@ -90,10 +90,7 @@ void Writer::prepare(const Instr& in) {
       branch(op("icmp ne ptr " + object_in(move.from_object) + ", null"), join, none);
       begin(none);
     }
-    if (spare_of(move.rep) >= 0) take_spare(move.rep, get(move.from), slot, join);
-    const std::string bits = bits_as_int(get(move.from), bits_of(move.rep));
-    const std::string box = op("call ptr " + helper(offsetof(Frame, box)) + "(ptr %f, i32 " + std::to_string(static_cast<int>(move.rep)) +
-                               ", i64 " + bits + ")");
+    const std::string box = new_box(move.rep, get(move.from));
     line("store ptr " + box + ", ptr " + slot);
     branch(op("icmp ne ptr " + box + ", null"), join, failed, true);
     begin(failed);
@@ -152,7 +149,9 @@ std::string Writer::shared(const Move& move, const std::string& made) {
 }
 
 void Writer::go_back(int32_t made) {
-  if (made > 0) line("call void " + helper(offsetof(Frame, discard)) + "(ptr %f, ptr %made, i32 " + std::to_string(made) + ")");
+  if (made > 0)
+    line("call i32 " + helper(offsetof(Frame, discard)) + "(ptr %f, i32 " + std::to_string(made) + ", i64 " +
+         op("ptrtoint ptr %made to i64") + ")");
   go(exit_label());
 }
 

@@ -91,8 +91,7 @@ void Writer::release(const Instr& in) {
     begin(last);
     if (const auto made = boxed_.find(key_of(reg)); shared && made != boxed_.end()) {
       const std::string kept = label("q"), other = label("o");
-      keep_spare(made->second, object, kept);
-      go(other);
+      branch(by_function(Shared::kKeep, made->second, "ptr " + object), kept, other);
       begin(kept);
       line("store ptr null, ptr " + place(reg));
       go(gone);
@@ -258,36 +257,24 @@ std::string Writer::unboxed(Rep rep, const std::string& object, const std::strin
   return field(object, rep == Rep::kFloat ? layout_.float_value : layout_.numpy_double_value, "double");
 }
 
-std::string Writer::magnitude_of(const std::string& value) {
-  return op("select i1 " + op("icmp slt i64 " + value + ", 0") + ", i64 " + op("sub i64 0, " + value) + ", i64 " + value);
-}
-
-// How many there are in an int whose size field this is.
-std::string Writer::digits_of(const std::string& size) { return layout_.int_tagged ? op("lshr i64 " + size + ", 3") : magnitude_of(size); }
-
-// Of one or two digits.
+// Of one digit, mostly, or of two.
 std::string Writer::unboxed_int(const std::string& object, const std::string& slow) {
-  const std::string small = label("z"), more = label("y"), join = label("w"), size = field(object, layout_.int_size, "i64"),
-                    slot = "%digits";
-  const auto digit = [&](int32_t k) {
-    return op("zext i32 " + field(object, static_cast<size_t>(layout_.int_digit) + 4 * static_cast<size_t>(k), "i32") + " to i64");
-  };
-  // sign in two bits (0, 1: none, 2: minus), one reserved, then the number of digits; or digits, with the number's sign
-  const std::string sign = layout_.int_tagged ? op("sub i64 1, " + op("and i64 " + size + ", 3")) : size;
-  const std::string digits = digits_of(size);
-  line("store i64 " + digit(0) + ", ptr " + slot);
-  branch(op("icmp ult i64 " + digits + ", 2"), join, small, true);
-  begin(small);
-  branch(op("icmp eq i64 " + digits + ", 2"), more, slow, true);
+  const std::string one = label("z"), more = label("y"), two = label("r"), join = label("w"), slot = "%digits";
+  const std::string size = field(object, layout_.int_size, "i64");
+  branch(op(layout_.int_tagged ? "icmp ult i64 " + size + ", 16" : "icmp ult i64 " + op("add i64 " + size + ", 1") + ", 3"), one, more,
+         true);
+  begin(one);
+  const std::string digit = op("zext i32 " + field(object, layout_.int_digit, "i32") + " to i64");
+  line("store i64 " + op("mul i64 " + sign_of_int(size) + ", " + digit) + ", ptr " + slot);
+  go(join);
   begin(more);
-  line("store i64 " + op("or i64 " + digit(0) + ", " + op("shl i64 " + digit(1) + ", 30")) + ", ptr " + slot);
+  const std::string value = by_function(Shared::kTwoDigits, Rep::kInt, "ptr " + object);
+  branch(op("icmp ne i64 " + value + ", " + kNoNumber), two, slow, true);
+  begin(two);
+  line("store i64 " + value + ", ptr " + slot);
   go(join);
   begin(join);
-  const std::string value = op("load i64, ptr " + slot);
-  if (layout_.int_tagged) return op("mul i64 " + sign + ", " + value);
-  const std::string negative = op("sub i64 0, " + value),
-                    some = op("select i1 " + op("icmp slt i64 " + size + ", 0") + ", i64 " + negative + ", i64 " + value);
-  return op("select i1 " + op("icmp eq i64 " + size + ", 0") + ", i64 0, i64 " + some);
+  return op("load i64, ptr " + slot);
 }
 
 // ---- items of what is a list or tuple for certain -----------------------------------------------------------------------------------

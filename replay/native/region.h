@@ -217,9 +217,9 @@ struct Frame {
   int32_t (*make)(Frame*, int32_t reg, int64_t rep, int64_t bits) = nullptr;
   // The next item of the range iterator in an object register: 1; 0: it has ended.
   int32_t (*next)(Frame*, int32_t reg, int64_t unused, int64_t unused2, int64_t* out) = nullptr;
-  int32_t (*same)(Frame*, void* a, void* b) = nullptr;              // the same text?
-  void* (*letter)(Frame*, void* text, int64_t at) = nullptr;        // a new reference, or null
-  void (*discard)(Frame*, void* const* made, int32_t n) = nullptr;  // drops boxes nobody has seen
+  int32_t (*same)(Frame*, void* a, void* b) = nullptr;            // the same text?
+  void* (*letter)(Frame*, void* text, int64_t at) = nullptr;      // a new reference, or null
+  int32_t (*discard)(Frame*, int32_t n, int64_t made) = nullptr;  // drops n boxes nobody has seen; made: the address of the first one
   // Object register reg becomes the iterator over a list or tuple: as `quick`.
   int32_t (*iterate)(Frame*, int32_t reg, void* over, int32_t tuple) = nullptr;
   // For tests: the machine does this instruction, the first time that it comes in this turn of a run or a later one.

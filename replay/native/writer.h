@@ -31,6 +31,16 @@ struct Use {
 };
 std::vector<Use> uses_of(const Instr& in);
 
+// What many places of a region need stands behind it once, as functions (ir_shared.cc).
+enum class Shared : uint8_t {
+  kBox,        // of a number that is kept in its own kind of box: a new reference, or null
+  kPutInt,     // an item of a list becomes an int: done? Nothing is, where it was the last reference to something else
+  kRetire,     // the last reference to an int, a float or a complex number is dropped
+  kKeep,       // the last reference to a box, which is kept if there is room: is it?
+  kTwoDigits,  // the number in an int of two digits, or kNoNumber
+};
+constexpr const char* kNoNumber = "-9223372036854775808";
+
 class Writer {
  public:
   // copies: may loops be written twice?
@@ -362,17 +372,27 @@ class Writer {
   bool boxes(Rep rep) const;
   int32_t spare_of(Rep rep) const;
   std::string spare(Rep rep);
-  void take_spare(Rep rep, const std::string& value, const std::string& slot, const std::string& join);
-  void keep_spare(Rep rep, const std::string& object, const std::string& kept);
   static Address type_of_number(Rep rep);
   void write_number(Rep rep, const std::string& value, const std::string& object, const std::string& slow);
   std::string boxed(Rep rep, const std::string& value);
+  std::string new_box(Rep rep, const std::string& value);
   void share(const Instr& in, const std::string& chosen, const std::string& value);
   std::string object_of(const Instr& in, size_t operand);
-  void retire(const std::string& number, const std::string& join);
   void replace_last(const Instr& in, const std::string& place, const std::string& old, const std::string& slow, const std::string& join);
   void put_item(const Instr& in);
   void put_at(const Instr& in, const std::string& place, const std::string& old, const std::string& slow, size_t function);
+
+  // -- ir_shared.cc: what many places need stands behind the region once, as functions that leave their callers' registers alone
+  std::string by_function(Shared what, Rep rep, const std::string& arguments);
+  void write_functions();
+  void write_function(Shared what, Rep rep);
+  std::string loaded_addresses() const;
+  void write_box(Rep rep);
+  void write_put_int();
+  void write_retire();
+  void write_keep(Rep rep);
+  void write_two_digits();
+  std::string sign_of_int(const std::string& size);
   std::string magnitude_of(const std::string& value);
   std::string digits_of(const std::string& size);
 
@@ -466,7 +486,8 @@ class Writer {
   std::set<int32_t> refused_;  // numbers of instructions that may not be done here: ints too large, elements out of bounds
   std::string head_, text_, breaker_, unsettled_;
   bool goes_aside_ = false;
-  std::set<int32_t> addresses_;  // that the text refers to
+  std::set<int32_t> addresses_;              // that the text refers to
+  std::set<std::pair<Shared, Rep>> shared_;  // that it calls
   int32_t block_ = 0, number_ = 0;
   size_t index_ = 0;                 // of the instruction in its block
   std::vector<std::set<Key>> live_;  // in this block, per instruction
