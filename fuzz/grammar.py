@@ -221,6 +221,8 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "(<arrvar>.ndim <cmp> <small>)"),
         (1, "(<num> < <num> <= <num>)"),
         (2, "bool(<list>)"),
+        (1, "bool(PAIRS[<small> % 4])"),
+        (1, "(not (None, <list>, <str>)[<small> % 3])"),
         (1, "<arrvar>.flags.c_contiguous"),
         (1, "(<arrvar>.base is None)"),
         (1, "np.shares_memory(<arrvar>, <arrvar>)"),

@@ -60,6 +60,8 @@ LONG_STEPS: Weighted[str] = Weighted(
         (2, "$s = $i * <num>"),
         (2, "$s = $i if $i % 3 else $s"),
         (2, "$s -= len(<list>) and $i"),
+        (2, "p = (None, PAIRS[$i % 4], <list>, <num>)[$i % 4]; $s = $s + 1 if p else $s - (not p)"),
+        (1, "q = <list>[:2]; $s += len(q.pop() and q or q) if q else 1; LOG.append((q, sys.getsizeof(q)))"),
         (2, "$s = min($s, 50) // 2 + $i"),
         (2, "$s = (($s ^ $i) <wideop> <wideop>) <masked>"),
         (1, "$s = ($s <wideop> + <int>) <masked>"),

@@ -427,6 +427,8 @@ REBINDINGS: tuple[tuple[str, str], ...] = (
     ("Spot.__init__ = lambda self, x: 5 if setattr(self, 'n', 5) else None", "PAIRS"),
     ("Pair.__add__ = lambda self, other: NotImplemented", "PAIRS"),
     ("Spot.weight = 0.5", "PAIRS"),
+    ("Spot.__bool__ = lambda self: LOG.append('truth') or self.n % 2 == 0", "PAIRS"),
+    ("Pair.__len__ = lambda self: 0", "PAIRS"),
     ("PAIRS[1].__class__ = type('Other', (Spot,), {'weight': 2})", "PAIRS"),
     ("PAIRS[3].__dict__ = {'n': 4, 'x': 1}", "PAIRS"),
     ("Derived.of = lambda self, x: x", "Derived"),

@@ -34,6 +34,7 @@ constexpr OpRule kRules[] = {
     {K::guard_false, kSnapshot},
     {K::guard_is, kObjectSnapshot},
     {K::guard_is_not, kObjectSnapshot},
+    {K::guard_truthy, kObjectSnapshot},
     {K::guard_function, kObject | kImmObject | kSnapshot, 0, kMax},
     {K::guard_defaults, kSnapshot, 0, kMax},
     {K::guard_builtin, kObjectSnapshot},

@@ -59,6 +59,7 @@ constexpr bool is_pure(uint32_t effects) { return (effects & ~uint32_t{kReadsMem
   X(guard_false, 1, 0, kNoEffect, "v (a truth value) is false")                                                                            \
   X(guard_is, 1, 0, kNoEffect, "v is `object`")                                                                                            \
   X(guard_is_not, 1, 0, kNoEffect, "v is not `object`")                                                                                    \
+  X(guard_truthy, 1, 0, kNoEffect, "v is an instance of class `object`, which has neither __bool__ nor __len__")                           \
   X(guard_function, 1, 0, kNoEffect, "function v has code `object` and the globals dict imm (object)")                                     \
   X(guard_defaults, 1, 0, kNoEffect, "function v has imm positional defaults")                                                             \
   X(guard_builtin, 1, 0, kNoEffect, "v is a method written in C, bound to an object: the method descriptor `object` made it")              \

@@ -70,7 +70,8 @@ void Lowering::emit_item(const Op& o, ValueId i) {
   if (o.kind == OpKind::get_item) s.does = native::Do::kTakeItem, s.n = !values_[i].borrowed;
   if (o.kind == OpKind::iter_next) s.does = native::Do::kNextItem;
   if (o.kind == OpKind::set_item) s.does = native::Do::kPutItem;
-  if (item.stored != kNull && o.kind != OpKind::set_item) s.does = native::Do::kAppend;
+  const bool takes = o.kind != OpKind::set_item && item.stored != kNull;
+  if (takes || o.kind == OpKind::call) s.does = takes ? native::Do::kAppend : native::Do::kPop;
   settles_ = o.kind == OpKind::set_item && world_proven_ ? static_cast<int32_t>(p_->steps.size()) : -1;
   push(s);
   if (has_result) defined(i);

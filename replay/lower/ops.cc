@@ -383,6 +383,7 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::guard_false, &Lowering::emit_guard_truth},
       {OpKind::guard_is, &Lowering::emit_guard},
       {OpKind::guard_is_not, &Lowering::emit_guard},
+      {OpKind::guard_truthy, &Lowering::emit_guard},
       {OpKind::guard_function, &Lowering::emit_guard},
       {OpKind::guard_defaults, &Lowering::emit_guard},
       {OpKind::guard_builtin, &Lowering::emit_guard},

@@ -1,5 +1,6 @@
 // Ops that are done on objects, as the interpreter does them: which step of theirs, and how native code does that.
 #include <array>
+#include <cstddef>
 #include <utility>
 
 #include "replay/lower/lower.h"
@@ -61,6 +62,15 @@ StepFn Lowering::array_step(const Op& o, ValueId i) const {
   return takes_axis(o, at) ? along_axis_step(callee, at) : nullptr;
 }
 
+// Where containers have how many items they have, which is what their truth is; 0: others.
+static int32_t offset_of_number(const PyTypeObject* type) {
+  if (type == &PyList_Type || type == &PyTuple_Type || type == &PyBytes_Type || type == &PyByteArray_Type)
+    return offsetof(PyVarObject, ob_size);
+  if (type == &PyUnicode_Type) return offsetof(PyASCIIObject, length);
+  if (type == &PyDict_Type) return offsetof(PyDictObject, ma_used);
+  return type == &PySet_Type || type == &PyFrozenSet_Type ? offsetof(PySetObject, used) : 0;
+}
+
 Step Lowering::python_step(const Op& o, ValueId i) {
   std::vector<int32_t> regs;
   for (int32_t k = 0; k < o.n_inputs; ++k) regs.push_back(boxed(in(o)[k], o, i));
@@ -92,6 +102,8 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   if (op_has_result(o.kind)) s.dst = values_[i].born_raw ? loc(i).raw : loc(i).obj;
   const bool truth = o.kind == OpKind::truth || o.kind == OpKind::not_ || o.kind == OpKind::is_;
   if (truth && !s.linked && values_[i].born_raw) s.does = native::Do::kQuick, s.truth = true;
+  if (const int32_t items = o.kind == OpKind::truth && s.truth ? offset_of_number(known_type(in(o)[0])) : 0; items > 0)
+    s.does = native::Do::kHasItems, s.imm = items;
   elide(o, i, &s);
   if (const StepFn direct = array_step(o, i)) s.fn = direct;
   const bool of_one = s.linked && o.kind == OpKind::call && o.n_inputs == 2 && o.object < 0 && is_constant(in(o)[0]);

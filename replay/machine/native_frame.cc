@@ -328,6 +328,13 @@ int32_t make_range(native::Frame* frame, int32_t reg, int64_t start, int64_t sto
   return 1;
 }
 
+int32_t append(native::Frame*, int32_t takes, int64_t list, int64_t object) {
+  auto* o = reinterpret_cast<PyObject*>(object);
+  const bool failed = PyList_Append(reinterpret_cast<PyObject*>(list), o) != 0;
+  if (takes != 0) Py_DECREF(o);
+  return failed ? (PyErr_Clear(), 0) : 1;
+}
+
 int32_t discard(native::Frame*, int32_t n, int64_t made) {
   for (int32_t k = 0; k < n; ++k) Py_XDECREF(reinterpret_cast<PyObject**>(made)[k]);
   return 0;
@@ -397,6 +404,7 @@ void fill(native::Frame* frame, Running* running) {
   frame->next = next_of_range;
   frame->range = make_range;
   frame->discard = discard;
+  frame->append = append;
   frame->enters = enters;
   frame->extra = running;
 }

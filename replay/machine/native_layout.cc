@@ -4,6 +4,7 @@
 
 #include "numpy/dtypes.h"
 #include "replay/machine/native.h"
+#include "replay/machine/scalars.h"
 // clang-format off
 #include <numpy/arrayscalars.h>  // needs Python.h before it
 // clang-format on
@@ -109,6 +110,9 @@ const native::Layout& native_layout() {
     l.letter_size = letter_size();
     l.small_int_size = small_int_size();
     l.list_allocated = offsetof(PyListObject, allocated);
+    l.list_least = kLeastKept;
+    l.class_truth[0] = offsetof(PyHeapTypeObject, as_number.nb_bool), l.class_truth[1] = offsetof(PyHeapTypeObject, as_mapping.mp_length);
+    l.class_truth[2] = offsetof(PyHeapTypeObject, as_sequence.sq_length);
     find_text_state(&l);
     l.size = offsetof(PyVarObject, ob_size);
     l.list_items = offsetof(PyListObject, ob_item), l.tuple_items = offsetof(PyTupleObject, ob_item);

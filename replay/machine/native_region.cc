@@ -56,6 +56,7 @@ native::Do known(const Step& s) {
       return s.rep == Rep::kNone || native::reads_number(s.rep) ? s.does : Do::kStep;
     case Do::kTakeItem:
     case Do::kNextItem:
+    case Do::kPop:
       return s.rep == Rep::kNone || native::reads_number(s.rep) ? s.does : Do::kStep;
     case Do::kAttribute:
       return s.imm != native::kUnknown && (s.rep == Rep::kNone || native::reads_number(s.rep)) ? s.does : Do::kQuick;
@@ -209,6 +210,7 @@ class Describer {
         in.object = address(s.attribute);
         break;
       case native::Do::kGuardIs:
+      case native::Do::kGuardTruthy:
         in.object = address(s.object);
         break;
       case native::Do::kQuick:
@@ -403,8 +405,8 @@ bool makes_quiet_iterator(const Step& s) { return s.exec == exec_of(OpKind::get_
 int32_t side_plan(native::Do what, const Step& s) {
   using native::Do;
   if (s.advances) return s.other;
-  if (what == Do::kGuardedCompare || what == Do::kGuardTruth || what == Do::kGuardIs || what == Do::kGuardType || what == Do::kUnbox)
-    return s.exit;
+  constexpr Do kGuards[] = {Do::kGuardedCompare, Do::kGuardTruth, Do::kGuardIs, Do::kGuardTruthy, Do::kGuardType, Do::kUnbox};
+  if (std::find(std::begin(kGuards), std::end(kGuards), what) != std::end(kGuards)) return s.exit;
   return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kItemsEnd || what == Do::kNextItem || what == Do::kNextElement ||
                  what == Do::kNext
              ? s.other

@@ -132,6 +132,7 @@ ItemSteps next_item_steps(Rep rep);  // other: plan of its exit_snapshot
 StepFn store_item_step(Rep rep);     // rep: of what is stored unboxed, kNone: an object. n: steps to pass over if no code has run
 StepFn append_item_step(Rep rep);
 StepFn pop_item_step(Rep rep);
+constexpr Py_ssize_t kLeastKept = PY_VERSION_HEX >= 0x030c0000 ? 1 : 0;  // of fewer items a list that is popped from keeps no memory
 // Without a call: a: a tuple; imm: how many items, or which.
 const Step* step_unpack(const Step* s, Reg* r, Machine& m);
 const Step* step_tuple_item(const Step* s, Reg* r, Machine& m);

@@ -23,6 +23,10 @@ bool is_true(const Step& s, Reg* r) { return r[s.a].o == Py_True; }
 bool is_false(const Step& s, Reg* r) { return r[s.a].o == Py_False; }
 bool is(const Step& s, Reg* r) { return r[s.a].o == s.object; }
 bool is_not(const Step& s, Reg* r) { return r[s.a].o != s.object; }
+bool truthy(const Step& s, Reg* r) {
+  const auto* type = reinterpret_cast<PyHeapTypeObject*>(s.object);
+  return Py_TYPE(r[s.a].o) == &type->ht_type && !type->as_number.nb_bool && !type->as_mapping.mp_length && !type->as_sequence.sq_length;
+}
 bool quiet_iterator(const Step& s, Reg* r) { return hook::quiet_iterator(r[s.a].o); }
 bool quiet_lookup(const Step& s, Reg* r) { return dalsegno_quiet_lookup(r[s.a].o, r[s.b].o) != 0; }
 
@@ -75,6 +79,7 @@ constexpr KindRow<Quick> kGuards[] = {
     ROW(guard_false, is_false),
     ROW(guard_is, is),
     ROW(guard_is_not, is_not),
+    ROW(guard_truthy, truthy),
     ROW(guard_function, function),
     ROW(guard_defaults, defaults),
     ROW(guard_builtin, builtin),

@@ -144,7 +144,7 @@ const Step* append(const Step* s, Reg* r, Machine& m) {
   return failed ? fail(m, s->exit, false) : s + 1;
 }
 
-// Memory is given back when the interpreter would: list_resize() of Objects/listobject.c.
+// Memory is given back when the interpreter would: list_pop_impl() and list_resize() of Objects/listobject.c.
 template <Rep rep>
 const Step* pop(const Step* s, Reg* r, Machine& m) {
   auto* list = reinterpret_cast<PyListObject*>(r[s->a].o);
@@ -154,7 +154,7 @@ const Step* pop(const Step* s, Reg* r, Machine& m) {
   PyObject* item = list->ob_item[left];
   if (rep != Rep::kNone && !unbox_as<rep>(item, &r[s->c])) [[unlikely]]
     return of_another_type(s, m, item, rep);
-  if (left >= (list->allocated >> 1)) [[likely]] {
+  if (left >= (list->allocated >> 1) && left >= kLeastKept) [[likely]] {
     Py_SET_SIZE(list, left);
   } else {
     Py_INCREF(item);

@@ -320,6 +320,10 @@ void Writer::write(const Instr& in) {
       return take_item(in);
     case Do::kNextItem:
       return next_item(in);
+    case Do::kPop:
+      return pop(in);
+    case Do::kHasItems:
+      return set(in.dst, truth_of(op("icmp ne i64 " + field(object_in(in.a), static_cast<size_t>(in.imm), "i64") + ", 0")));
     case Do::kNextElement:
       return next_element(in);
     case Do::kAppend:
@@ -365,6 +369,8 @@ void Writer::write(const Instr& in) {
       return set_attribute(in);
     case Do::kGuardIs:
       return guard(op("icmp eq ptr " + object_in(in.a) + ", " + address(kAddresses + in.object)), in.n != 0, in.side);
+    case Do::kGuardTruthy:
+      return guard_truthy(in);
     case Do::kQuick:
       return quick(in);
     case Do::kLeaveFrame:

@@ -152,6 +152,7 @@ std::vector<int32_t> Writer::puts(const Instr& in) const {
     case Do::kLoad:
     case Do::kStore:
     case Do::kNextElement:
+    case Do::kHasItems:
       return {};
     default:
       break;
@@ -163,7 +164,7 @@ std::vector<int32_t> Writer::puts(const Instr& in) const {
 }
 
 void Writer::find_given(const Instr& in) {
-  constexpr Do kGiving[] = {Do::kItem, Do::kTakeItem, Do::kNextItem,  Do::kItemsEnd,  Do::kLetter,
+  constexpr Do kGiving[] = {Do::kItem, Do::kTakeItem, Do::kNextItem,  Do::kItemsEnd,  Do::kLetter,       Do::kPop,
                             Do::kCell, Do::kUnpack,   Do::kTupleItem, Do::kAttribute, Do::kItemsIterator};
   if (in.what == Do::kQuick && in.imm == 0 && in.dst >= 0) given_.insert(key_of(in.dst));
   if (std::find(std::begin(kGiving), std::end(kGiving), in.what) != std::end(kGiving)) given_.insert(key_of(in.dst));

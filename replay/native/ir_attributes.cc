@@ -58,6 +58,14 @@ void Writer::set_attribute(const Instr& in) {
   put_at(in, place, old, slow, offsetof(Frame, quick));
 }
 
+void Writer::guard_truthy(const Instr& in) {
+  const std::string type = address(kAddresses + in.object);
+  std::string holds = op("icmp eq ptr " + field(object_in(in.a), static_cast<size_t>(layout_.type), "ptr") + ", " + type);
+  for (const int32_t function : layout_.class_truth)
+    holds = op("and i1 " + holds + ", " + op("icmp eq ptr " + field(type, static_cast<size_t>(function), "ptr") + ", null"));
+  guard(holds, true, in.side);
+}
+
 // What the step does without running code, or the machine does.
 void Writer::quick(const Instr& in) {
   note_light(block_);

@@ -412,17 +412,39 @@ void Writer::items_end(const Instr& in) {
   begin(join);
 }
 
-// Where there is room; else by the step.
+// Where there is no room the list grows as the interpreter's does.
 void Writer::append(const Instr& in) {
-  const std::string room = label("r"), slow = label("s"), join = label("j"), list = object_in(in.a);
+  const std::string room = label("r"), full = label("s"), join = label("j"), leave = exit_label(), list = object_in(in.a);
+  const bool made = in.rep != Rep::kNone;
+  const std::string object = made ? boxed(in.rep, get(in.c)) : object_in(in.c);
   const std::string size = field(list, static_cast<size_t>(layout_.size), "i64");
-  branch(op("icmp slt i64 " + size + ", " + field(list, static_cast<size_t>(layout_.list_allocated), "i64")), room, slow, true);
+  branch(op("icmp slt i64 " + size + ", " + field(list, static_cast<size_t>(layout_.list_allocated), "i64")), room, full, true);
+  begin(full);
+  const std::string done =
+      aside(offsetof(Frame, append), made ? "1" : "0", op("ptrtoint ptr " + list + " to i64"), op("ptrtoint ptr " + object + " to i64"));
+  branch(op("icmp ne i32 " + done + ", 0"), join, leave, true);
   begin(room);
-  const std::string object = in.rep == Rep::kNone ? object_in(in.c) : boxed(in.rep, get(in.c));
-  if (in.rep == Rep::kNone) add_reference(object);
+  if (!made) add_reference(object);
   const std::string items = field(list, static_cast<size_t>(layout_.list_items), "ptr");
   line("store ptr " + object + ", ptr " + op("getelementptr ptr, ptr " + items + ", i64 " + size));
   put_field(op("add i64 " + size + ", 1"), list, layout_.size);
+  go(join);
+  begin(join);
+}
+
+// Where the list keeps its memory (list_resize() of Objects/listobject.c); else by the step.
+void Writer::pop(const Instr& in) {
+  const std::string keeps = label("k"), slow = label("s"), join = label("j"), list = object_in(in.a);
+  const std::string left = op("sub i64 " + field(list, static_cast<size_t>(layout_.size), "i64") + ", 1");
+  guard(op("icmp sge i64 " + left + ", 0"));
+  const std::string half = op("ashr i64 " + field(list, static_cast<size_t>(layout_.list_allocated), "i64") + ", 1");
+  std::string kept = op("icmp sge i64 " + left + ", " + half);
+  if (layout_.list_least > 0) kept = op("and i1 " + kept + ", " + op("icmp sge i64 " + left + ", " + std::to_string(layout_.list_least)));
+  branch(kept, keeps, slow, true);
+  begin(keeps);
+  took(in, op("load ptr, ptr " +
+              op("getelementptr ptr, ptr " + field(list, static_cast<size_t>(layout_.list_items), "ptr") + ", i64 " + left)));
+  put_field(left, list, layout_.size);
   go(join);
   slowly(in, slow, join);
 }

@@ -46,6 +46,8 @@ enum class Do : uint8_t {
   kTakeItem,       // dst: the item b of what is a list for certain (imm: a tuple), n: with a reference; c: unboxed, as rep, if that is one
   kNextItem,       // the same, of the list's or tuple's iterator in a
   kNextElement,    // dst: the next element of the array, of one dimension, that the iterator in a goes through
+  kPop,            // dst: the last item of what is a list for certain, in a, which no longer has it; c: unboxed, as rep, if that is one
+  kHasItems,       // dst: has the object in a any? imm: the offset of their number
   kAppend,         // c, an object or, as rep, unboxed, is appended to the list in a
   kOrd,            // dst: the code of the one character of the text in a
   kSameText,       // dst: are the texts in a and b the same? imm: Py_EQ, or Py_NE: are they not?
@@ -62,6 +64,7 @@ enum class Do : uint8_t {
   kAttribute,      // dst: what the object in a keeps, imm: Keeps; object: where the step has found it; n, c, rep as kTakeItem's
   kSetAttribute,   // the same becomes c: an object or, as rep, unboxed
   kGuardIs,        // the object in a is `object`, or (n 0) another
+  kGuardTruthy,    // the object in a is an instance of the class `object`, which has nothing to say of its truth
   kQuick,          // by its Step::exec where that neither runs code nor leaves. dst: an object, or (imm) a truth; c: unboxed, as rep (where
                    // there is no dst it is read)
   kLeaveFrame,     // a recorded function returns; imm: the frames that are left
@@ -165,6 +168,8 @@ struct Layout {
   int32_t type = 8;       // of any object
   uint32_t immortal = 0;  // not 0: references are counted in 32 bits, and new ones not at all from this count on
   int32_t size = 0, list_items = 0, list_allocated = 0, tuple_items = 0;
+  int32_t class_truth[3] = {};  // of a class written in Python: its functions that tell of its instances' truth; none: they are true
+  int32_t list_least = 0;       // of fewer items a list that is popped from gives its memory back, however much it has
   int32_t float_value = 0, complex_value = 0, numpy_double_value = 0;
   int32_t int_size = 0, int_digit = 0;  // of ints
   int32_t small_int_size = 0;           // the interpreter's own small ints stand so far from each other, around kZero; 0: they do not
@@ -220,6 +225,8 @@ struct Frame {
   int32_t (*same)(Frame*, void* a, void* b) = nullptr;            // the same text?
   void* (*letter)(Frame*, void* text, int64_t at) = nullptr;      // a new reference, or null
   int32_t (*discard)(Frame*, int32_t n, int64_t made) = nullptr;  // drops n boxes nobody has seen; made: the address of the first one
+  // Appends the object to the list (addresses), and drops (takes) a reference to it: 1; 0: no memory.
+  int32_t (*append)(Frame*, int32_t takes, int64_t list, int64_t object) = nullptr;
   // Object register reg becomes the iterator over a list or tuple: as `quick`.
   int32_t (*iterate)(Frame*, int32_t reg, void* over, int32_t tuple) = nullptr;
   // For tests: the machine does this instruction, the first time that it comes in this turn of a run or a later one.

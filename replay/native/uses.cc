@@ -53,6 +53,7 @@ std::vector<Use> uses_of(const Instr& in) {
       if (in.rep != Rep::kNone) writes(in.c, bits);
       break;
     case Do::kNextItem:
+    case Do::kPop:
     case Do::kAttribute:
       if (in.rep != Rep::kNone) writes(in.c, bits);
       break;
@@ -77,6 +78,7 @@ std::vector<Use> uses_of(const Instr& in) {
       reads(in.b, Bits::kInt64), writes(in.dst, Bits::kInt64);
       break;
     case Do::kLength:
+    case Do::kHasItems:
       writes(in.dst, Bits::kInt64);
       break;
     case Do::kRangeIterator:

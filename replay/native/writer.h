@@ -401,6 +401,7 @@ class Writer {
   void attribute(const Instr& in);
   void set_attribute(const Instr& in);
   void quick(const Instr& in);
+  void guard_truthy(const Instr& in);
   void items_iterator(const Instr& in);
   void came_quickly(const Instr& in, const std::string& done);
 
@@ -422,6 +423,7 @@ class Writer {
   void next_item(const Instr& in);
   void items_end(const Instr& in);
   void append(const Instr& in);
+  void pop(const Instr& in);
   std::string is_small_int(const std::string& value) { return op("icmp ult i64 " + op("add i64 " + value + ", 5") + ", 262"); }
   std::string small_int(const std::string& value) {
     return op("getelementptr i8, ptr " + address(kZero) + ", i64 " +

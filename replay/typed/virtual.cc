@@ -198,6 +198,7 @@ bool leaves_unbuilt(const TypedTrace& typed, ValueId i) {
     case OpKind::guard_false:
     case OpKind::guard_is:
     case OpKind::guard_is_not:
+    case OpKind::guard_truthy:
     case OpKind::guard_function:
     case OpKind::guard_defaults:
     case OpKind::guard_builtin:

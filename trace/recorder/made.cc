@@ -21,6 +21,7 @@ bool leaves_containers(OpKind kind, uint32_t effects) {
     case OpKind::guard_type:
     case OpKind::guard_is:
     case OpKind::guard_is_not:
+    case OpKind::guard_truthy:
     case OpKind::is_:
     case OpKind::dict_values:
     case OpKind::list_to_tuple:

@@ -152,9 +152,29 @@ void Recorder::on_UNARY_NEGATIVE(const Instr& i) { unary(i, UnaryOp::negative); 
 void Recorder::on_UNARY_POSITIVE(const Instr& i) { unary(i, UnaryOp::positive); }
 void Recorder::on_UNARY_INVERT(const Instr& i) { unary(i, UnaryOp::invert); }
 
+// None is false, and instances of a class that says nothing else are true.
+bool Recorder::truth_of_class(ValueId v, PyObject* live, ValueId* truth) {
+  if (!live || is_dead(v)) return false;
+  if (live == Py_None) {
+    if (!is_constant(v)) emit(OpKind::guard_is, {v}, {.object = object_index(Py_None, "const:None")});
+    *truth = constant(Py_False, "");
+    return true;
+  }
+  PyTypeObject* type = Py_TYPE(live);
+  const auto* heap = reinterpret_cast<PyHeapTypeObject*>(type);
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) || type->tp_as_number != &heap->as_number || type->tp_as_mapping != &heap->as_mapping ||
+      type->tp_as_sequence != &heap->as_sequence || heap->as_number.nb_bool || heap->as_mapping.mp_length || heap->as_sequence.sq_length)
+    return false;
+  const std::string path = sources_.by_name(reinterpret_cast<PyObject*>(type));
+  if (path.empty()) return false;
+  emit(OpKind::guard_truthy, {v}, {.object = object_index(reinterpret_cast<PyObject*>(type), path)});
+  *truth = constant(Py_True, "");
+  return true;
+}
+
 // Truth value of a value, as an op unless it is a bool already. Quiet on plain types (containers, numbers; arrays may warn or raise).
 void Recorder::truth_of(ValueId v, PyObject* live, ValueId* truth) {
-  if (truth_certain(v, truth)) return;
+  if (truth_certain(v, truth) || truth_of_class(v, live, truth)) return;
   bool plain = know(v, live);
   if (is(v, &PyBool_Type)) {
     *truth = v;
@@ -174,7 +194,9 @@ void Recorder::on_TO_BOOL(const Instr&) {
 void Recorder::on_UNARY_NOT(const Instr&) {
   ValueId truth;
   truth_of(top(), live_top(), &truth);
-  if (PyObject* known = is_in_numpy() ? certain(truth) : nullptr; known && push_certain(PyBool_FromLong(known == Py_False), 1)) return;
+  if (PyObject* known = is_in_numpy() || is_constant(truth) ? certain(truth) : nullptr;
+      known && push_certain(PyBool_FromLong(known == Py_False), 1))
+    return;
   ValueId v = emit(OpKind::not_, {truth}, {.effects = kNoEffect});
   set_type(v, &PyBool_Type);
   pop();

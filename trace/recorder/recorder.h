@@ -154,6 +154,7 @@ class Recorder final : public Follower, private Builder {
   bool binary_certain(BinaryOp op);
   bool unary_certain(UnaryOp op);
   bool truth_certain(ValueId v, ValueId* truth);
+  bool truth_of_class(ValueId v, PyObject* live, ValueId* truth);
   bool item_certain();
   bool build_certain(PyTypeObject* type, int count);
   bool attr_certain(PyObject* name);
