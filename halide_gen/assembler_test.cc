@@ -4,6 +4,8 @@
 
 #include <HalideRuntime.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cfenv>
@@ -110,6 +112,38 @@ TEST_F(Assembler, GathersWhatLiesApart) {
   ASSERT_EQ(run(spec, {&a.buffer, &b.buffer, &c.buffer}), 0);
   for (size_t j = 0; j < 2; ++j)
     for (size_t i = 0; i < 21; ++i) ASSERT_EQ(out[21 * j + i], x[3 * i + 100 * j] * x[399 - 7 * i - j]);
+}
+
+// Elements that lie apart, in every way there is to fetch them; behind the last one is a page that nobody may read.
+template <class T>
+void fetch_apart(DType dtype) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  constexpr size_t kPages = 12;
+  void* memory = mmap(nullptr, (kPages + 1) * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  ASSERT_EQ(mprotect(static_cast<char*>(memory) + kPages * page, page, PROT_NONE), 0);
+  T* end = reinterpret_cast<T*>(static_cast<char*>(memory) + kPages * page);
+  const size_t count = kPages * page / sizeof(T);
+  for (size_t i = 0; i < count; ++i) (end - count)[i] = static_cast<T>(i) + static_cast<T>(0.25);
+  const KernelSpec spec = one_op(ArrayFn::subtract, dtype, dtype, {false, dtype, Inner::kStrided}, 2);
+  for (const int stride : {2, 3, 4, 5, 11}) {
+    for (int n = 1; n <= 50; ++n) {
+      constexpr int kRows = 2;
+      const T* x = end - (static_cast<ptrdiff_t>(stride) * (n * kRows - 1) + 1);
+      std::vector<T> out(static_cast<size_t>(n * kRows));
+      Buffer a(const_cast<T*>(x), {n, kRows}, {stride, stride * n}), b(const_cast<T*>(x) - 1, {n, kRows}, {stride, stride * n});
+      Buffer c(out.data(), {n, kRows}, {1, n});
+      ASSERT_EQ(run(spec, {&a.buffer, &b.buffer, &c.buffer}), 0);
+      for (int i = 0; i < n * kRows; ++i)
+        ASSERT_EQ(out[static_cast<size_t>(i)], x[stride * i] - x[stride * i - 1]) << stride << " " << n << " " << i;
+    }
+  }
+  munmap(memory, (kPages + 1) * page);
+}
+
+TEST_F(Assembler, FetchesWhatLiesApartAndNothingBehindIt) {
+  fetch_apart<double>(DType::kFloat64);
+  fetch_apart<float>(DType::kFloat32);
 }
 
 // Whatever lies before the first whole vector of memory, and behind the last one.

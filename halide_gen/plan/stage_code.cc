@@ -31,6 +31,9 @@ constexpr int kStreaming = kOffsets + 64 * kMostStrided;              // is what
 constexpr int kHead = kStreaming + 8;                                 // elements before the first whole vector of memory
 constexpr int kFrame = kStreaming + 64;
 
+constexpr int kGathered = 8;    // elements that an instruction gathers
+constexpr int kMostPicked = 4;  // strides
+
 int pointer(size_t i) { return kPointers + 8 * static_cast<int>(i); }
 int step(size_t i, int axis) { return kSteps + 8 * (static_cast<int>(i) * kMostRank + axis); }
 int extent(int axis) { return kExtents + 8 * axis; }
@@ -42,6 +45,8 @@ constexpr const Reg64* kSaved[] = {&Xbyak::util::rbp, &Xbyak::util::rbx, &Xbyak:
 constexpr const Reg64* kPlaces[] = {&Xbyak::util::rbx, &Xbyak::util::rsi, &Xbyak::util::r8,  &Xbyak::util::r9,
                                     &Xbyak::util::r10, &Xbyak::util::r11, &Xbyak::util::r12, &Xbyak::util::r13,
                                     &Xbyak::util::r14, &Xbyak::util::r15, &Xbyak::util::rdi};
+// Where elements lie apart, the last two of these have what lies between them instead: once, and three times.
+constexpr size_t kStrideRegisters = 2;
 
 }  // namespace
 
@@ -96,8 +101,11 @@ void StageCode::choose_kept() {
 
 // The first arrays' rows begin at what general registers hold.
 void StageCode::choose_places() {
+  bool apart = false;
+  for (size_t i = 0; i < operands(); ++i) apart |= is_apart(i);
   size_t next = 0;
-  for (size_t i = 0; i < operands() && next < std::size(kPlaces); ++i)
+  const size_t end = std::size(kPlaces) - (apart ? kStrideRegisters : 0);
+  for (size_t i = 0; i < operands() && next < end; ++i)
     if (!is_scalar(i)) places_[i] = *kPlaces[next++];
 }
 
@@ -141,12 +149,12 @@ void StageCode::find_steps() {
 }
 
 void StageCode::find_offsets(size_t i) {
-  if (is_scalar(i) || inner(i) != Inner::kStrided) return;
+  if (!is_apart(i)) return;
   const int size = type_of(i).bytes();
-  if (lanes_ != 8 || (size != 4 && size != 8) || strided_ == kMostStrided) throw NotCovered();
+  if ((lanes_ != 8 && (lanes_ != 16 || size != 4)) || (size != 4 && size != 8) || strided_ == kMostStrided) throw NotCovered();
   offsets_[i] = kOffsets + 64 * strided_++;
   c_.xor_(c_.eax, c_.eax);
-  for (int lane = 0; lane < lanes_; ++lane) {
+  for (int lane = 0; lane < kGathered; ++lane) {
     c_.mov(in_frame(offsets_[i] + 8 * lane), c_.rax);
     c_.add(c_.rax, in_frame(step(i, 0)));
   }
@@ -357,22 +365,110 @@ void StageCode::move(const ValueType& t, const To& to, const From& from) {
 void StageCode::load(size_t i, int reg) {
   const ValueType t = type_of(i);
   if (is_still(i)) return repeat(t, reg, at(i));
-  if (inner(i) == Inner::kStrided) return gather(i, reg);
+  if (is_apart(i)) return masked_ ? gather(i, reg) : load_apart(i, reg);
   move(t, where(vector(reg, t)), at(i));
 }
 
+// rax: where element rcx of the operand's row is.
+void StageCode::find_row_element(size_t i) {
+  c_.mov(c_.rax, c_.rcx);
+  c_.imul(c_.rax, in_frame(step(i, 0)));
+  places_[i] ? c_.add(c_.rax, *places_[i]) : c_.add(c_.rax, in_frame(pointer(i)));
+}
+
+// Under the mask.
 void StageCode::gather(size_t i, int reg) {
   const int offsets = free_vector(), mask = free_mask();
   if (offsets == kNowhere || mask == kNowhere) throw NotCovered();
   const Opmask k(mask);
   c_.vmovdqu64(Zmm(offsets), in_frame(offsets_[i]));
-  c_.mov(c_.rax, c_.rcx);
-  c_.imul(c_.rax, in_frame(step(i, 0)));
-  places_[i] ? c_.add(c_.rax, *places_[i]) : c_.add(c_.rax, in_frame(pointer(i)));
-  masked_ ? c_.kmovq(k, c_.k1) : c_.kxnorq(k, k, k);
-  c_.vpxorq(Zmm(reg), Zmm(reg), Zmm(reg));
+  find_row_element(i);
   const Xbyak::Address from = c_.ptr[c_.rax + Zmm(offsets)];
+  c_.vpxorq(Zmm(reg), Zmm(reg), Zmm(reg));
+  if (lanes_ > kGathered) {  // the second half first, as what is written below it is dropped
+    const int half = free_vector(offsets + 1);
+    if (half == kNowhere) throw NotCovered();
+    c_.lea(*kPlaces[std::size(kPlaces) - 1], c_.ptr[c_.rax]);
+    c_.mov(c_.rax, in_frame(step(i, 0)));
+    c_.lea(c_.rax, c_.ptr[*kPlaces[std::size(kPlaces) - 1] + c_.rax * kGathered]);
+    c_.kshiftrq(k, c_.k1, kGathered);
+    c_.vpxorq(Zmm(half), Zmm(half), Zmm(half));
+    c_.vpgatherqd(Xbyak::Ymm(half) | k, from);
+    c_.mov(c_.rax, *kPlaces[std::size(kPlaces) - 1]);
+    c_.kmovq(k, c_.k1);
+    c_.vpgatherqd(Xbyak::Ymm(reg) | k, from);
+    return c_.vinserti32x8(Zmm(reg), Zmm(reg), Xbyak::Ymm(half), 1);
+  }
+  c_.kmovq(k, c_.k1);
   type_of(i).bits == 64 ? c_.vpgatherqq(Zmm(reg) | k, from) : c_.vpgatherqd(Xbyak::Ymm(reg) | k, from);
+}
+
+// A whole vector of elements that lie apart. Where no more than three lie between two of them, all are read and they are picked; else each
+// is read by itself. (Instructions that gather take three times as long on processors of AMD's.)
+void StageCode::load_apart(size_t i, int reg) {
+  const int part = free_vector(), group = part == kNowhere ? kNowhere : free_vector(part + 1);
+  if (group == kNowhere) throw NotCovered();
+  find_row_element(i);
+  Xbyak::Label done;
+  for (int stride = 2; stride <= kMostPicked; ++stride) {
+    Xbyak::Label other;
+    c_.cmp(c_.qword[c_.rsp + step(i, 0)], stride * type_of(i).bytes());
+    c_.jne(other, Generator::T_NEAR);
+    pick(i, reg, part, stride);
+    c_.jmp(done, Generator::T_NEAR);
+    c_.L(other);
+  }
+  load_each(i, reg, part, group);
+  c_.L(done);
+}
+
+// From vectors of memory, the last one of which ends where the last element does, so that nothing behind it is read.
+void StageCode::pick(size_t i, int reg, int index, int stride) {
+  const ValueType t = type_of(i);
+  const Xmm to = vector(reg, t), which = vector(index, t);
+  c_.vmovdqu64(to, c_.ptr[c_.rax]);
+  for (int k = 1; k < stride; ++k) {
+    const int begin = k + 1 < stride ? k * lanes_ : (stride - 1) * (lanes_ - 1);
+    std::vector<uint64_t> bits(static_cast<size_t>(lanes_ * t.bits / 64), 0);
+    for (int lane = 0; lane < lanes_; ++lane) {
+      const int element = stride * lane, vector = element / lanes_;
+      const auto from = static_cast<uint64_t>(vector == k ? lanes_ + element - begin : k == 1 && vector == 0 ? element : lane);
+      bits[static_cast<size_t>(lane * t.bits / 64)] |= from << (lane * t.bits % 64);
+    }
+    c_.vmovdqu64(which, table(bits));
+    const Xbyak::Address more = c_.ptr[c_.rax + begin * t.bytes()];
+    t.bits == 64 ? c_.vpermt2q(to, which, more) : c_.vpermt2d(to, which, more);
+  }
+}
+
+// One after the other, four to a group of 128 bits or two.
+void StageCode::load_each(size_t i, int reg, int part, int group) {
+  const Reg64 &once = *kPlaces[std::size(kPlaces) - 2], &thrice = *kPlaces[std::size(kPlaces) - 1];
+  const bool wide = type_of(i).bits == 64;
+  const Xmm x(part), y(group);
+  c_.mov(once, in_frame(step(i, 0)));
+  c_.lea(thrice, c_.ptr[once + once * 2]);
+  const Xbyak::Address from[] = {c_.ptr[c_.rax], c_.ptr[c_.rax + once], c_.ptr[c_.rax + once * 2], c_.ptr[c_.rax + thrice]};
+  for (int k = 0; k < lanes_ / 4; ++k) {
+    if (k > 0) c_.lea(c_.rax, c_.ptr[c_.rax + once * 4]);
+    if (wide) {
+      c_.vmovq(y, from[0]);
+      c_.vpinsrq(y, y, from[1], 1);
+      c_.vmovq(x, from[2]);
+      c_.vpinsrq(x, x, from[3], 1);
+      c_.vinserti64x2(Xbyak::Ymm(group), Xbyak::Ymm(group), x, 1);
+      k == 0 ? c_.vmovdqa64(Xbyak::Ymm(reg), Xbyak::Ymm(group)) : c_.vinserti64x4(Zmm(reg), Zmm(reg), Xbyak::Ymm(group), 1);
+      continue;
+    }
+    c_.vmovd(y, from[0]);
+    for (int j = 1; j < 4; ++j) c_.vpinsrd(y, y, from[j], static_cast<uint8_t>(j));
+    if (k == 0)
+      c_.vmovdqa64(Xmm(reg), y);
+    else if (lanes_ > kGathered)
+      c_.vinserti32x4(Zmm(reg), Zmm(reg), y, static_cast<uint8_t>(k));
+    else
+      c_.vinserti32x4(Xbyak::Ymm(reg), Xbyak::Ymm(reg), y, static_cast<uint8_t>(k));
+  }
 }
 
 void StageCode::store(size_t k) {
@@ -389,7 +485,17 @@ Xbyak::Address StageCode::number(uint64_t bits) {
   return c_.ptr[c_.rip + found->second];
 }
 
+Xbyak::Address StageCode::table(const std::vector<uint64_t>& bits) {
+  const auto [found, fresh] = tables_.try_emplace(bits);
+  return c_.ptr[c_.rip + found->second];
+}
+
 void StageCode::write_numbers() {
+  c_.align(64);
+  for (auto& [bits, label] : tables_) {
+    c_.L(label);
+    for (const uint64_t eight : bits) c_.dq(eight);
+  }
   c_.align(8);
   for (auto& [bits, label] : numbers_) {
     c_.L(label);

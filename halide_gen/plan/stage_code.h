@@ -86,7 +86,13 @@ class StageCode : StageShape {
   template <class To, class From>
   void move(const ValueType& t, const To& to, const From& from);
   void load(size_t i, int reg);
+  bool is_apart(size_t i) const { return !is_scalar(i) && inner(i) == Inner::kStrided; }
+  void find_row_element(size_t i);
   void gather(size_t i, int reg);
+  void load_apart(size_t i, int reg);
+  void pick(size_t i, int reg, int index, int stride);
+  void load_each(size_t i, int reg, int part, int group);
+  Xbyak::Address table(const std::vector<uint64_t>& bits);
   void store(size_t k);
   void write_numbers();
 
@@ -119,6 +125,7 @@ class StageCode : StageShape {
   std::map<int, int> is_kept_;  // values that stay in registers, and these
   int kept_ = 0;
   std::map<uint64_t, Xbyak::Label> numbers_;
+  std::map<std::vector<uint64_t>, Xbyak::Label> tables_;
 
   bool masked_ = false, streaming_ = false;
   int now_ = 0;  // the value that is computed

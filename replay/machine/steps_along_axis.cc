@@ -9,6 +9,7 @@
 #include "replay/kernels/table.h"
 #include "replay/machine/array_operand.h"
 #include "replay/machine/cut.h"
+#include "replay/machine/extremes.h"
 #include "replay/machine/reductions.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
@@ -67,7 +68,9 @@ struct Reduction {
       const bool root = made == Made::kDeviation;
       return dtype == DType::kFloat64 ? Spread<double>(loop, cut, root).run(from, to) : Spread<float>(loop, cut, root).run(from, to);
     }
-    if (fn != ArrayFn::add || !sum_at_once(dtype, cut, from, to)) reduce(loop, cut, fn == ArrayFn::add, from, to, dtype_size(dtype));
+    const bool sums = fn == ArrayFn::add;
+    const bool at_once = sums ? sum_at_once(dtype, cut, from, to) : extremes_of_few(fn, dtype, loop, cut, from, to);
+    if (!at_once) reduce(loop, cut, sums, from, to, dtype_size(dtype));
     return true;
   }
 
@@ -171,10 +174,18 @@ int shape_left(PyArrayObject* a, Span reduced, PyObject* keep, npy_intp* shape) 
   return left;
 }
 
+PyArrayObject* whole_operand(PyObject* o, DType* dtype) {
+  ArrayFacts facts;
+  if (!o || !numpy::facts_of(o, &facts) || is_float(facts.dtype) || is_complex(facts.dtype)) return nullptr;
+  *dtype = facts.dtype;
+  return plain_array(o, facts);
+}
+
 // `keep`: the axes stay, of one element. Null: anything but a bool.
 PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, PyObject* keep) {
   DType dtype;
   PyArrayObject* a = small_operand(object, &dtype);
+  if (!a && fn != ArrayFn::add) a = whole_operand(object, &dtype);
   if (!a || !PyBool_Check(keep) || (fn == ArrayFn::add && dtype == DType::kInt32)) return nullptr;
   if (kind != Made::kPlain && !is_float(dtype)) return nullptr;
   const int rank = PyArray_NDIM(a);
@@ -198,13 +209,6 @@ PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, P
 
 // ---- integers and truth values: in 64 bits, in any order
 
-PyArrayObject* whole_operand(PyObject* o, DType* dtype) {
-  ArrayFacts facts;
-  if (!o || !numpy::facts_of(o, &facts) || is_float(facts.dtype) || is_complex(facts.dtype)) return nullptr;
-  *dtype = facts.dtype;
-  return plain_array(o, facts);
-}
-
 // Calls take(row, number of its first element among those that stay) for each row of neighbours that stay.
 template <class Take>
 void each_row(const Cut& cut, const char* from, Take take) {
@@ -225,6 +229,8 @@ void sum_whole(DType dtype, const Cut& cut, const char* from, int64_t* sums) {
 }
 
 void ask_whole(DType dtype, Fold fold, const Cut& cut, const char* from, char* made) {
+  if (cut.behind.many == 1 && cut.along.many <= kFewAsked)
+    return ask_rows(dtype, fold, from, cut.before.many, cut.before.step, cut.along.many, cut.along.step, made);
   if (cut.behind.many == 1) {
     for (npy_intp b = 0; b < cut.before.many; ++b)
       made[b] = static_cast<char>(fold_whole(dtype, fold, from + b * cut.before.step, cut.along.many, cut.along.step));

@@ -147,6 +147,23 @@ void row_added(const char* data, int64_t n, int64_t stride, int64_t* sums) {
 }
 
 template <DType dtype>
+void rows_asked(Fold fold, const char* data, int64_t rows, int64_t step, int64_t n, int64_t stride, char* known) {
+  using Element = typename numpy::Element<dtype>::Type;
+  if constexpr (!std::is_floating_point_v<Element>) {
+    using T = std::conditional_t<dtype == DType::kBool, uint8_t, Element>;
+    const bool any = fold == Fold::kAny;
+    for (int64_t k = 0; k < rows; ++k, data += step) {
+      bool is = !any;
+      for (int64_t i = 0; i < n; ++i) {
+        const bool here = at<T>(data, i, stride) != 0;
+        is = any ? is | here : is & here;
+      }
+      known[k] = static_cast<char>(is);
+    }
+  }
+}
+
+template <DType dtype>
 void row_asked(Fold fold, const char* data, int64_t n, int64_t stride, char* known) {
   using Element = typename numpy::Element<dtype>::Type;
   if constexpr (!std::is_floating_point_v<Element>) {
@@ -200,6 +217,11 @@ void fold_rows(DType dtype, Fold fold, const char* data, int64_t rows, int64_t s
 void add_row(DType dtype, const char* data, int64_t n, int64_t stride, int64_t* sums) {
   static constexpr auto kAdds = numpy::by_dtype([]<DType dtype>() { return row_added<dtype>; });
   kAdds[static_cast<size_t>(dtype)](data, n, stride, sums);
+}
+
+void ask_rows(DType dtype, Fold fold, const char* data, int64_t rows, int64_t step, int64_t n, int64_t stride, char* known) {
+  static constexpr auto kAsks = numpy::by_dtype([]<DType dtype>() { return rows_asked<dtype>; });
+  kAsks[static_cast<size_t>(dtype)](fold, data, rows, step, n, stride, known);
 }
 
 void ask_row(DType dtype, Fold fold, const char* data, int64_t n, int64_t stride, char* known) {
