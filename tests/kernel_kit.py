@@ -26,7 +26,7 @@ Op = tuple[Any, ...]
 UNARY = (
     "negative positive absolute square reciprocal sqrt floor ceil trunc rint sign logical_not invert isnan isinf "
     "isfinite signbit fabs exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh "
-    "arcsinh arccosh arctanh cbrt spacing deg2rad rad2deg bitwise_count"
+    "arcsinh arccosh arctanh cbrt spacing deg2rad rad2deg radians degrees bitwise_count"
 ).split()
 INTEGER_UNARY = (
     "negative positive absolute square reciprocal floor ceil trunc sign logical_not invert isnan sqrt bitwise_count"

@@ -23,9 +23,9 @@
                                           X(cosh, 1, loop) X(tanh, 1, loop) X(arcsinh, 1, loop) X(arccosh, 1, loop) X(arctanh, 1, loop)    \
                                               X(cbrt, 1, loop) X(power, 2, loop) X(float_power, 2, loop) X(arctan2, 2, loop)               \
                                                   X(hypot, 2, loop) X(fmod, 2, loop) X(logaddexp, 2, loop) X(logaddexp2, 2, loop)          \
-                                                      X(nextafter, 2, loop) X(spacing, 1, loop) X(deg2rad, 1, loop) X(rad2deg, 1, loop)    \
-                                                          X(heaviside, 2, loop) X(gcd, 2, loop) X(lcm, 2, loop) X(bitwise_count, 1, loop)    \
-                                                          X(roll, 1, expr)
+                                                      X(nextafter, 2, loop) X(spacing, 1, loop) X(deg2rad, 1, expr) X(rad2deg, 1, expr)    \
+                                                          X(heaviside, 2, expr) X(gcd, 2, loop) X(lcm, 2, loop) X(bitwise_count, 1, loop)    \
+                                                          X(roll, 1, expr) X(radians, 1, expr) X(degrees, 1, expr)
 // clang-format on
 
 namespace dalsegno {

@@ -17,6 +17,7 @@ Expr variable(const ValueType& type, const std::string& name) { return Expr({.no
 Expr number(const ValueType& type, int64_t value) {
   return Expr({.node = Node::kNumber, .type = type, .whole = value, .real = static_cast<double>(value)});
 }
+Expr real_number(const ValueType& type, double value) { return Expr({.node = Node::kNumber, .type = type, .real = value}); }
 Expr select(const Expr& condition, const Expr& yes, const Expr& no) { return make(Node::kSelect, yes.type(), {condition, yes, no}); }
 Expr convert(const ValueType& to, const Expr& x) { return make(Node::kConvert, to, {x}); }
 Expr reinterpret(const ValueType& to, const Expr& x) { return make(Node::kReinterpret, to, {x}); }
@@ -29,7 +30,12 @@ Expr ceil(const Expr& x) { return make(Node::kCeil, x.type(), {x}); }
 Expr trunc(const Expr& x) { return make(Node::kTrunc, x.type(), {x}); }
 Expr round(const Expr& x) { return make(Node::kRound, x.type(), {x}); }
 Expr operator!(const Expr& x) { return make(Node::kNot, x.type(), {x}); }
-Expr operator~(const Expr& x) { return make(Node::kBitNot, x.type(), {x}); }
+Expr operator~(const Expr& x) {
+  if (x->node != Node::kNumber || x.type().is_bool() || x.type().is_float()) return make(Node::kBitNot, x.type(), {x});
+  const int unused = 64 - x.type().bits;
+  const uint64_t bits = ~static_cast<uint64_t>(x->whole) << unused;
+  return number(x.type(), x.type().is_int() ? static_cast<int64_t>(bits) >> unused : static_cast<int64_t>(bits >> unused));
+}
 Expr operator+(const Expr& a, const Expr& b) { return same(Node::kAdd, a, b); }
 Expr operator-(const Expr& a, const Expr& b) { return same(Node::kSub, a, b); }
 Expr operator*(const Expr& a, const Expr& b) { return same(Node::kMul, a, b); }

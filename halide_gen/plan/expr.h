@@ -85,6 +85,7 @@ inline const ValueType& Expr::type() const { return data_->type; }
 
 Expr variable(const ValueType& type, const std::string& name);
 Expr number(const ValueType& type, int64_t value);
+Expr real_number(const ValueType& type, double value);  // of a float type
 Expr select(const Expr& condition, const Expr& yes, const Expr& no);
 Expr convert(const ValueType& to, const Expr& x);
 Expr reinterpret(const ValueType& to, const Expr& x);

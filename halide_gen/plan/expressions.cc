@@ -61,6 +61,18 @@ Expr float_clip(const Operands& v) {
   return select(is_nan(low), low, select(is_nan(high), high, select(quiet_less(high, from_low), high, from_low)));
 }
 
+// The quotient is in the operand's precision (npy_deg2rad and npy_deg2radf of numpy/_core/src/npymath/npy_math_internal.h.src).
+constexpr double kPi = 3.141592653589793238462643383279502884;
+constexpr float kPiFloat = 3.141592653589793238462643383279502884F;
+Expr by_quotient(const Expr& x, double by, float by_float) { return x * real_number(x.type(), x.type().bits == 64 ? by : by_float); }
+Expr to_radians(const Operands& v) { return by_quotient(v[0], kPi / 180.0, kPiFloat / 180.0F); }
+Expr to_degrees(const Operands& v) { return by_quotient(v[0], 180.0 / kPi, 180.0F / kPiFloat); }
+
+Expr heaviside(const Operands& v) {
+  const Expr beside = select(quiet_less(v[0], zero(v[0])), zero(v[0]), one(v[0]));
+  return select(is_nan(v[0]), v[0], select(v[0] == zero(v[0]), v[1], beside));
+}
+
 Expr copysign(const Operands& v) { return from_bits(v[0].type(), magnitude(v[0]) | (bits(v[1]) & sign_mask(v[1]))); }
 
 // clang-format off
@@ -83,6 +95,11 @@ const std::map<F, Builder> kFloatRules = {
     {F::rint, RULE(round(v[0]))},
     {F::sign, float_sign},
     {F::copysign, copysign},
+    {F::deg2rad, to_radians},
+    {F::radians, to_radians},
+    {F::rad2deg, to_degrees},
+    {F::degrees, to_degrees},
+    {F::heaviside, heaviside},
     {F::maximum, RULE(select(quiet_less(v[1], v[0]) || is_nan(v[0]), v[0], v[1]))},
     {F::minimum, RULE(select(quiet_less(v[0], v[1]) || is_nan(v[0]), v[0], v[1]))},
     {F::clip, float_clip},

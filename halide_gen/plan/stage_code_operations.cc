@@ -80,8 +80,9 @@ void StageCode::number_of(const Value& value, int out, const Operands& in) {
     case Node::kTrunc:
     case Node::kRound:
       return round(value, to, a);
-    case Node::kBitNot:
-      return c_.vpternlogq(Zmm(out), Zmm(in[0]), Zmm(in[0]), 0x55);
+    case Node::kBitNot:  // (all three operands are waited for)
+      if (out != in[0]) c_.vmovdqa64(Zmm(out), Zmm(in[0]));
+      return c_.vpternlogq(Zmm(out), Zmm(out), Zmm(out), 0x55);
     case Node::kBitAnd:
       return c_.vpandq(Zmm(out), Zmm(in[0]), Zmm(in[1]));
     case Node::kBitOr:
