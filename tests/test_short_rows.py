@@ -1,4 +1,4 @@
-"""Extremes, and questions of truth, along short rows: the elements that NumPy gives, zeros with their signs among them."""
+"""Extremes and truth along short rows: the elements that NumPy gives, zeros with their signs among them."""
 
 from __future__ import annotations
 

@@ -99,17 +99,6 @@ const Step* step_view(const Step* s, Reg* r, Machine& m) {
 
 namespace {
 
-bool vector_of(PyObject* object, int32_t block, const Reg* r, DType dtype, Vector* out) {
-  if (block >= 0) {
-    *out = {reinterpret_cast<char*>(r[block].i), r[block + 1].i, r[block + 2].i};
-    return true;
-  }
-  PyArrayObject* a = plain_array(object, {dtype, 1});
-  if (!a) return false;
-  *out = {PyArray_BYTES(a), PyArray_DIM(a, 0), PyArray_STRIDE(a, 0)};
-  return true;
-}
-
 // matmul's loop, whose last extents are one outer product, and (1, n) times (n, 1).
 void by_matmul(const numpy::InnerLoop& loop, const Vector& x, const Vector& y, char* out, int size) {
   char* operands[] = {x.data, y.data, out};
@@ -137,56 +126,6 @@ bool product(typed::Callee callee, const Vector& x, const Vector& y, Reg* out) {
 }
 
 }  // namespace
-
-// ---- elements by positions -------------------------------------------------------------------------------------------------------------
-
-namespace {
-
-// As NumPy does it for one array of positions (mapiter_trivial_get in numpy/_core/src/multiarray/lowlevel_strided_loops.c.src), all bounds
-// looked at first. False: one is out of them.
-template <class Position, class Item>
-bool gather_as(const Vector& x, const Vector& at, char* out) {
-  const auto position = [&](npy_intp k) {
-    Position p;
-    std::memcpy(&p, at.data + k * at.stride, sizeof(p));
-    const auto wide = static_cast<npy_intp>(p);
-    return wide < 0 && !planted(Fault::unwrapped_index) ? wide + x.size : wide;
-  };
-  npy_intp low = 0, high = 0;
-  for (npy_intp k = 0; k < at.size; ++k) low = std::min(low, position(k)), high = std::max(high, position(k));
-  if (low < 0 || (high >= x.size && at.size > 0)) return false;
-  for (npy_intp k = 0; k < at.size; ++k)
-    std::memcpy(out + k * static_cast<npy_intp>(sizeof(Item)), x.data + position(k) * x.stride, sizeof(Item));
-  return true;
-}
-
-template <DType dtype>
-bool gather(const Vector& x, const Vector& at, char* out, int size) {
-  using T = typename numpy::Element<dtype>::Type;
-  if (size == 1) return gather_as<T, uint8_t>(x, at, out);
-  if (size == 2) return gather_as<T, uint16_t>(x, at, out);
-  if (size == 16) return gather_as<T, npy_cdouble>(x, at, out);
-  return size == 4 ? gather_as<T, uint32_t>(x, at, out) : gather_as<T, uint64_t>(x, at, out);
-}
-
-}  // namespace
-
-const Step* step_gather(const Step* s, Reg* r, Machine& m) {
-  static constexpr auto kGathers = numpy::by_dtype([]<DType dtype>() { return gather<dtype>; });
-  const auto dtype = static_cast<DType>(s->n), position = static_cast<DType>(s->imm);
-  Vector x, at;
-  if (!vector_of(s->a < 0 ? nullptr : r[s->a].o, s->list[0], r, dtype, &x) ||
-      !vector_of(s->b < 0 ? nullptr : r[s->b].o, s->list[1], r, position, &at)) [[unlikely]]
-    return refuse(m, s->exit);
-  auto* of = reinterpret_cast<PyArrayObject*>(r[s->other].o);
-  PyObject* made = new_array(handed_on(PyArray_DESCR(of), dtype), 1, &at.size);
-  if (!made || !kGathers[static_cast<size_t>(position)](x, at, data_of(made), dtype_size(dtype))) [[unlikely]] {
-    Py_XDECREF(made);
-    return refuse(m, s->exit);
-  }
-  r[s->dst].o = made;
-  return go_on(s + 1, r, m);
-}
 
 const Step* step_product(const Step* s, Reg* r, Machine& m) {
   static constexpr auto kProducts = numpy::by_dtype([]<DType dtype>() { return product<dtype>; });

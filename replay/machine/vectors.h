@@ -6,6 +6,8 @@
 #include <type_traits>
 
 #include "numpy/dtypes.h"
+#include "replay/machine/array_operand.h"
+#include "replay/machine/step.h"
 
 namespace dalsegno::replay {
 
@@ -13,6 +15,18 @@ struct Vector {
   char* data;
   npy_intp size, stride;
 };
+
+// Of a view whose registers begin at `block`, or (-1) of an array with that dtype and one axis. False: it is another one.
+inline bool vector_of(PyObject* object, int32_t block, const Reg* r, DType dtype, Vector* out) {
+  if (block >= 0) {
+    *out = {reinterpret_cast<char*>(r[block].i), r[block + 1].i, r[block + 2].i};
+    return true;
+  }
+  PyArrayObject* a = plain_array(object, {dtype, 1});
+  if (!a) return false;
+  *out = {PyArray_BYTES(a), PyArray_DIM(a, 0), PyArray_STRIDE(a, 0)};
+  return true;
+}
 
 // A vector as BLAS takes it: where NumPy would copy it first (_bad_strides in numpy/_core/src/common/cblasfuncs.c), so does this.
 template <class T>
