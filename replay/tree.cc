@@ -178,6 +178,7 @@ PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObje
   const uint64_t recordings = counters_.recordings, measures = g_machine_counters.measures, growing = g_machine_counters.growing;
   PyObject* result = way == Way::kTimeReplay ? try_replay(args, nargsf, kwnames) : eager(args, nargsf, kwnames);
   const bool grows = g_machine_counters.growing != growing && !kernels_under_way();  // (while they are, no verdict lasts)
+  if (grows) grow_regions(*programs_);
   const bool settled = !will_grow_ && !grows && counters_.recordings == recordings && g_machine_counters.measures == measures;
   if (timing.ended(settled)) {
     const hook::ErrorAside keep;

@@ -28,6 +28,8 @@ struct CompileJob {
   virtual ~CompileJob() = default;
   virtual void compile() = 0;
   virtual CompileKind kind() const { return CompileKind::kKernel; }
+  // Of what is not urgent: what has most is done first, what has none as yet may wait a little.
+  virtual int64_t urgency() const { return 0; }
 };
 
 // The kernel's state becomes kReady or kFailed. With the GIL; it is released while Halide works.

@@ -59,9 +59,16 @@ bool load(NativeCode* code, const std::string& object, void** library, std::stri
 struct Refinement final : CompileJob {
   explicit Refinement(std::weak_ptr<NativeCode> code) : code(std::move(code)) {}
   void compile() override {
-    if (const std::shared_ptr<NativeCode> still = code.lock()) still->refine();
+    if (const std::shared_ptr<NativeCode> still = code.lock(); still && !still->outgrown) still->refine();
   }
   CompileKind kind() const override { return CompileKind::kRefined; }
+  // (A region that has hardly been run is likely to be compiled again, with side traces that are still to come.)
+  int64_t urgency() const override {
+    constexpr int64_t kHardly = 24;
+    const std::shared_ptr<NativeCode> still = code.lock();
+    const int64_t entered = still ? still->entered.load(std::memory_order_relaxed) : kHardly;
+    return entered < kHardly ? 0 : entered;
+  }
   const std::weak_ptr<NativeCode> code;  // a larger region may have taken its place
 };
 
@@ -94,8 +101,13 @@ void NativeCode::compile() {
   if (again) refine_later(weak_from_this());
 }
 
+void NativeCode::stay() {
+  if (outgrown.exchange(false, std::memory_order_relaxed) && course == Course::kQuickThenFull) refine_later(weak_from_this());
+}
+
 // Where memory ends, or LLVM refuses, what there is stays.
 void NativeCode::refine() {
+  if (text.empty()) return;  // it has been
   give_way();
   try {
     std::string object, error;

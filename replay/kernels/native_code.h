@@ -18,6 +18,9 @@ struct NativeCode final : CompileJob, std::enable_shared_from_this<NativeCode> {
   void compile() override;
   CompileKind kind() const override { return CompileKind::kLoop; }
   void refine();  // what runs already, on a compile thread
+  // A larger region's is to take its place: it need not be refined. With the GIL. It stays, after all: it is.
+  void outgrow() { outgrown.store(true, std::memory_order_relaxed); }
+  void stay();
 
   // What is compiled: in the background, kQuick, then kFull; elsewhere kFull at once. Without `refine` kQuick alone.
   enum class Course : uint8_t { kQuickThenFull, kQuick, kFull };
@@ -31,7 +34,9 @@ struct NativeCode final : CompileJob, std::enable_shared_from_this<NativeCode> {
   std::atomic<int> state{kWaiting};
   std::atomic<native::Function> function{nullptr};  // once it is ready
   Course course = Course::kFull;
-  size_t text_size = 0;  // once it has been tried
+  size_t text_size = 0;             // once it has been tried
+  std::atomic<int64_t> entered{0};  // times that it has been run
+  std::atomic<bool> outgrown{false};
   std::string failure;
   std::string text;                           // of what is to be refined
   void *library = nullptr, *first = nullptr;  // first: what was compiled quickly, as long as somebody may run in it

@@ -2,7 +2,9 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <new>
@@ -20,6 +22,8 @@ namespace {
 
 thread_local bool to_give_way = false;  // it is the compile thread of what is not urgent, and has not
 
+bool less_urgent(const std::shared_ptr<CompileJob>& a, const std::shared_ptr<CompileJob>& b) { return a->urgency() < b->urgency(); }
+
 class CompileThread {
  public:
   explicit CompileThread(CompileKind kind) : kind_(kind) {}
@@ -27,6 +31,7 @@ class CompileThread {
   void add(std::shared_ptr<CompileJob> k) {
     std::lock_guard<std::mutex> lock(mutex_);
     kind_ == CompileKind::kLoop ? queue_.push_front(std::move(k)) : queue_.push_back(std::move(k));
+    added_ = std::chrono::steady_clock::now();
     count_asked_for(1);
     start();
   }
@@ -34,6 +39,8 @@ class CompileThread {
   void wait() {
     std::unique_lock<std::mutex> lock(mutex_);
     if (running_) place_.lift(thread_.native_handle());
+    ++waiting_;
+    wake_.notify_all();
     while (!stopped_ && (!queue_.empty() || current_ != nullptr)) {
       if (!start() && current_ == nullptr && paused_ == 0) {
         compile_first(lock);  // there can be no thread: here, then
@@ -41,6 +48,7 @@ class CompileThread {
         idle_.wait(lock);
       }
     }
+    --waiting_;
   }
 
   // No kernel is started any more; waits for the one in work.
@@ -107,8 +115,9 @@ class CompileThread {
   }
 
   void compile_first(std::unique_lock<std::mutex>& lock) {
-    current_ = queue_.front();
-    queue_.pop_front();
+    const auto next = kind_ == CompileKind::kRefined ? std::max_element(queue_.begin(), queue_.end(), less_urgent) : queue_.begin();
+    current_ = *next;
+    queue_.erase(next);
     lock.unlock();
     current_->compile();
     count_asked_for(-1);
@@ -127,14 +136,26 @@ class CompileThread {
         wake_.wait(lock);
         continue;
       }
-      compile_first(lock);
+      if (!puts_off(lock)) compile_first(lock);
     }
+  }
+
+  // Nothing is urgent, and nobody waits for it: in a moment, then.
+  bool puts_off(std::unique_lock<std::mutex>& lock) {
+    constexpr auto kMoment = std::chrono::milliseconds(10), kLongest = std::chrono::milliseconds(150);
+    if (kind_ != CompileKind::kRefined || waiting_ > 0) return false;
+    const auto urgent = [](const std::shared_ptr<CompileJob>& job) { return job->urgency() > 0; };
+    if (std::any_of(queue_.begin(), queue_.end(), urgent) || std::chrono::steady_clock::now() - added_ > kLongest) return false;
+    wake_.wait_for(lock, kMoment);
+    return true;
   }
 
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
   std::thread thread_;
-  Place place_;  // its
+  int waiting_ = 0;                                // in wait()
+  std::chrono::steady_clock::time_point added_{};  // the newest
+  Place place_;                                    // its
   std::deque<std::shared_ptr<CompileJob>> queue_;
   std::shared_ptr<CompileJob> current_;
   const CompileKind kind_;

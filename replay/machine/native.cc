@@ -121,20 +121,25 @@ bool is_coming(const ProgramImpl& root) {
   });
 }
 
-// Where that happens often, the region is compiled once more, if the tree has more by now.
-void grow(ProgramImpl& root) {
+// The region is compiled once more, if the tree has more by now.
+void grow_now(ProgramImpl& root) {
   constexpr int32_t kMostTimes = 12;
   Native& native = *root.native;
-  if (++native.left < std::min(native.often, settings().hot_loop) || native.times >= kMostTimes) return;
   native.left = 0;
-  if (is_coming(root)) return;
+  if (native.times >= kMostTimes || is_coming(root)) return;
   native.often *= 2;
   native.seen = root.tree->size();
   native.next = make_native(root, root.tree->size(), false, &native);
   if (!native.next) return;
+  native.code->outgrow();
   native.next->times = native.times + 1;
   native.next->often = native.often;
   compile(*native.next);
+}
+
+// Where it is left often at what it could have.
+void grow(ProgramImpl& root) {
+  if (++root.native->left >= std::min(root.native->often, settings().hot_loop)) grow_now(root);
 }
 
 // What was compiled with more side traces takes the place of what it grew from, which may be running.
@@ -144,10 +149,10 @@ void take_next(ProgramImpl& root) {
   std::unique_ptr<Native> next = std::move(root.native->next);
   if (state == NativeCode::kTooLarge) {
     root.native->next = make_smaller(root, *next, root.native.get());
-    if (root.native->next) compile(*root.native->next);
+    root.native->next ? compile(*root.native->next) : root.native->code->stay();
     return;
   }
-  if (state == NativeCode::kFailed) return;
+  if (state == NativeCode::kFailed) return root.native->code->stay();
   make_alone(*next);
   next->previous = std::move(root.native);
   root.native = std::move(next);
@@ -180,6 +185,7 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   frame.addresses = native.addresses.data();
   frame.forced = forced_number, frame.forced_turn = forced_turn;
   static_assert(sizeof(native::Register) == sizeof(Reg));
+  native.code->entered.store(native.code->entered.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const int32_t number = native.code->function.load(std::memory_order_acquire)(reinterpret_cast<native::Register*>(r), &frame);
   drop_spares(&frame);
   counters.forced += number == forced_number;
@@ -189,6 +195,14 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   if (running.no_memory) throw std::bad_alloc();
   if (number != native::kElsewhere && could_grow(native, *m.program, *s)) ++g_machine_counters.growing, grow(root);
   return s;
+}
+
+void grow_regions(const std::vector<std::unique_ptr<Program>>& tree) {
+  for (const auto& program : tree) {
+    auto* root = static_cast<ProgramImpl*>(program.get());
+    const bool could = root && root->native && root->native->left > 0 && !root->native->next && root->native->seen != tree.size();
+    if (could && state_of(*root->native) == NativeCode::kReady) grow_now(*root);
+  }
 }
 
 void force_native_exit(int32_t number, int64_t turn) {

@@ -108,12 +108,7 @@ void Writer::came_quickly(const Instr& in, const std::string& done) {
   begin(other);
   branch(op("icmp eq i32 " + done + ", 0"), leave, behind);
   begin(behind);
-  const std::set<Key> dirty = dirty_;
-  for (const Use& use : uses_of(in))
-    if (use.written) dirty_.erase(key_of(use.reg));
-  store_all();
-  line("ret i32 " + std::to_string(number_ + 1));
-  dirty_ = dirty;
+  leave_behind(in, behind);
   begin(on);
 }
 

@@ -20,6 +20,11 @@ Address Writer::type_of_number(Rep rep) {
   return rep == Rep::kInt ? kIntType : rep == Rep::kFloat ? kFloatType : kNumpyDoubleType;
 }
 
+std::string Writer::truth_object(const std::string& value) {
+  const std::string yes = address(kTrue), no = address(kFalse);
+  return op("select i1 " + op("icmp ne i64 " + value + ", 0") + ", ptr " + yes + ", ptr " + no);
+}
+
 // A new reference to the object of a number; where there is no memory the machine does the instruction.
 std::string Writer::boxed(Rep rep, const std::string& value) {
   const std::string made = new_box(rep, value);
@@ -30,8 +35,7 @@ std::string Writer::boxed(Rep rep, const std::string& value) {
 // The same; null where there is no memory.
 std::string Writer::new_box(Rep rep, const std::string& value) {
   if (rep == Rep::kBool) {
-    const std::string yes = address(kTrue), no = address(kFalse);
-    std::string object = op("select i1 " + op("icmp ne i64 " + value + ", 0") + ", ptr " + yes + ", ptr " + no);
+    std::string object = truth_object(value);
     add_reference(object);
     return object;
   }
@@ -66,24 +70,6 @@ std::string Writer::object_of(const Instr& in, size_t operand) {
   return place(in.objects[operand]);
 }
 
-// The item is the last reference to what it was.
-void Writer::replace_last(const Instr& in, const std::string& place, const std::string& old, const std::string& slow,
-                          const std::string& join) {
-  const std::string number = label("n"), plain = op("or i1 " + is_type(old, kIntType) + ", " + is_type(old, kFloatType));
-  branch(plain, number, slow);
-  begin(number);
-  const std::string stored = in.rep == Rep::kNone ? object_in(in.c) : boxed(in.rep, get(in.c));
-  if (in.rep == Rep::kNone) {
-    const std::string differs = label("d");
-    branch(op("icmp ne ptr " + stored + ", " + old), differs, slow, true);
-    begin(differs);
-    add_reference(stored);
-  }
-  line("store ptr " + stored + ", ptr " + place);
-  by_function(Shared::kRetire, Rep::kNone, "ptr " + old);
-  go(join);
-}
-
 void Writer::put_item(const Instr& in) {
   const std::string object = object_in(in.a), size = field(object, layout_.size, "i64"), at = wrapped(get(in.b), size);
   guard(op("icmp ult i64 " + at + ", " + size));
@@ -94,35 +80,40 @@ void Writer::put_item(const Instr& in) {
 // An old number that nobody else holds becomes the new one, as the same memory would. What dies otherwise must be a number: that of others
 // may be seen, and is told by the machine (`function`: the frame's).
 void Writer::put_at(const Instr& in, const std::string& place, const std::string& old, const std::string& slow, size_t function) {
-  const std::string last = label("a"), shared = label("c"), join = label("j"), type = count_type();
-  if (in.rep != Rep::kNone && !boxes(in.rep)) {
-    go(slow);
-  } else if (in.rep == Rep::kInt) {
-    branch(by_function(Shared::kPutInt, in.rep, "ptr " + place + ", i64 " + get(in.c)), join, slow, true);
-  } else {
-    const std::string alone = op("icmp eq " + type + " " + op("load " + type + ", ptr " + old) + ", 1");
-    branch(alone, last, shared);
+  const std::string join = label("j"), type = count_type();
+  if (in.rep == Rep::kNone || in.rep == Rep::kBool) {
+    const std::string last = label("a"), shared = label("c"), object = in.rep == Rep::kNone ? object_in(in.c) : truth_object(get(in.c));
+    branch(op("icmp eq " + type + " " + op("load " + type + ", ptr " + old) + ", 1"), last, shared);
     begin(last);
-    if (in.rep == Rep::kFloat || in.rep == Rep::kComplex) {
-      const std::string alike = label("y");
-      branch(is_type(old, type_of_number(in.rep)), alike, slow);
-      begin(alike);
-      write_number(in.rep, get(in.c), old, slow);
-      go(join);
-    } else {
-      replace_last(in, place, old, slow, join);
-    }
+    branch(by_function(Shared::kPut, Rep::kNone, "ptr " + place + ", ptr " + object), join, slow, true);
     begin(shared);
-    const std::string stored = in.rep == Rep::kNone ? object_in(in.c) : boxed(in.rep, get(in.c));
+    add_reference(object);
+    line("store ptr " + object + ", ptr " + place);
+    drop_reference(old, join);
+    go(join);
+  } else if (in.rep == Rep::kInt && boxes(in.rep)) {
+    branch(by_function(Shared::kPutInt, in.rep, "ptr " + place + ", i64 " + get(in.c)), join, slow, true);
+  } else if (boxes(in.rep)) {
+    const std::string last = label("a"), alike = label("y"), shared = label("c");
+    branch(op("icmp eq " + type + " " + op("load " + type + ", ptr " + old) + ", 1"), last, shared);
+    begin(last);
+    branch(is_type(old, type_of_number(in.rep)), alike, slow);
+    begin(alike);
+    write_number(in.rep, get(in.c), old, slow);
+    go(join);
+    begin(shared);
+    const std::string stored = boxed(in.rep, get(in.c));
     drop_reference(old, slow);
-    if (in.rep == Rep::kNone) add_reference(stored);
     line("store ptr " + stored + ", ptr " + place);
     go(join);
+  } else {
+    go(slow);
   }
   begin(slow);
-  store_all();
-  const std::string done = aside(function, std::to_string(number_));
-  branch(op("icmp ne i32 " + done + ", 0"), join, exit_label(), true);
+  note_light(block_);
+  for (const Use& use : uses_of(in))
+    if (!use.written && !constant(key_of(use.reg))) store_to_file(key_of(use.reg));
+  branch(op("icmp ne i32 " + aside(function, std::to_string(number_)) + ", 0"), join, exit_label(), true);
   begin(join);
 }
 

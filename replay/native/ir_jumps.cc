@@ -101,7 +101,7 @@ void Writer::prepare(const Instr& in) {
   for (const Move& move : in.moves) {
     if (!move.unboxes) continue;
     const std::string object = object_in(move.from_object), slot = part_of(parts++), type = type_of(bits_of(move.rep));
-    const std::string there = label("y"), none = label("n"), slow = label("s"), failed = label("f"), join = label("j");
+    const std::string there = label("y"), none = label("n"), failed = label("f"), join = label("j");
     branch(op("icmp ne ptr " + object + ", null"), there, move.from >= 0 ? none : failed);
     if (move.from >= 0) {
       begin(none);
@@ -115,16 +115,14 @@ void Writer::prepare(const Instr& in) {
     }
     begin(there);
     if (reads_number(move.rep)) {
-      line("store " + type + " " + unboxed(move.rep, object, slow) + ", ptr " + slot);
+      line("store " + type + " " + unboxed(move.rep, object, failed) + ", ptr " + slot);
       go(join);
     } else {
-      go(slow);
+      const std::string rep = std::to_string(static_cast<int>(move.rep));
+      const std::string done = op("call i32 " + helper(offsetof(Frame, unbox)) + "(ptr %f, i32 " + rep + ", i64 " +
+                                  op("ptrtoint ptr " + object + " to i64") + ", i64 0, ptr " + slot + ")");
+      branch(op("icmp ne i32 " + done + ", 0"), join, failed, true);
     }
-    begin(slow);
-    const std::string rep = std::to_string(static_cast<int>(move.rep));
-    const std::string done = op("call i32 " + helper(offsetof(Frame, unbox)) + "(ptr %f, i32 " + rep + ", i64 " +
-                                op("ptrtoint ptr " + object + " to i64") + ", i64 0, ptr " + slot + ")");
-    branch(op("icmp ne i32 " + done + ", 0"), join, failed, true);
     begin(failed);
     go_back(made);
     begin(join);

@@ -88,18 +88,8 @@ Writer::Coming Writer::coming(const NextItem& item, const std::string& it, const
 
 // The number in an item of a list or tuple, which is in %parts then.
 void Writer::number_of(const NextItem& item, int32_t k, Coming* coming) {
-  const std::string slow = label("s"), fits = label("f"), join = label("j"), slot = part_of(k);
-  const std::string type = type_of(bits_of(item.rep));
-  line("store " + type + " " + unboxed(item.rep, coming->object, slow) + ", ptr " + slot);
-  go(join);
-  begin(slow);
-  const std::string rep = std::to_string(static_cast<int>(item.rep));
-  const std::string done = aside(offsetof(Frame, unbox), rep, op("ptrtoint ptr " + coming->object + " to i64"));
-  branch(op("icmp ne i32 " + done + ", 0"), fits, exit_label(), true);
-  begin(fits);
-  line("store " + type + " " + op("load " + type + ", ptr %out") + ", ptr " + slot);
-  go(join);
-  begin(join);
+  const std::string type = type_of(bits_of(item.rep)), slot = part_of(k);
+  line("store " + type + " " + unboxed(item.rep, coming->object, exit_label()) + ", ptr " + slot);
   coming->item = op("load " + type + ", ptr " + slot);
 }
 

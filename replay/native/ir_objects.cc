@@ -201,23 +201,9 @@ void Writer::unbox(const Instr& in) {
   begin(join);
 }
 
-// The register becomes the number in an object. What native code does not read itself it asks for; where there is none the side trace, or
-// the machine, goes on.
+// The register becomes the number in an object. Where there is none the side trace, or the machine, goes on.
 void Writer::take_number(int32_t reg, Rep rep, const std::string& object, int32_t side) {
-  const std::string leave = side >= 0 ? label_of(side) : exit_label(), slow = label("s"), done = label("n"), join = label("j");
-  const bool told_by_type = rep == Rep::kFloat || rep == Rep::kNpFloat64 || rep == Rep::kComplex || rep == Rep::kBool;
-  if (side >= 0 && told_by_type) return set(reg, unboxed(rep, object, leave));
-  set(reg, unboxed(rep, object, slow));
-  go(join);
-  begin(slow);
-  const std::string at = op("ptrtoint ptr " + object + " to i64");
-  const std::string ok = aside(offsetof(Frame, unbox), std::to_string(static_cast<int>(rep)), at);
-  branch(op("icmp ne i32 " + ok + ", 0"), done, leave, true);
-  begin(done);
-  const std::string type = type_of(bits_of(rep));
-  let(name_of(key_of(reg)), type.c_str(), op("load " + type + ", ptr %out"));
-  go(join);
-  begin(join);
+  set(reg, unboxed(rep, object, side >= 0 ? label_of(side) : exit_label()));
 }
 
 // The object of an unboxed register, unless it is there.
@@ -235,8 +221,9 @@ void Writer::make_box(const Instr& in) {
   begin(join);
 }
 
-// The number in an object; on to `slow` if it is none of this type, or an int of several digits.
+// The number in an object; on to `slow` if it is none of this type, or an int that does not fit.
 std::string Writer::unboxed(Rep rep, const std::string& object, const std::string& slow) {
+  if (rep == Rep::kInt) return unboxed_int(object, slow);
   const std::string right = label("r");
   if (rep == Rep::kBool) {
     const std::string yes = op("icmp eq ptr " + object + ", " + address(kTrue));
@@ -251,26 +238,26 @@ std::string Writer::unboxed(Rep rep, const std::string& object, const std::strin
     const auto at = static_cast<size_t>(layout_.complex_value);
     return of_parts(field(object, at, "double"), field(object, at + sizeof(double), "double"));
   }
-  branch(is_type(object, rep == Rep::kInt ? kIntType : rep == Rep::kFloat ? kFloatType : kNumpyDoubleType), right, slow, true);
+  branch(is_type(object, rep == Rep::kFloat ? kFloatType : kNumpyDoubleType), right, slow, true);
   begin(right);
-  if (rep == Rep::kInt) return unboxed_int(object, slow);
   return field(object, rep == Rep::kFloat ? layout_.float_value : layout_.numpy_double_value, "double");
 }
 
-// Of one digit, mostly, or of two.
+// Mostly it has one digit.
 std::string Writer::unboxed_int(const std::string& object, const std::string& slow) {
-  const std::string one = label("z"), more = label("y"), two = label("r"), join = label("w"), slot = "%digits";
-  const std::string size = field(object, layout_.int_size, "i64");
-  branch(op(layout_.int_tagged ? "icmp ult i64 " + size + ", 16" : "icmp ult i64 " + op("add i64 " + size + ", 1") + ", 3"), one, more,
-         true);
+  const std::string whole = label("y"), one = label("z"), more = label("r"), some = label("n"), join = label("w"), slot = "%digits";
+  branch(is_type(object, kIntType), whole, more, true);
+  begin(whole);
+  const std::string size = field(object, static_cast<size_t>(layout_.int_size), "i64");
+  branch(op("icmp ult i64 " + (layout_.int_tagged ? size + ", 16" : op("add i64 " + size + ", 1") + ", 3")), one, more, true);
   begin(one);
-  const std::string digit = op("zext i32 " + field(object, layout_.int_digit, "i32") + " to i64");
+  const std::string digit = op("zext i32 " + field(object, static_cast<size_t>(layout_.int_digit), "i32") + " to i64");
   line("store i64 " + op("mul i64 " + sign_of_int(size) + ", " + digit) + ", ptr " + slot);
   go(join);
   begin(more);
-  const std::string value = by_function(Shared::kTwoDigits, Rep::kInt, "ptr " + object);
-  branch(op("icmp ne i64 " + value + ", " + kNoNumber), two, slow, true);
-  begin(two);
+  const std::string value = by_function(Shared::kIntOf, Rep::kInt, "ptr " + object);
+  branch(op("icmp ne i64 " + value + ", " + kNoNumber), some, slow, true);
+  begin(some);
   line("store i64 " + value + ", ptr " + slot);
   go(join);
   begin(join);

@@ -22,6 +22,7 @@ void Writer::write_exits() {
     go("stores" + std::to_string(group));
     lead(group, std::to_string(number + (behind ? 1 : 0)), at);
   }
+  for (const Behind& way : behind_) lead(way.group, std::to_string(way.number), way.label);
   for (size_t k = leaving_.size(); k-- > 0;) {  // a group is behind the one that it leads to
     const Leaving& group = leaving_[k];
     const std::string at = "stores" + std::to_string(k), number = fresh();
@@ -35,6 +36,25 @@ void Writer::write_exits() {
       lead(group.on, number, at);
     }
   }
+}
+
+// The instruction has been done, and what follows it is the machine's: what is stored before it (exit_label() has been asked) is stored
+// here as well, but for what it has written itself.
+void Writer::leave_behind(const Instr& in, const std::string& here) {
+  const int32_t group = exits_.at({hoisted_copy_, number_});
+  const std::set<Key> stored = stored_from(group);
+  const std::vector<Use> uses = uses_of(in);
+  note_light(block_);
+  if (std::none_of(uses.begin(), uses.end(), [&](const Use& use) { return use.written && stored.contains(key_of(use.reg)); })) {
+    behind_.push_back({here, number_ + 1, group});
+    return go("stores" + std::to_string(group));
+  }
+  const std::set<Key> dirty = dirty_;
+  for (const Use& use : uses)
+    if (use.written) dirty_.erase(key_of(use.reg));
+  for (const Key& key : unstored()) store_to_file(key);
+  line("ret i32 " + std::to_string(number_ + 1));
+  dirty_ = dirty;
 }
 
 // The block of an instruction's number.

@@ -86,8 +86,10 @@ Signature signature_of(Shared what, Bits bits) {
       return {"retire", "void", "ptr %o"};
     case Shared::kKeep:
       return {"keep", "i1", "ptr %o"};
-    case Shared::kTwoDigits:
-      return {"two_digits", "i64", "ptr %o"};
+    case Shared::kIntOf:
+      return {"int_of", "i64", "ptr %o"};
+    case Shared::kPut:
+      return {"put", "i1", "ptr %place, ptr %o"};
   }
   return {};
 }
@@ -147,8 +149,11 @@ void Writer::write_function(Shared what, Rep rep) {
     case Shared::kKeep:
       write_keep(rep);
       break;
-    case Shared::kTwoDigits:
-      write_two_digits();
+    case Shared::kIntOf:
+      write_int_of();
+      break;
+    case Shared::kPut:
+      write_put();
       break;
   }
   const Signature signature = signature_of(what, bits_of(rep));
@@ -248,8 +253,12 @@ void Writer::write_keep(Rep rep) {
   line("ret i1 false");
 }
 
-void Writer::write_two_digits() {
-  const std::string two = label("t"), other = label("o"), size = field("%o", static_cast<size_t>(layout_.int_size), "i64");
+// Of two digits; else, if at all, by the frame's function.
+void Writer::write_int_of() {
+  const std::string whole = label("y"), two = label("t"), other = label("o"), some = label("r"), none = label("n");
+  branch(is_type("%o", kIntType), whole, none, true);
+  begin(whole);
+  const std::string size = field("%o", static_cast<size_t>(layout_.int_size), "i64");
   branch(op("icmp eq i64 " + digits_of(size) + ", 2"), two, other, true);
   begin(two);
   const auto digit = [&](int32_t k) {
@@ -260,7 +269,27 @@ void Writer::write_two_digits() {
       op(layout_.int_tagged ? "icmp eq i64 " + op("and i64 " + size + ", 3") + ", 2" : "icmp slt i64 " + size + ", 0");
   line("ret i64 " + op("select i1 " + negative + ", i64 " + op("sub i64 0, " + value) + ", i64 " + value));
   begin(other);
+  const std::string fits = aside(offsetof(Frame, unbox), std::to_string(static_cast<int>(Rep::kInt)), op("ptrtoint ptr %o to i64"));
+  branch(op("icmp ne i32 " + fits + ", 0"), some, none);
+  begin(some);
+  line("ret i64 " + op("load i64, ptr %out"));
+  begin(none);
   line(std::string("ret i64 ") + kNoNumber);
+}
+
+// What dies, the last reference to it being here, must be a number: that of others may be seen.
+void Writer::write_put() {
+  const std::string number = label("n"), differs = label("d"), refused = label("s"), old = op("load ptr, ptr %place");
+  branch(op("or i1 " + is_type(old, kIntType) + ", " + is_type(old, kFloatType)), number, refused);
+  begin(number);
+  branch(op("icmp ne ptr %o, " + old), differs, refused, true);
+  begin(differs);
+  add_reference("%o");
+  line("store ptr %o, ptr %place");
+  by_function(Shared::kRetire, Rep::kNone, "ptr " + old);
+  line("ret i1 true");
+  begin(refused);
+  line("ret i1 false");
 }
 
 }  // namespace dalsegno::native

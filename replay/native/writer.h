@@ -33,11 +33,12 @@ std::vector<Use> uses_of(const Instr& in);
 
 // What many places of a region need stands behind it once, as functions (ir_shared.cc).
 enum class Shared : uint8_t {
-  kBox,        // of a number that is kept in its own kind of box: a new reference, or null
-  kPutInt,     // an item of a list becomes an int: done? Nothing is, where it was the last reference to something else
-  kRetire,     // the last reference to an int, a float or a complex number is dropped
-  kKeep,       // the last reference to a box, which is kept if there is room: is it?
-  kTwoDigits,  // the number in an int of two digits, or kNoNumber
+  kBox,     // of a number that is kept in its own kind of box: a new reference, or null
+  kPutInt,  // an item of a list becomes an int: done? Nothing is, where it was the last reference to something else
+  kRetire,  // the last reference to an int, a float or a complex number is dropped
+  kKeep,    // the last reference to a box, which is kept if there is room: is it?
+  kIntOf,   // the number in what may be an int, or kNoNumber
+  kPut,     // an object takes the place of another one that nobody else holds: done? Nothing is, unless that is a number
 };
 constexpr const char* kNoNumber = "-9223372036854775808";
 
@@ -67,6 +68,7 @@ class Writer {
   const Constant& constant_of(Key key) const { return region_.blocks[key.first].constants.at(key.second); }
   static std::string literal(const Constant& value, Bits as);
   bool find_slots();
+  void leave_behind(const Instr& in, const std::string& here);
   int32_t block_at(int32_t number) const;
   static std::string name_of(Key key) { return "%v" + std::to_string(key.first) + "_" + std::to_string(key.second); }
   static std::string place_of(int32_t reg) { return "%p" + std::to_string(reg); }
@@ -374,11 +376,11 @@ class Writer {
   std::string spare(Rep rep);
   static Address type_of_number(Rep rep);
   void write_number(Rep rep, const std::string& value, const std::string& object, const std::string& slow);
+  std::string truth_object(const std::string& value);
   std::string boxed(Rep rep, const std::string& value);
   std::string new_box(Rep rep, const std::string& value);
   void share(const Instr& in, const std::string& chosen, const std::string& value);
   std::string object_of(const Instr& in, size_t operand);
-  void replace_last(const Instr& in, const std::string& place, const std::string& old, const std::string& slow, const std::string& join);
   void put_item(const Instr& in);
   void put_at(const Instr& in, const std::string& place, const std::string& old, const std::string& slow, size_t function);
 
@@ -391,7 +393,8 @@ class Writer {
   void write_put_int();
   void write_retire();
   void write_keep(Rep rep);
-  void write_two_digits();
+  void write_int_of();
+  void write_put();
   std::string sign_of_int(const std::string& size);
   std::string magnitude_of(const std::string& value);
   std::string digits_of(const std::string& size);
@@ -480,12 +483,17 @@ class Writer {
     int32_t on;
   };
   std::vector<Leaving> leaving_;
-  int32_t leave_ = -1;         // the last one of this turn
-  std::set<int32_t> heads_;    // loops that are left at their heads
-  std::set<int32_t> latches_;  // loops whose turns come together
-  std::set<int32_t> joined_;   // side traces that are written where they part
-  std::string taken_;          // while a way is written that may not be the one that is taken: whether it is
-  std::set<int32_t> refused_;  // numbers of instructions that may not be done here: ints too large, elements out of bounds
+  int32_t leave_ = -1;  // the last one of this turn
+  struct Behind {
+    std::string label;
+    int32_t number, group;
+  };
+  std::vector<Behind> behind_;  // ways there of instructions that have been done
+  std::set<int32_t> heads_;     // loops that are left at their heads
+  std::set<int32_t> latches_;   // loops whose turns come together
+  std::set<int32_t> joined_;    // side traces that are written where they part
+  std::string taken_;           // while a way is written that may not be the one that is taken: whether it is
+  std::set<int32_t> refused_;   // numbers of instructions that may not be done here: ints too large, elements out of bounds
   std::string head_, text_, breaker_, unsettled_;
   bool goes_aside_ = false;
   std::set<int32_t> addresses_;              // that the text refers to
