@@ -199,7 +199,7 @@ constexpr const char* kNumpyReaders =
     "zeros "
     "zeros_like";
 // Of those, written in Python, the ones that are recorded through.
-constexpr const char* kNumpyThrough = "around average diff ediff1d fix gradient isclose polyval round trapezoid tri tril triu";
+constexpr const char* kNumpyThrough = "around average diff ediff1d fix gradient isclose outer polyval round trapezoid tri tril triu";
 // Those that are C throughout, with no dispatcher, and neither convert elements nor compute with them.
 constexpr const char* kNumpyQuiet = "empty zeros";
 constexpr const char* kNumpyWriters = "copyto fill_diagonal place put put_along_axis putmask";

@@ -120,6 +120,9 @@ void Recorder::drop_needless(PyObject* live, Arguments* arguments) {
   std::vector<PyObject*> names;
   std::vector<size_t> kept;
   const size_t n = arguments->positional();
+  size_t placed = n;  // without outputs by position that are None
+  const size_t operands = ufunc && !arguments->names ? static_cast<size_t>(reinterpret_cast<PyUFuncObject*>(live)->nin) : n;
+  while (placed > operands && info(arguments->values[placed - 1]).object == Py_None) --placed;
   const auto is_own_dtype = [&](PyObject* dtype) {
     DType own;
     if (!numpy::dtype_of_descr(dtype, &own) || !is_float(own)) return false;
@@ -138,8 +141,8 @@ void Recorder::drop_needless(PyObject* live, Arguments* arguments) {
     kept.push_back(k);
   }
   Arguments less;
-  less.values.assign(arguments->values.begin(), arguments->values.begin() + static_cast<int64_t>(n));
-  less.live.assign(arguments->live.begin(), arguments->live.begin() + static_cast<int64_t>(n));
+  less.values.assign(arguments->values.begin(), arguments->values.begin() + static_cast<int64_t>(placed));
+  less.live.assign(arguments->live.begin(), arguments->live.begin() + static_cast<int64_t>(placed));
   if (reduces && n == 2 && info(less.values[1]).object == Py_None) less.values.pop_back(), less.live.pop_back();  // a.sum(None)
   if (kept.size() == arguments->values.size() - n && less.values.size() == n) return;
   for (const size_t k : kept) less.values.push_back(arguments->values[k]), less.live.push_back(arguments->live[k]);
