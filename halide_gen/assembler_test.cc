@@ -138,6 +138,13 @@ void fetch_apart(DType dtype) {
         ASSERT_EQ(out[static_cast<size_t>(i)], x[stride * i] - x[stride * i - 1]) << stride << " " << n << " " << i;
     }
   }
+  for (int n = 1; n <= 50; ++n) {  // backwards, from the last element on
+    const T *x = end - 1, *y = end - count;
+    std::vector<T> out(static_cast<size_t>(n));
+    Buffer a(const_cast<T*>(x), {n, 1}, {-1, 0}), b(const_cast<T*>(y) + 9 * (n - 1), {n, 1}, {-9, 0}), c(out.data(), {n, 1}, {1, n});
+    ASSERT_EQ(run(spec, {&a.buffer, &b.buffer, &c.buffer}), 0);
+    for (int i = 0; i < n; ++i) ASSERT_EQ(out[static_cast<size_t>(i)], x[-i] - y[9 * (n - 1 - i)]) << n << " " << i;
+  }
   munmap(memory, (kPages + 1) * page);
 }
 

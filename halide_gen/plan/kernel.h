@@ -14,7 +14,7 @@ namespace dalsegno::halide_gen {
 enum class Inner : uint8_t {
   kDense,      // consecutive elements
   kBroadcast,  // one element for the whole row
-  kStrided,    // any other positive stride
+  kStrided,    // any other stride
 };
 
 struct KernelInput {

@@ -403,18 +403,18 @@ void StageCode::gather(size_t i, int reg) {
   type_of(i).bits == 64 ? c_.vpgatherqq(Zmm(reg) | k, from) : c_.vpgatherqd(Xbyak::Ymm(reg) | k, from);
 }
 
-// A whole vector of elements that lie apart. Where no more than three lie between two of them, all are read and they are picked; else each
-// is read by itself. (Instructions that gather take three times as long on processors of AMD's.)
+// A whole vector of elements that lie apart, or backwards. Where no more than three lie between two of them, all are read and they are
+// picked; else each is read by itself. (Instructions that gather take three times as long on processors of AMD's.)
 void StageCode::load_apart(size_t i, int reg) {
   const int part = free_vector(), group = part == kNowhere ? kNowhere : free_vector(part + 1);
   if (group == kNowhere) throw NotCovered();
   find_row_element(i);
   Xbyak::Label done;
-  for (int stride = 2; stride <= kMostPicked; ++stride) {
+  for (const int stride : {2, 3, kMostPicked, -1}) {
     Xbyak::Label other;
     c_.cmp(c_.qword[c_.rsp + step(i, 0)], stride * type_of(i).bytes());
     c_.jne(other, Generator::T_NEAR);
-    pick(i, reg, part, stride);
+    stride > 0 ? pick(i, reg, part, stride) : turn_round(i, reg, part);
     c_.jmp(done, Generator::T_NEAR);
     c_.L(other);
   }
@@ -439,6 +439,17 @@ void StageCode::pick(size_t i, int reg, int index, int stride) {
     const Xbyak::Address more = c_.ptr[c_.rax + begin * t.bytes()];
     t.bits == 64 ? c_.vpermt2q(to, which, more) : c_.vpermt2d(to, which, more);
   }
+}
+
+void StageCode::turn_round(size_t i, int reg, int index) {
+  const ValueType t = type_of(i);
+  std::vector<uint64_t> bits(static_cast<size_t>(lanes_ * t.bits / 64), 0);
+  for (int lane = 0; lane < lanes_; ++lane)
+    bits[static_cast<size_t>(lane * t.bits / 64)] |= static_cast<uint64_t>(lanes_ - 1 - lane) << (lane * t.bits % 64);
+  c_.vmovdqu64(vector(index, t), table(bits));
+  const Xbyak::Address from = c_.ptr[c_.rax - (lanes_ - 1) * t.bytes()];
+  if (t.bits == 64) return c_.vpermq(Zmm(reg), Zmm(index), from);
+  lanes_ > kGathered ? c_.vpermd(Zmm(reg), Zmm(index), from) : c_.vpermd(Xbyak::Ymm(reg), Xbyak::Ymm(index), from);
 }
 
 // One after the other, four to a group of 128 bits or two.

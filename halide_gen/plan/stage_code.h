@@ -91,6 +91,7 @@ class StageCode : StageShape {
   void gather(size_t i, int reg);
   void load_apart(size_t i, int reg);
   void pick(size_t i, int reg, int index, int stride);
+  void turn_round(size_t i, int reg, int index);
   void load_each(size_t i, int reg, int part, int group);
   Xbyak::Address table(const std::vector<uint64_t>& bits);
   void store(size_t k);

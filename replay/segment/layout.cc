@@ -25,7 +25,8 @@
 // Ops of different shapes are no matter of refusal ("mixed"): split.cc makes a segment a shape. Refused, that is left to NumPy, are
 //   an op's shapes do not broadcast  NumPy raises
 //   arrays without elements          nothing to gain
-//   negative strides                 the iterator flips these axes, and some inner loops have other bits there (docs: exactness)
+//   negative strides, unless all is in C order otherwise, and of expressions
+//                                    the iterator flips these axes, and some inner loops have other bits there (docs: exactness)
 //   strides between elements         no multiple of the item's size
 //   outputs of different orders      a kernel's outputs share one iteration
 //   axes of one element, unless all is in C order
@@ -38,6 +39,8 @@
 #include <algorithm>
 #include <array>
 #include <compare>
+#include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include "halide_gen/plan/rules.h"
@@ -64,7 +67,7 @@ class LayoutMaker {
     out_.c_order = all_c_like() || planted(Fault::always_c_order);
     if (out_.c_order) {
       for (int d = 0; d < out_.rank; ++d) out_.order[d] = out_.rank - 1 - d;
-    } else if (rolls_ || !result_order()) {
+    } else if (rolls_ || backwards_ || !result_order()) {
       return LayoutResult::kRefused;
     }
     coalesce();
@@ -114,12 +117,21 @@ class LayoutMaker {
       std::fill(strides_[i].at, strides_[i].at + out_.rank, 0);
       for (int d = 0; d < a.rank; ++d) {
         if (a.shape[d] == 1) continue;
-        if (a.strides[d] < 0 || a.strides[d] % a.itemsize != 0) return false;
+        if ((a.strides[d] < 0 && !goes_backwards()) || a.strides[d] % a.itemsize != 0) return false;
         strides_[i].at[d + shift] = a.strides[d] / a.itemsize;
         spans_[i] |= 1u << (d + shift);
       }
     }
     return true;
+  }
+
+  // May an operand's elements be gone through backwards? The result lies in C order then, if all strides' sizes say so.
+  bool goes_backwards() {
+    constexpr ArrayFn kOtherBits[] = {ArrayFn::fmax, ArrayFn::fmin};  // of float32
+    backwards_ = !rolls_ && std::all_of(spec_.ops.begin(), spec_.ops.end(), [&](const SegmentOp& op) {
+      return array_fn_is_expr(op.fn) && std::find(std::begin(kOtherBits), std::end(kOtherBits), op.fn) == std::end(kOtherBits);
+    });
+    return backwards_;
   }
 
   // Every op must have the results' shape.
@@ -142,8 +154,8 @@ class LayoutMaker {
     int64_t last = -1;  // of the nearest outer axis with a stride
     for (int d = 0; d < out_.rank; ++d) {
       if (s.at[d] == 0) continue;
-      if (last >= 0 && s.at[d] > last) return false;
-      last = s.at[d];
+      if (last >= 0 && std::abs(s.at[d]) > last) return false;
+      last = std::abs(s.at[d]);
     }
     return true;
   }
@@ -276,7 +288,7 @@ class LayoutMaker {
     if (furthest > kMaxOffset) return false;
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
       int64_t offset = 0;
-      for (int d = 0; d < out_.loop_rank && is_array(i); ++d) offset += out_.inputs[i].at[d] * (out_.extents[d] - 1);
+      for (int d = 0; d < out_.loop_rank && is_array(i); ++d) offset += std::abs(out_.inputs[i].at[d]) * (out_.extents[d] - 1);
       if (offset > kMaxOffset) return false;
     }
     return true;
@@ -288,7 +300,8 @@ class LayoutMaker {
   Axes strides_[64];
   unsigned spans_[64];
   const bool rolls_;
-  bool disagree_ = false;  // the inputs do not broadcast together; those of each op may
+  bool backwards_ = false;  // there are negative strides
+  bool disagree_ = false;   // the inputs do not broadcast together; those of each op may
 };
 
 // An op's shape. What it is broadcast to has more axes that are not 1, or a higher rank, and so comes behind it.
