@@ -1,4 +1,4 @@
-"""Kernels of operands that are gone through backwards, in any mixture with others: bits and layout of eager's results."""
+"""Kernels of operands that are gone through backwards, among others: bits and layout of eager's results."""
 
 from __future__ import annotations
 
