@@ -27,7 +27,7 @@ std::string Writer::truth_object(const std::string& value) {
 
 // A new reference to the object of a number; where there is no memory the machine does the instruction.
 std::string Writer::boxed(Rep rep, const std::string& value) {
-  const std::string made = new_box(rep, value);
+  std::string made = new_box(rep, value);
   if (rep != Rep::kBool) guard(op("icmp ne ptr " + made + ", null"));
   return made;
 }
