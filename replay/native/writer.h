@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "replay/native/region.h"
+#include "replay/native/shared.h"
 
 namespace dalsegno::native {
 
@@ -30,17 +31,6 @@ struct Use {
   bool written;
 };
 std::vector<Use> uses_of(const Instr& in);
-
-// What many places of a region need stands behind it once, as functions (ir_shared.cc).
-enum class Shared : uint8_t {
-  kBox,     // of a number that is kept in its own kind of box: a new reference, or null
-  kPutInt,  // an item of a list becomes an int: done? Nothing is, where it was the last reference to something else
-  kRetire,  // the last reference to an int, a float or a complex number is dropped
-  kKeep,    // the last reference to a box, which is kept if there is room: is it?
-  kIntOf,   // the number in what may be an int, or kNoNumber
-  kPut,     // an object takes the place of another one that nobody else holds: done? Nothing is, unless that is a number
-};
-constexpr const char* kNoNumber = "-9223372036854775808";
 
 class Writer {
  public:
@@ -388,13 +378,10 @@ class Writer {
   std::string by_function(Shared what, Rep rep, const std::string& arguments);
   void write_functions();
   void write_function(Shared what, Rep rep);
-  std::string loaded_addresses() const;
   void write_box(Rep rep);
-  void write_put_int();
-  void write_retire();
   void write_keep(Rep rep);
-  void write_int_of();
-  void write_put();
+  void write_put_int(), write_put(), write_retire(), write_int_of();
+  std::string loaded_addresses() const;
   std::string sign_of_int(const std::string& size);
   std::string magnitude_of(const std::string& value);
   std::string digits_of(const std::string& size);

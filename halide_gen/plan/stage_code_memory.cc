@@ -1,0 +1,199 @@
+// How values come from memory and go there.
+#include <iterator>
+
+#include "halide_gen/plan/stage_code.h"
+#include "halide_gen/plan/stage_frame.h"
+
+namespace dalsegno::halide_gen {
+namespace {
+
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+using Xbyak::Zmm;
+using namespace frame;
+
+}  // namespace
+
+// Where the operand's row begins; in rax, if it has no register of its own.
+Reg64 StageCode::row(size_t i) {
+  if (places_[i]) return *places_[i];
+  c_.mov(c_.rax, in_frame(pointer(i)));
+  return c_.rax;
+}
+
+Xbyak::Address StageCode::at(size_t i) {
+  const Reg64 from = row(i);
+  return is_still(i) ? c_.ptr[from] : c_.ptr[from + c_.rcx * type_of(i).bytes()];
+}
+
+void StageCode::repeat(const ValueType& t, int reg, const Xbyak::Address& from) {
+  const Xmm x = vector(reg, t);
+  t.bits == 64   ? c_.vpbroadcastq(x, from)
+  : t.bits == 32 ? c_.vpbroadcastd(x, from)
+  : t.bits == 16 ? c_.vpbroadcastw(x, from)
+                 : c_.vpbroadcastb(x, from);
+}
+
+// Under a mask `to` has it already.
+template <class To, class From>
+void StageCode::move(const ValueType& t, const To& to, const From& from) {
+  if (!masked_) return t.bits * lanes_ < 128 ? c_.vmovq(to, from) : c_.vmovdqu64(to, from);
+  t.bits == 64   ? c_.vmovdqu64(to, from)
+  : t.bits == 32 ? c_.vmovdqu32(to, from)
+  : t.bits == 16 ? c_.vmovdqu16(to, from)
+                 : c_.vmovdqu8(to, from);
+}
+
+void StageCode::load(size_t i, int reg) {
+  const ValueType t = type_of(i);
+  if (is_still(i)) return repeat(t, reg, at(i));
+  if (is_apart(i)) return masked_ ? gather(i, reg) : load_apart(i, reg);
+  move(t, where(vector(reg, t)), at(i));
+}
+
+// rax: where element rcx of the operand's row is.
+void StageCode::find_row_element(size_t i) {
+  c_.mov(c_.rax, c_.rcx);
+  c_.imul(c_.rax, in_frame(step(i, 0)));
+  places_[i] ? c_.add(c_.rax, *places_[i]) : c_.add(c_.rax, in_frame(pointer(i)));
+}
+
+// Under the mask.
+void StageCode::gather(size_t i, int reg) {
+  const int offsets = free_vector(), mask = free_mask();
+  if (offsets == kNowhere || mask == kNowhere) throw NotCovered();
+  const Opmask k(mask);
+  c_.vmovdqu64(Zmm(offsets), in_frame(offsets_[i]));
+  find_row_element(i);
+  const Xbyak::Address from = c_.ptr[c_.rax + Zmm(offsets)];
+  c_.vpxorq(Zmm(reg), Zmm(reg), Zmm(reg));
+  if (lanes_ > kGathered) {  // the second half first, as what is written below it is dropped
+    const int half = free_vector(offsets + 1);
+    if (half == kNowhere) throw NotCovered();
+    c_.lea(*kPlaces[std::size(kPlaces) - 1], c_.ptr[c_.rax]);
+    c_.mov(c_.rax, in_frame(step(i, 0)));
+    c_.lea(c_.rax, c_.ptr[*kPlaces[std::size(kPlaces) - 1] + c_.rax * kGathered]);
+    c_.kshiftrq(k, c_.k1, kGathered);
+    c_.vpxorq(Zmm(half), Zmm(half), Zmm(half));
+    c_.vpgatherqd(Xbyak::Ymm(half) | k, from);
+    c_.mov(c_.rax, *kPlaces[std::size(kPlaces) - 1]);
+    c_.kmovq(k, c_.k1);
+    c_.vpgatherqd(Xbyak::Ymm(reg) | k, from);
+    return c_.vinserti32x8(Zmm(reg), Zmm(reg), Xbyak::Ymm(half), 1);
+  }
+  c_.kmovq(k, c_.k1);
+  type_of(i).bits == 64 ? c_.vpgatherqq(Zmm(reg) | k, from) : c_.vpgatherqd(Xbyak::Ymm(reg) | k, from);
+}
+
+// A whole vector of elements that lie apart, or backwards. Where no more than three lie between two of them, all are read and they are
+// picked; else each is read by itself. (Instructions that gather take three times as long on processors of AMD's.)
+void StageCode::load_apart(size_t i, int reg) {
+  const int part = free_vector(), group = part == kNowhere ? kNowhere : free_vector(part + 1);
+  if (group == kNowhere) throw NotCovered();
+  find_row_element(i);
+  Xbyak::Label done;
+  for (const int stride : {2, 3, kMostPicked, -1}) {
+    Xbyak::Label other;
+    c_.cmp(c_.qword[c_.rsp + step(i, 0)], stride * type_of(i).bytes());
+    c_.jne(other, Xbyak::CodeGenerator::T_NEAR);
+    stride > 0 ? pick(i, reg, part, stride) : turn_round(i, reg, part);
+    c_.jmp(done, Xbyak::CodeGenerator::T_NEAR);
+    c_.L(other);
+  }
+  load_each(i, reg, part, group);
+  c_.L(done);
+}
+
+// From vectors of memory, the last one of which ends where the last element does, so that nothing behind it is read.
+void StageCode::pick(size_t i, int reg, int index, int stride) {
+  const ValueType t = type_of(i);
+  const Xmm to = vector(reg, t), which = vector(index, t);
+  c_.vmovdqu64(to, c_.ptr[c_.rax]);
+  for (int k = 1; k < stride; ++k) {
+    const int begin = k + 1 < stride ? k * lanes_ : (stride - 1) * (lanes_ - 1);
+    std::vector<uint64_t> bits(static_cast<size_t>(lanes_ * t.bits / 64), 0);
+    for (int lane = 0; lane < lanes_; ++lane) {
+      const int element = stride * lane, vector = element / lanes_;
+      const auto from = static_cast<uint64_t>(vector == k ? lanes_ + element - begin : k == 1 && vector == 0 ? element : lane);
+      bits[static_cast<size_t>(lane * t.bits / 64)] |= from << (lane * t.bits % 64);
+    }
+    c_.vmovdqu64(which, table(bits));
+    const Xbyak::Address more = c_.ptr[c_.rax + begin * t.bytes()];
+    t.bits == 64 ? c_.vpermt2q(to, which, more) : c_.vpermt2d(to, which, more);
+  }
+}
+
+void StageCode::turn_round(size_t i, int reg, int index) {
+  const ValueType t = type_of(i);
+  std::vector<uint64_t> bits(static_cast<size_t>(lanes_ * t.bits / 64), 0);
+  for (int lane = 0; lane < lanes_; ++lane)
+    bits[static_cast<size_t>(lane * t.bits / 64)] |= static_cast<uint64_t>(lanes_ - 1 - lane) << (lane * t.bits % 64);
+  c_.vmovdqu64(vector(index, t), table(bits));
+  const Xbyak::Address from = c_.ptr[c_.rax - (lanes_ - 1) * t.bytes()];
+  if (t.bits == 64) return c_.vpermq(Zmm(reg), Zmm(index), from);
+  lanes_ > kGathered ? c_.vpermd(Zmm(reg), Zmm(index), from) : c_.vpermd(Xbyak::Ymm(reg), Xbyak::Ymm(index), from);
+}
+
+// One after the other, four to a group of 128 bits or two.
+void StageCode::load_each(size_t i, int reg, int part, int group) {
+  const Reg64 &once = *kPlaces[std::size(kPlaces) - 2], &thrice = *kPlaces[std::size(kPlaces) - 1];
+  const bool wide = type_of(i).bits == 64;
+  const Xmm x(part), y(group);
+  c_.mov(once, in_frame(step(i, 0)));
+  c_.lea(thrice, c_.ptr[once + once * 2]);
+  const Xbyak::Address from[] = {c_.ptr[c_.rax], c_.ptr[c_.rax + once], c_.ptr[c_.rax + once * 2], c_.ptr[c_.rax + thrice]};
+  for (int k = 0; k < lanes_ / 4; ++k) {
+    if (k > 0) c_.lea(c_.rax, c_.ptr[c_.rax + once * 4]);
+    if (wide) {
+      c_.vmovq(y, from[0]);
+      c_.vpinsrq(y, y, from[1], 1);
+      c_.vmovq(x, from[2]);
+      c_.vpinsrq(x, x, from[3], 1);
+      c_.vinserti64x2(Xbyak::Ymm(group), Xbyak::Ymm(group), x, 1);
+      k == 0 ? c_.vmovdqa64(Xbyak::Ymm(reg), Xbyak::Ymm(group)) : c_.vinserti64x4(Zmm(reg), Zmm(reg), Xbyak::Ymm(group), 1);
+      continue;
+    }
+    c_.vmovd(y, from[0]);
+    for (int j = 1; j < 4; ++j) c_.vpinsrd(y, y, from[j], static_cast<uint8_t>(j));
+    if (k == 0)
+      c_.vmovdqa64(Xmm(reg), y);
+    else if (lanes_ > kGathered)
+      c_.vinserti32x4(Zmm(reg), Zmm(reg), y, static_cast<uint8_t>(k));
+    else
+      c_.vinserti32x4(Xbyak::Ymm(reg), Xbyak::Ymm(reg), y, static_cast<uint8_t>(k));
+  }
+}
+
+void StageCode::store(size_t k) {
+  const size_t i = reads() + k;
+  const ValueType t = list_.stored_type(k);
+  const Xmm x = vector(found(list_.stored()[k]), t);
+  const Xbyak::Address to = at(i);
+  streaming_ ? c_.vmovntdq(to, x) : move(t, masked_ ? to | Opmask(1) : to, x);
+  busy_.clear();
+}
+
+Xbyak::Address StageCode::number(uint64_t bits) {
+  const auto [found, fresh] = numbers_.try_emplace(bits);
+  return c_.ptr[c_.rip + found->second];
+}
+
+Xbyak::Address StageCode::table(const std::vector<uint64_t>& bits) {
+  const auto [found, fresh] = tables_.try_emplace(bits);
+  return c_.ptr[c_.rip + found->second];
+}
+
+void StageCode::write_numbers() {
+  c_.align(64);
+  for (auto& [bits, label] : tables_) {
+    c_.L(label);
+    for (const uint64_t eight : bits) c_.dq(eight);
+  }
+  c_.align(8);
+  for (auto& [bits, label] : numbers_) {
+    c_.L(label);
+    c_.dq(bits);
+  }
+}
+
+}  // namespace dalsegno::halide_gen
