@@ -76,7 +76,7 @@ ARRAY_EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "np.maximum.reduce(<arr>, axis=-1, keepdims=True)"),
         (1, "np.polyval([1.0, <num>, <floatlit>], <arr>)"),
         (1, "np.trapezoid(<arr>, dx=<floatlit>, axis=0)"),
-        (1, "np.outer(<arr>, <arrvar:1>[:3])"),
+        (1, "np.outer(<arr>, <arrvar:1>[:3])[:, 0]"),
         (1, "np.multiply(<arr>, <num>, None)"),
         (1, "np.tril(<arr>, <small>)"),
         (1, "np.nan_to_num(<arr>)"),
