@@ -2,6 +2,7 @@
 
 import ast
 import collections
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
@@ -10,6 +11,7 @@ from dalsegno.fuzz.engines import Engine
 from dalsegno.fuzz.generate import programs
 from dalsegno.fuzz.program import InvalidProgram, Program, load
 from dalsegno.fuzz.runner import Flaky, TooSlow, check
+from tests.support import run_python
 
 pytestmark = pytest.mark.once
 
@@ -34,13 +36,13 @@ def test_same_seed_same_programs() -> None:
     assert generated(20, 5) != generated(20, 6)
 
 
-def test_programs_are_valid_and_do_something(tmp_path) -> None:
+def summary(folder: str) -> dict[str, Any]:
+    """What 800 programs came to, and their texts."""
     counts: collections.Counter[str] = collections.Counter()
     programs_run = generated(400, 17) + generated(400, 18)
-    seen = "".join(program.source + program.calls for program in programs_run)
     for program in programs_run:
         try:
-            session, _ = check(load(program, str(tmp_path)), [], None, eager_seconds=_ENDLESS)
+            session, _ = check(load(program, folder), [], None, eager_seconds=_ENDLESS)
         except (Flaky, InvalidProgram, TooSlow) as problem:
             counts[type(problem).__name__] += 1
             continue
@@ -48,6 +50,14 @@ def test_programs_are_valid_and_do_something(tmp_path) -> None:
             counts["calls"] += 1
             counts[observation.outcome[0]] += 1
             counts["events"] += bool(observation.events)
+    return {"counts": counts, "seen": "".join(program.source + program.calls for program in programs_run)}
+
+
+def test_programs_are_valid_and_do_something(tmp_path) -> None:
+    # As the fuzzer runs: Hypothesis draws constants of the modules that are loaded, here those of all tests.
+    command = "import json, sys; from tests.test_fuzz_generate import summary; print(json.dumps(summary(sys.argv[1])))"
+    said = run_python(command, str(tmp_path))
+    counts, seen = collections.Counter(said["counts"]), said["seen"]
     assert counts["calls"] > 1200
     assert counts["raised"] < 0.5 * counts["calls"]
     assert counts["raised"] > 0.1 * counts["calls"]
