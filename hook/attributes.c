@@ -233,6 +233,13 @@ int dalsegno_makes_instances(PyTypeObject* type) {
          !PyType_HasFeature(type, Py_TPFLAGS_IS_ABSTRACT);
 }
 
+int dalsegno_has_true_instances(PyTypeObject* type) {
+  const PyHeapTypeObject* of = (const PyHeapTypeObject*)type;
+  return PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && type->tp_as_number == &of->as_number && type->tp_as_mapping == &of->as_mapping &&
+         type->tp_as_sequence == &of->as_sequence && of->as_number.nb_bool == NULL && of->as_mapping.mp_length == NULL &&
+         of->as_sequence.sq_length == NULL;
+}
+
 PyObject* dalsegno_make_instance(const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
   PyTypeObject* type = a->type;
   const int same = (uint64_t)type->tp_version_tag + 1 == cache->version;

@@ -51,6 +51,9 @@ PyObject* dalsegno_replace_own_attribute(PyObject* object, const dalsegno_attrib
 int dalsegno_add_own_attribute(PyObject* object, const dalsegno_attribute* attribute, PyObject* value, dalsegno_attribute_cache* cache);
 /* Does calling the class make an instance as object() does, call __init__, and nothing else? */
 int dalsegno_makes_instances(PyTypeObject* type);
+/* Are all instances true: has it neither __bool__ nor __len__? Of classes written in Python, whose functions stand in themselves; else 0.
+ */
+int dalsegno_has_true_instances(PyTypeObject* type);
 /* A new instance, which has no attributes; the class's __init__ is what `attribute` names. NULL: the class is another, or no memory. */
 PyObject* dalsegno_make_instance(const dalsegno_attribute* attribute, dalsegno_attribute_cache* cache);
 

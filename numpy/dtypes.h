@@ -2,6 +2,7 @@
 // exceptions.
 #pragma once
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "numpy/api.h"
@@ -38,6 +39,13 @@ struct Element;
   };
 DALSEGNO_DTYPES(X)
 #undef X
+
+template <class T>
+T element_at(const char* p) {
+  T element;
+  std::memcpy(&element, p, sizeof element);
+  return element;
+}
 
 // A table by dtype: what `make`, a template of one, gives for each that is not complex. (Those have an empty row.)
 template <class Make>

@@ -92,6 +92,7 @@ class CompileThread {
     new (&idle_) std::condition_variable();
     new (&thread_) std::thread();
     running_ = false;
+    waiting_ = 0;
     if (current_) queue_.push_front(current_);
     current_ = nullptr;
     mutex_.unlock();

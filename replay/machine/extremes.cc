@@ -13,12 +13,7 @@
 namespace dalsegno::replay {
 namespace {
 
-template <class T>
-T at(const char* p) {
-  T value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
+using numpy::element_at;
 
 // Of equals one stays (of zeros, that is seen), and a NaN (loops_minmax.dispatch.c.src in numpy/_core/src/umath).
 enum class Stays : uint8_t { kFirst, kLast };
@@ -36,8 +31,8 @@ T better(T best, T x) {
 
 template <class T, bool largest, Stays stays>
 T one_row(const char* from, npy_intp n, npy_intp step) {
-  T best = at<T>(from);
-  for (npy_intp k = 1; k < n; ++k) best = better<T, largest, stays>(best, at<T>(from + k * step));
+  T best = element_at<T>(from);
+  for (npy_intp k = 1; k < n; ++k) best = better<T, largest, stays>(best, element_at<T>(from + k * step));
   return best;
 }
 
@@ -46,7 +41,7 @@ struct Doubles {
   static constexpr npy_intp kLanes = 4;
   __m128d low, high;
   static Doubles column(const char* p, npy_intp step) {
-    const auto two = [&](const char* q) { return _mm_setr_pd(at<double>(q), at<double>(q + step)); };
+    const auto two = [&](const char* q) { return _mm_setr_pd(element_at<double>(q), element_at<double>(q + step)); };
     return {two(p), two(p + 2 * step)};
   }
   void store(double* to) const { _mm_storeu_pd(to, low), _mm_storeu_pd(to + 2, high); }
@@ -66,7 +61,8 @@ struct Floats {
   static constexpr npy_intp kLanes = 4;
   __m128 all;
   static Floats column(const char* p, npy_intp step) {
-    return {_mm_setr_ps(at<float>(p), at<float>(p + step), at<float>(p + 2 * step), at<float>(p + 3 * step))};
+    return {
+        _mm_setr_ps(element_at<float>(p), element_at<float>(p + step), element_at<float>(p + 2 * step), element_at<float>(p + 3 * step))};
   }
   void store(float* to) const { _mm_storeu_ps(to, all); }
   template <bool largest, Stays stays>
@@ -91,21 +87,19 @@ void rows_of_floats(const Cut& cut, const char* from, T* to) {
   for (; i < cut.before.many; ++i, from += step) to[i] = one_row<T, largest, stays>(from, n, along);
 }
 
-template <class T, bool largest, npy_intp n>
-void pixels(const Cut& cut, const char* from, T* to) {
-  for (npy_intp i = 0; i < cut.before.many; ++i, from += n * static_cast<npy_intp>(sizeof(T)))
-    to[i] = one_row<T, largest, Stays::kFirst>(from, n, sizeof(T));
-}
-
+// (Pixels in loops of their own.)
 template <class T, bool largest>
 void rows_of_integers(const Cut& cut, const char* from, T* to) {
+  const auto rows = [&](auto n, npy_intp along, npy_intp step) {
+    for (npy_intp i = 0; i < cut.before.many; ++i) to[i] = one_row<T, largest, Stays::kFirst>(from + i * step, n, along);
+  };
+  const auto dense = [&]<npy_intp n>(std::integral_constant<npy_intp, n> of) { rows(of, sizeof(T), n * npy_intp{sizeof(T)}); };
   const npy_intp n = cut.along.many;
-  const bool dense = cut.along.step == sizeof(T) && cut.before.step == n * static_cast<npy_intp>(sizeof(T));
-  if (dense && n == 2) return pixels<T, largest, 2>(cut, from, to);
-  if (dense && n == 3) return pixels<T, largest, 3>(cut, from, to);
-  if (dense && n == 4) return pixels<T, largest, 4>(cut, from, to);
-  for (npy_intp i = 0; i < cut.before.many; ++i, from += cut.before.step)
-    to[i] = one_row<T, largest, Stays::kFirst>(from, n, cut.along.step);
+  const bool packed = cut.along.step == sizeof(T) && cut.before.step == n * npy_intp{sizeof(T)};
+  if (packed && n == 2) return dense(std::integral_constant<npy_intp, 2>());
+  if (packed && n == 3) return dense(std::integral_constant<npy_intp, 3>());
+  if (packed && n == 4) return dense(std::integral_constant<npy_intp, 4>());
+  rows(n, cut.along.step, cut.before.step);
 }
 
 constexpr npy_intp kMostOfFloats = 8, kMostOfIntegers = 16;
@@ -155,7 +149,7 @@ Extremes extremes_for(DType dtype) {
     else
       return extremes<typename numpy::Element<dtype>::Type, largest>;
   });
-  return static_cast<size_t>(dtype) < kAll.size() ? kAll[static_cast<size_t>(dtype)] : nullptr;
+  return kAll[static_cast<size_t>(dtype)];
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ const Snapshot* loop_of_one_frame(const Program& program);
 Outcome enter_loop(Program& loop, hook::RunningFrame& frame, PyObject** result, Exit** exit, FrameState* state);
 // Regions that were left at what they could have are compiled once more, however seldom that was: for who is about to decide by what they
 // take now. Needs the GIL.
-void grow_regions(const std::vector<std::unique_ptr<Program>>& tree);
+void grow_regions(const Jitted::Programs& tree);
 bool has_native_code(const Program& loop);  // which runs it, or the loop that it jumps to, where that is entered next
 
 extern MachineCounters g_machine_counters;  // of this process

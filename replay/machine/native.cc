@@ -197,7 +197,7 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
   return s;
 }
 
-void grow_regions(const std::vector<std::unique_ptr<Program>>& tree) {
+void grow_regions(const Programs& tree) {
   for (const auto& program : tree) {
     auto* root = static_cast<ProgramImpl*>(program.get());
     const bool could = root && root->native && root->native->left > 0 && !root->native->next && root->native->seen != tree.size();

@@ -229,14 +229,9 @@ void sum_whole(DType dtype, const Cut& cut, const char* from, int64_t* sums) {
 }
 
 void ask_whole(DType dtype, Fold fold, const Cut& cut, const char* from, char* made) {
-  if (cut.behind.many == 1 && cut.along.many <= kFewAsked)
-    return ask_rows(dtype, fold, from, cut.before.many, cut.before.step, cut.along.many, cut.along.step, made);
-  if (cut.behind.many == 1) {
-    for (npy_intp b = 0; b < cut.before.many; ++b)
-      made[b] = static_cast<char>(fold_whole(dtype, fold, from + b * cut.before.step, cut.along.many, cut.along.step));
-    return;
-  }
-  std::fill_n(made, cut.before.many * cut.behind.many, fold == Fold::kAll);
+  const Walk &before = cut.before, &along = cut.along;
+  if (cut.behind.many == 1) return ask_rows(dtype, fold, from, before.many, before.step, along.many, along.step, made);
+  std::fill_n(made, before.many * cut.behind.many, fold == Fold::kAll);
   each_row(cut, from, [&](const char* row, npy_intp first) { ask_row(dtype, fold, row, cut.behind.many, cut.behind.step, made + first); });
 }
 

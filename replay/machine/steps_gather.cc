@@ -10,13 +10,6 @@
 namespace dalsegno::replay {
 namespace {
 
-template <class Position>
-npy_intp position_at(const char* p) {
-  Position at;
-  std::memcpy(&at, p, sizeof at);
-  return static_cast<npy_intp>(at);
-}
-
 // Of all positions: is none out of bounds, is one negative? (By signs of differences, which the compiler can look at in vectors.)
 struct Looked {
   bool inside, negative;
@@ -26,7 +19,7 @@ template <class Position>
 Looked look_at(const char* at, npy_intp n, npy_intp stride, npy_intp size) {
   uint64_t outside = 0, all = 0;
   for (npy_intp k = 0; k < n; ++k) {
-    const auto p = static_cast<uint64_t>(position_at<Position>(at + k * stride));
+    const auto p = static_cast<uint64_t>(numpy::element_at<Position>(at + k * stride));
     outside |= (static_cast<uint64_t>(size) - 1 - p) | (p + static_cast<uint64_t>(size));
     all |= p;
   }
@@ -37,7 +30,7 @@ Looked look_at(const char* at, npy_intp n, npy_intp stride, npy_intp size) {
 template <class Position, class Item>
 void take(const char* x, npy_intp step, const char* at, npy_intp n, npy_intp stride, npy_intp behind, char* out) {
   for (npy_intp k = 0; k < n; ++k) {
-    npy_intp p = position_at<Position>(at + k * stride);
+    auto p = static_cast<npy_intp>(numpy::element_at<Position>(at + k * stride));
     p += p < 0 ? behind : 0;
     std::memcpy(out + k * static_cast<npy_intp>(sizeof(Item)), x + p * step, sizeof(Item));
   }

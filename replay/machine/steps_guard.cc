@@ -1,6 +1,7 @@
 // Guards: a step goes on if the fact holds, else it leaves.
 #include <array>
 
+#include "hook/attributes.h"
 #include "hook/lookups.h"
 #include "numpy/dtypes.h"
 #include "replay/machine/run.h"
@@ -23,10 +24,7 @@ bool is_true(const Step& s, Reg* r) { return r[s.a].o == Py_True; }
 bool is_false(const Step& s, Reg* r) { return r[s.a].o == Py_False; }
 bool is(const Step& s, Reg* r) { return r[s.a].o == s.object; }
 bool is_not(const Step& s, Reg* r) { return r[s.a].o != s.object; }
-bool truthy(const Step& s, Reg* r) {
-  const auto* type = reinterpret_cast<PyHeapTypeObject*>(s.object);
-  return Py_TYPE(r[s.a].o) == &type->ht_type && !type->as_number.nb_bool && !type->as_mapping.mp_length && !type->as_sequence.sq_length;
-}
+bool truthy(const Step& s, Reg* r) { return type(s, r) && dalsegno_has_true_instances(Py_TYPE(r[s.a].o)) != 0; }
 bool quiet_iterator(const Step& s, Reg* r) { return hook::quiet_iterator(r[s.a].o); }
 bool quiet_lookup(const Step& s, Reg* r) { return dalsegno_quiet_lookup(r[s.a].o, r[s.b].o) != 0; }
 

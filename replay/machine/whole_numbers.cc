@@ -11,13 +11,12 @@
 namespace dalsegno::replay {
 namespace {
 
+constexpr int64_t kFew = 16;      // of pixels: to look at each by itself takes three times as long
 constexpr int64_t kBlock = 4096;  // elements that are looked at before it is asked whether that is enough
 
 template <class T>
 T at(const char* data, int64_t i, int64_t stride) {
-  T value;
-  std::memcpy(&value, data + i * stride, sizeof value);
-  return value;
+  return numpy::element_at<T>(data + i * stride);
 }
 
 // Calls take(i, element) for each, where they lie close together in a loop of its own.
@@ -121,7 +120,6 @@ int64_t folded(Fold fold, const char* data, int64_t n, int64_t stride) {
 template <DType dtype>
 void rows_folded(Fold fold, const char* data, int64_t rows, int64_t step, int64_t n, int64_t stride, int64_t* made) {
   using Element = typename numpy::Element<dtype>::Type;
-  constexpr int64_t kFew = 16;  // pixels: each by itself would take three times as long
   if constexpr (!std::is_floating_point_v<Element> && dtype != DType::kBool) {
     if (fold == Fold::kSum && n <= kFew) {
       for (int64_t k = 0; k < rows; ++k, data += step) {
@@ -153,8 +151,8 @@ void rows_asked(Fold fold, const char* data, int64_t rows, int64_t step, int64_t
     using T = std::conditional_t<dtype == DType::kBool, uint8_t, Element>;
     const bool any = fold == Fold::kAny;
     for (int64_t k = 0; k < rows; ++k, data += step) {
-      bool is = !any;
-      for (int64_t i = 0; i < n; ++i) {
+      bool is = n > kFew ? folded<dtype>(fold, data, n, stride) != 0 : !any;
+      for (int64_t i = 0; n <= kFew && i < n; ++i) {
         const bool here = at<T>(data, i, stride) != 0;
         is = any ? is | here : is & here;
       }

@@ -18,8 +18,7 @@ int64_t fold_whole(DType dtype, Fold fold, const char* data, int64_t n, int64_t 
 void fold_rows(DType dtype, Fold fold, const char* data, int64_t rows, int64_t step, int64_t n, int64_t stride, int64_t* made);
 // Adds a row to sums of rows.
 void add_row(DType dtype, const char* data, int64_t n, int64_t stride, int64_t* sums);
-// Of each of many short rows (kAny, kAll): 0 or 1 each.
-inline constexpr int64_t kFewAsked = 16;
+// Of each of the rows (kAny, kAll): 0 or 1.
 void ask_rows(DType dtype, Fold fold, const char* data, int64_t rows, int64_t step, int64_t n, int64_t stride, char* known);
 // Takes a row into what is known of rows.
 void ask_row(DType dtype, Fold fold, const char* data, int64_t n, int64_t stride, char* known);

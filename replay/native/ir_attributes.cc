@@ -68,9 +68,7 @@ void Writer::guard_truthy(const Instr& in) {
 
 // What the step does without running code, or the machine does.
 void Writer::quick(const Instr& in) {
-  note_light(block_);
-  for (const Use& use : uses_of(in))
-    if (!use.written && !constant(key_of(use.reg))) store_to_file(key_of(use.reg));
+  store_operands(in);
   came_quickly(in, op("call i32 " + helper(offsetof(Frame, quick)) + "(ptr %f, i32 " + std::to_string(number_) + ")"));
   for (const Use& use : uses_of(in))
     if (use.written) reload(use.reg);

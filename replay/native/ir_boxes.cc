@@ -81,38 +81,32 @@ void Writer::put_item(const Instr& in) {
 // may be seen, and is told by the machine (`function`: the frame's).
 void Writer::put_at(const Instr& in, const std::string& place, const std::string& old, const std::string& slow, size_t function) {
   const std::string join = label("j"), type = count_type();
-  if (in.rep == Rep::kNone || in.rep == Rep::kBool) {
-    const std::string last = label("a"), shared = label("c"), object = in.rep == Rep::kNone ? object_in(in.c) : truth_object(get(in.c));
-    branch(op("icmp eq " + type + " " + op("load " + type + ", ptr " + old) + ", 1"), last, shared);
-    begin(last);
-    branch(by_function(Shared::kPut, Rep::kNone, "ptr " + place + ", ptr " + object), join, slow, true);
-    begin(shared);
-    add_reference(object);
-    line("store ptr " + object + ", ptr " + place);
-    drop_reference(old, join);
-    go(join);
-  } else if (in.rep == Rep::kInt && boxes(in.rep)) {
+  if (in.rep == Rep::kInt && boxes(in.rep)) {
     branch(by_function(Shared::kPutInt, in.rep, "ptr " + place + ", i64 " + get(in.c)), join, slow, true);
-  } else if (boxes(in.rep)) {
-    const std::string last = label("a"), alike = label("y"), shared = label("c");
+  } else if (in.rep == Rep::kNone || boxes(in.rep)) {
+    const bool is_new = in.rep == Rep::kFloat || in.rep == Rep::kComplex;
+    std::string object = is_new ? "" : in.rep == Rep::kNone ? object_in(in.c) : truth_object(get(in.c));
+    const std::string last = label("a"), shared = label("c"), alike = label("y");
     branch(op("icmp eq " + type + " " + op("load " + type + ", ptr " + old) + ", 1"), last, shared);
     begin(last);
-    branch(is_type(old, type_of_number(in.rep)), alike, slow);
-    begin(alike);
-    write_number(in.rep, get(in.c), old, slow);
-    go(join);
+    if (is_new) {
+      branch(is_type(old, type_of_number(in.rep)), alike, slow);
+      begin(alike);
+      write_number(in.rep, get(in.c), old, slow);
+      go(join);
+    } else {
+      branch(by_function(Shared::kPut, Rep::kNone, "ptr " + place + ", ptr " + object), join, slow, true);
+    }
     begin(shared);
-    const std::string stored = boxed(in.rep, get(in.c));
-    drop_reference(old, slow);
-    line("store ptr " + stored + ", ptr " + place);
+    is_new ? void(object = boxed(in.rep, get(in.c))) : add_reference(object);
+    line("store ptr " + object + ", ptr " + place);
+    drop_reference(old, join);  // (which is not the last one)
     go(join);
   } else {
     go(slow);
   }
   begin(slow);
-  note_light(block_);
-  for (const Use& use : uses_of(in))
-    if (!use.written && !constant(key_of(use.reg))) store_to_file(key_of(use.reg));
+  store_operands(in);
   branch(op("icmp ne i32 " + aside(function, std::to_string(number_)) + ", 0"), join, exit_label(), true);
   begin(join);
 }

@@ -252,7 +252,9 @@ std::string Writer::unboxed_int(const std::string& object, const std::string& sl
   branch(op("icmp ult i64 " + (layout_.int_tagged ? size + ", 16" : op("add i64 " + size + ", 1") + ", 3")), one, more, true);
   begin(one);
   const std::string digit = op("zext i32 " + field(object, static_cast<size_t>(layout_.int_digit), "i32") + " to i64");
-  line("store i64 " + op("mul i64 " + sign_of_int(size) + ", " + digit) + ", ptr " + slot);
+  // The sign: the size itself; or what stands in two bits (0, 1: none, 2: minus).
+  const std::string sign = layout_.int_tagged ? op("sub i64 1, " + op("and i64 " + size + ", 3")) : size;
+  line("store i64 " + op("mul i64 " + sign + ", " + digit) + ", ptr " + slot);
   go(join);
   begin(more);
   const std::string value = by_function(Shared::kIntOf, Rep::kInt, "ptr " + object);

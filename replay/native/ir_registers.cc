@@ -44,15 +44,15 @@ void Writer::leave_behind(const Instr& in, const std::string& here) {
   const int32_t group = exits_.at({hoisted_copy_, number_});
   const std::set<Key> stored = stored_from(group);
   const std::vector<Use> uses = uses_of(in);
-  note_light(block_);
   if (std::none_of(uses.begin(), uses.end(), [&](const Use& use) { return use.written && stored.contains(key_of(use.reg)); })) {
+    note_light(block_);
     behind_.push_back({here, number_ + 1, group});
     return go("stores" + std::to_string(group));
   }
   const std::set<Key> dirty = dirty_;
   for (const Use& use : uses)
     if (use.written) dirty_.erase(key_of(use.reg));
-  for (const Key& key : unstored()) store_to_file(key);
+  store_all();
   line("ret i32 " + std::to_string(number_ + 1));
   dirty_ = dirty;
 }
@@ -197,6 +197,13 @@ void Writer::store_to_file(Key key) {
   const char* type = type_of(slots_.at(key));
   line(std::string("store ") + type + " " + op(std::string("load ") + type + ", ptr " + name_of(key)) + ", ptr " +
        place(key.first, key.second));
+}
+
+// What an instruction's step reads.
+void Writer::store_operands(const Instr& in) {
+  note_light(block_);
+  for (const Use& use : uses_of(in))
+    if (!use.written && !constant(key_of(use.reg))) store_to_file(key_of(use.reg));
 }
 
 void Writer::store_all() {

@@ -2,6 +2,7 @@
 // keeps what it has where it is.
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "replay/native/writer.h"
@@ -59,44 +60,31 @@ void Writer::write_number(Rep rep, const std::string& value, const std::string& 
 // How many digits an int has whose size field this is.
 std::string Writer::digits_of(const std::string& size) { return layout_.int_tagged ? op("lshr i64 " + size + ", 3") : magnitude_of(size); }
 
-// ... and its sign, of an int of one digit at most: the size itself; or what stands in two bits (0, 1: none, 2: minus).
-std::string Writer::sign_of_int(const std::string& size) {
-  return layout_.int_tagged ? op("sub i64 1, " + op("and i64 " + size + ", 3")) : size;
-}
-
 std::string Writer::magnitude_of(const std::string& value) {
   return op("select i1 " + op("icmp slt i64 " + value + ", 0") + ", i64 " + op("sub i64 0, " + value) + ", i64 " + value);
 }
 
 // ---- functions -------------------------------------------------------------------------------------------------------------------
 
-namespace {
-
-struct Signature {
-  const char *name, *gives, *takes;  // takes: beside the frame, and where it may put something
+struct Writer::SharedFunction {
+  Shared what;
+  const char *name, *gives, *takes;  // takes: beside the frame, and where it may put something; null: the number
+  void (Writer::*write)(Rep);
 };
 
-Signature signature_of(Shared what, Bits bits) {
-  switch (what) {
-    case Shared::kBox:
-      return {"box", "ptr", bits == Bits::kComplex ? "<2 x double> %x" : bits == Bits::kDouble ? "double %x" : "i64 %x"};
-    case Shared::kPutInt:
-      return {"put_int", "i1", "ptr %place, i64 %x"};
-    case Shared::kRetire:
-      return {"retire", "void", "ptr %o"};
-    case Shared::kKeep:
-      return {"keep", "i1", "ptr %o"};
-    case Shared::kIntOf:
-      return {"int_of", "i64", "ptr %o"};
-    case Shared::kPut:
-      return {"put", "i1", "ptr %place, ptr %o"};
-  }
-  return {};
+const Writer::SharedFunction& Writer::shared_function(Shared what) {
+  static constexpr SharedFunction kFunctions[] = {
+      {Shared::kBox, "box", "ptr", nullptr, &Writer::write_box},
+      {Shared::kPutInt, "put_int", "i1", "ptr %place, i64 %x", &Writer::write_put_int},
+      {Shared::kRetire, "retire", "void", "ptr %o", &Writer::write_retire},
+      {Shared::kKeep, "keep", "i1", "ptr %o", &Writer::write_keep},
+      {Shared::kIntOf, "int_of", "i64", "ptr %o", &Writer::write_int_of},
+      {Shared::kPut, "put", "i1", "ptr %place, ptr %o", &Writer::write_put},
+  };
+  return *std::find_if(std::begin(kFunctions), std::end(kFunctions), [&](const SharedFunction& one) { return one.what == what; });
 }
 
-std::string name_of_function(Shared what, Rep rep) {
-  return std::string("@") + signature_of(what, Bits::kInt64).name + std::to_string(static_cast<int>(rep));
-}
+namespace {
 
 // Boxes by the frame's function.
 std::string make_aside() {
@@ -111,11 +99,17 @@ std::string make_aside() {
 
 }  // namespace
 
+// As it is called and defined.
+std::string Writer::with_arguments(Shared what, Rep rep, const std::string& arguments) {
+  const SharedFunction& of = shared_function(what);
+  return std::string("preserve_allcc ") + of.gives + " @" + of.name + std::to_string(static_cast<int>(rep)) + "(ptr %f, ptr %out, " +
+         arguments + ")";
+}
+
 // The function's result.
 std::string Writer::by_function(Shared what, Rep rep, const std::string& arguments) {
   shared_.insert({what, rep});
-  const std::string gives = signature_of(what, Bits::kInt64).gives;
-  const std::string call = "call preserve_allcc " + gives + " " + name_of_function(what, rep) + "(ptr %f, ptr %out, " + arguments + ")";
+  const std::string gives = shared_function(what).gives, call = "call " + with_arguments(what, rep, arguments);
   if (gives != "void") return op(call);
   line(call);
   return "";
@@ -136,29 +130,11 @@ void Writer::write_function(Shared what, Rep rep) {
   const std::set<int32_t> addresses = std::exchange(addresses_, {});
   known_.clear();
   remembered_.clear();
-  switch (what) {
-    case Shared::kBox:
-      write_box(rep);
-      break;
-    case Shared::kPutInt:
-      write_put_int();
-      break;
-    case Shared::kRetire:
-      write_retire();
-      break;
-    case Shared::kKeep:
-      write_keep(rep);
-      break;
-    case Shared::kIntOf:
-      write_int_of();
-      break;
-    case Shared::kPut:
-      write_put();
-      break;
-  }
-  const Signature signature = signature_of(what, bits_of(rep));
-  text_ = before + "define internal preserve_allcc " + signature.gives + " " + name_of_function(what, rep) + "(ptr %f, ptr %out, " +
-          signature.takes + ") noinline {\n  %came = getelementptr i8, ptr %out, i64 16\n" + loaded_addresses() + text_ + "}\n";
+  const SharedFunction& of = shared_function(what);
+  (this->*of.write)(rep);
+  const std::string takes = of.takes ? of.takes : type_of(bits_of(rep)) + std::string(" %x");
+  text_ = before + "define internal " + with_arguments(what, rep, takes) + " noinline {\n  %came = getelementptr i8, ptr %out, i64 16\n" +
+          loaded_addresses() + text_ + "}\n";
   addresses_ = addresses;
 }
 
@@ -187,7 +163,7 @@ void Writer::write_box(Rep rep) {
 }
 
 // An old number that nobody else holds becomes the new one, as the same memory would.
-void Writer::write_put_int() {
+void Writer::write_put_int(Rep) {
   const std::string last = label("a"), common = label("c"), number = label("n"), alike = label("y"), other = label("o"), made = label("m"),
                     refused = label("s"), type = count_type();
   const std::string old = op("load ptr, ptr %place");
@@ -200,17 +176,17 @@ void Writer::write_put_int() {
   write_number(Rep::kInt, "%x", old, other);
   line("ret i1 true");
   begin(other);
-  const auto put_new = [&](const char* dropped) {
-    const std::string some = label(dropped), object = new_box(Rep::kInt, "%x");
+  const auto put_new = [&] {
+    const std::string some = label("t"), object = new_box(Rep::kInt, "%x");
     branch(op("icmp ne ptr " + object + ", null"), some, refused, true);
     begin(some);
     line("store ptr " + object + ", ptr %place");
   };
-  put_new("t");
+  put_new();
   by_function(Shared::kRetire, Rep::kNone, "ptr " + old);
   line("ret i1 true");
   begin(common);
-  put_new("d");
+  put_new();
   drop_reference(old, made);  // (which is not the last one)
   go(made);
   begin(made);
@@ -220,7 +196,7 @@ void Writer::write_put_int() {
 }
 
 // It is kept for the next one.
-void Writer::write_retire() {
+void Writer::write_retire(Rep) {
   const std::string kept = label("k");
   for (const Rep rep : {Rep::kInt, Rep::kFloat, Rep::kComplex}) {
     const std::string other = label("o");
@@ -254,7 +230,7 @@ void Writer::write_keep(Rep rep) {
 }
 
 // Of two digits; else, if at all, by the frame's function.
-void Writer::write_int_of() {
+void Writer::write_int_of(Rep) {
   const std::string whole = label("y"), two = label("t"), other = label("o"), some = label("r"), none = label("n");
   branch(is_type("%o", kIntType), whole, none, true);
   begin(whole);
@@ -278,7 +254,7 @@ void Writer::write_int_of() {
 }
 
 // What dies, the last reference to it being here, must be a number: that of others may be seen.
-void Writer::write_put() {
+void Writer::write_put(Rep) {
   const std::string number = label("n"), differs = label("d"), refused = label("s"), old = op("load ptr, ptr %place");
   branch(op("or i1 " + is_type(old, kIntType) + ", " + is_type(old, kFloatType)), number, refused);
   begin(number);

@@ -71,6 +71,7 @@ class Writer {
   std::vector<Key> unstored() const;
   void store_to_file(Key key);
   void store_all();
+  void store_operands(const Instr& in);
   void load_first(Key key, Bits bits);
   void find_made_here();
   void find_live(const Block& block);
@@ -378,11 +379,11 @@ class Writer {
   std::string by_function(Shared what, Rep rep, const std::string& arguments);
   void write_functions();
   void write_function(Shared what, Rep rep);
-  void write_box(Rep rep);
-  void write_keep(Rep rep);
-  void write_put_int(), write_put(), write_retire(), write_int_of();
+  struct SharedFunction;
+  static const SharedFunction& shared_function(Shared what);
+  static std::string with_arguments(Shared what, Rep rep, const std::string& arguments);
+  void write_box(Rep), write_keep(Rep), write_put_int(Rep), write_put(Rep), write_retire(Rep), write_int_of(Rep);
   std::string loaded_addresses() const;
-  std::string sign_of_int(const std::string& size);
   std::string magnitude_of(const std::string& value);
   std::string digits_of(const std::string& size);
 

@@ -25,7 +25,7 @@
 // Ops of different shapes are no matter of refusal ("mixed"): split.cc makes a segment a shape. Refused, that is left to NumPy, are
 //   an op's shapes do not broadcast  NumPy raises
 //   arrays without elements          nothing to gain
-//   negative strides, unless all is in C order otherwise, and of expressions
+//   negative strides, unless all is in C order otherwise, without inner loops
 //                                    the iterator flips these axes, and some inner loops have other bits there (docs: exactness)
 //   strides between elements         no multiple of the item's size
 //   outputs of different orders      a kernel's outputs share one iteration
@@ -40,7 +40,6 @@
 #include <array>
 #include <compare>
 #include <cstdlib>
-#include <iterator>
 #include <utility>
 
 #include "halide_gen/plan/rules.h"
@@ -57,8 +56,8 @@ using Strides = std::vector<Axes>;
 
 class LayoutMaker {
  public:
-  LayoutMaker(const SegmentSpec& spec, const ArrayView* arrays, Layout* out, bool rolls)
-      : spec_(spec), arrays_(arrays), out_(*out), rolls_(rolls) {}
+  LayoutMaker(const SegmentSpec& spec, const ArrayView* arrays, Layout* out, bool rolls, bool backwards)
+      : spec_(spec), arrays_(arrays), out_(*out), rolls_(rolls), may_go_backwards_(backwards && !rolls) {}
 
   LayoutResult run(const std::vector<uint64_t>& reaches) {
     if (!broadcast()) return disagree_ ? LayoutResult::kMixed : LayoutResult::kRefused;
@@ -117,21 +116,13 @@ class LayoutMaker {
       std::fill(strides_[i].at, strides_[i].at + out_.rank, 0);
       for (int d = 0; d < a.rank; ++d) {
         if (a.shape[d] == 1) continue;
-        if ((a.strides[d] < 0 && !goes_backwards()) || a.strides[d] % a.itemsize != 0) return false;
+        if ((a.strides[d] < 0 && !may_go_backwards_) || a.strides[d] % a.itemsize != 0) return false;
+        backwards_ |= a.strides[d] < 0;
         strides_[i].at[d + shift] = a.strides[d] / a.itemsize;
         spans_[i] |= 1u << (d + shift);
       }
     }
     return true;
-  }
-
-  // May an operand's elements be gone through backwards? The result lies in C order then, if all strides' sizes say so.
-  bool goes_backwards() {
-    constexpr ArrayFn kOtherBits[] = {ArrayFn::fmax, ArrayFn::fmin};  // of float32
-    backwards_ = !rolls_ && std::all_of(spec_.ops.begin(), spec_.ops.end(), [&](const SegmentOp& op) {
-      return array_fn_is_expr(op.fn) && std::find(std::begin(kOtherBits), std::end(kOtherBits), op.fn) == std::end(kOtherBits);
-    });
-    return backwards_;
   }
 
   // Every op must have the results' shape.
@@ -299,7 +290,7 @@ class LayoutMaker {
   Layout& out_;
   Axes strides_[64];
   unsigned spans_[64];
-  const bool rolls_;
+  const bool rolls_, may_go_backwards_;
   bool backwards_ = false;  // there are negative strides
   bool disagree_ = false;   // the inputs do not broadcast together; those of each op may
 };
@@ -333,9 +324,9 @@ struct Shape {
 
 }  // namespace
 
-LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout,
-                         bool rolls) {
-  return LayoutMaker(spec, arrays, layout, rolls).run(reaches);
+LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout, bool rolls,
+                         bool backwards) {
+  return LayoutMaker(spec, arrays, layout, rolls, backwards).run(reaches);
 }
 
 std::vector<int> shape_numbers(const SegmentSpec& spec, const ArrayView* arrays) {

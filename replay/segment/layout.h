@@ -41,14 +41,15 @@ struct Layout {
 enum class LayoutResult : uint8_t {
   kOk,
   kMixed,    // ops of different shapes: split the segment by shape
-  kRefused,  // NumPy must do it: empty arrays, negative or odd strides, results of different layouts,
+  kRefused,  // NumPy must do it: empty arrays, odd strides, or negative ones, results of different layouts,
              // extents or strides past 32 bits
 };
 
 // `arrays[i]` is the view of spec.inputs[i] where that is an array; `reaches` see LoweredSegment.
-// `rolls`: C order only, and each axis stays one of its own (those of one element are none).
+// `rolls`: C order only, and each axis stays one of its own (those of one element are none). `backwards`: strides may be negative, in C
+// order: there are no inner loops, some of which have other bits there.
 LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout,
-                         bool rolls = false);
+                         bool rolls = false, bool backwards = false);
 
 // Per op of the spec the number of its shape: a smaller shape has a smaller number, so that ops depend only on ops of the same or
 // of a smaller number. Empty: some op's operands do not broadcast.

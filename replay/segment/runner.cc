@@ -168,7 +168,7 @@ class Runner final : public SegmentRunner {
     Layout& layout = how->layout;
     const bool flat = !lowered_.rolls && make_flat(views, &layout);
     if (!flat) {
-      const LayoutResult result = make_layout(spec_, lowered_.reaches, views, &layout, lowered_.rolls);
+      const LayoutResult result = make_layout(spec_, lowered_.reaches, views, &layout, lowered_.rolls, !plan_.loops);
       how->mixed = result == LayoutResult::kMixed;
       if (result != LayoutResult::kOk) return RunResult::kMismatch;
     }

@@ -160,14 +160,11 @@ bool Recorder::truth_of_class(ValueId v, PyObject* live, ValueId* truth) {
     *truth = constant(Py_False, "");
     return true;
   }
-  PyTypeObject* type = Py_TYPE(live);
-  const auto* heap = reinterpret_cast<PyHeapTypeObject*>(type);
-  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) || type->tp_as_number != &heap->as_number || type->tp_as_mapping != &heap->as_mapping ||
-      type->tp_as_sequence != &heap->as_sequence || heap->as_number.nb_bool || heap->as_mapping.mp_length || heap->as_sequence.sq_length)
-    return false;
-  const std::string path = sources_.by_name(reinterpret_cast<PyObject*>(type));
+  if (!dalsegno_has_true_instances(Py_TYPE(live))) return false;
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(live));
+  const std::string path = sources_.by_name(type);
   if (path.empty()) return false;
-  emit(OpKind::guard_truthy, {v}, {.object = object_index(reinterpret_cast<PyObject*>(type), path)});
+  emit(OpKind::guard_truthy, {v}, {.object = object_index(type, path)});
   *truth = constant(Py_True, "");
   return true;
 }
@@ -194,9 +191,7 @@ void Recorder::on_TO_BOOL(const Instr&) {
 void Recorder::on_UNARY_NOT(const Instr&) {
   ValueId truth;
   truth_of(top(), live_top(), &truth);
-  if (PyObject* known = is_in_numpy() || is_constant(truth) ? certain(truth) : nullptr;
-      known && push_certain(PyBool_FromLong(known == Py_False), 1))
-    return;
+  if (PyObject* known = certain(truth); known && push_certain(PyBool_FromLong(known == Py_False), 1)) return;
   ValueId v = emit(OpKind::not_, {truth}, {.effects = kNoEffect});
   set_type(v, &PyBool_Type);
   pop();
