@@ -20,10 +20,13 @@ void Lowering::emit_call(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
   if (form(i).mode == Mode::kVirtual) return emit_range(o, i);
+  if (form(i).mode == Mode::kDelayed) return delay(o, i);
+  if (uses_up(o)) return emit_use(o, i);
   if (form(i).mode == Mode::kLookup) return emit_lookup(o, i);
   if (form(i).mode == Mode::kHeap) return emit_heap(o, i);
   if (form(i).mode == Mode::kProduct) return emit_product(o, i);
   if (form(i).mode == Mode::kReduction) return emit_reduction(o, i);
+  if (form(i).mode == Mode::kText && form(i).callee != typed::Callee::kOrd) return emit_text(o, i);
   if (form(i).mode == Mode::kText) return emit_number_of(o, i, step_ord, native::Do::kOrd);
   if (form(i).mode == Mode::kLength) return emit_length(o, i);
   if (form(i).mode == Mode::kDraw) return emit_draw(o, i);

@@ -77,9 +77,28 @@ void Lowering::emit_item(const Op& o, ValueId i) {
   if (has_result) defined(i);
 }
 
-// Two texts compared, or a character of one.
+// A text, and another that it is compared with or asked about.
+void Lowering::emit_text_question(const Op& o, ValueId i, const Quick& step, ValueId text, ValueId other) {
+  const int32_t a = boxed(text, o, i), b = other == kNull ? -1 : boxed(other, o, i);
+  const bool call = o.kind == OpKind::call;
+  Step s = base(o, i);
+  s.fn = step.fn;
+  s.exec = step.quick;
+  s.does = native::Do::kQuick;
+  s.a = a;
+  s.b = call ? boxed(in(o)[0], o, i) : b;
+  s.c = call ? b : -1;
+  s.dst = loc(i).raw;
+  s.truth = true;
+  push(s);
+  defined(i);
+}
+
+// Two texts compared, a question about one, or a character of one.
 void Lowering::emit_text(const Op& o, ValueId i) {
   const bool compares = o.kind == OpKind::compare;
+  if (compares && o.imm != Py_EQ && o.imm != Py_NE) return emit_text_question(o, i, text_order_step(), in(o)[0], in(o)[1]);
+  if (o.kind == OpKind::call) return emit_text_question(o, i, text_test_step(), in(o)[1], o.n_inputs > 2 ? in(o)[2] : kNull);
   const int32_t a = boxed(in(o)[0], o, i), b = compares ? boxed(in(o)[1], o, i) : loc(in(o)[1]).raw;
   Step s = base(o, i);
   s.fn = compares ? step_same_text : step_letter;
@@ -90,6 +109,26 @@ void Lowering::emit_text(const Op& o, ValueId i) {
   push(s);
   defined(i);
   if (!compares) proven(i, reinterpret_cast<PyObject*>(&PyUnicode_Type), i);
+}
+
+// Of its slice the ends alone are looked at.
+void Lowering::emit_piece(const Op& o, ValueId i) {
+  const typed::IndexPart part = (*typed::view_index_of(typed_, o))[0];
+  const auto end = [&](size_t k) {
+    return !part.given[k] ? -1 : part.at[k] == kNull ? constant_reg(part.constant[k]) : loc(part.at[k]).raw;
+  };
+  const Quick step = piece_step();
+  const int32_t container = boxed(in(o)[0], o, i);
+  Step s = base(o, i);
+  s.fn = step.fn;
+  s.exec = step.quick;
+  s.does = native::Do::kPiece;
+  s.a = container;
+  s.b = end(0);
+  s.c = end(1);
+  s.dst = loc(i).obj;
+  push(s);
+  defined(i);
 }
 
 void Lowering::emit_byte(const Op& o, ValueId i) {
@@ -239,6 +278,7 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kVirtual) return emit_row(o, i);
   if (form(i).mode == Mode::kView) return emit_view(o, i);
   if (form(i).mode == Mode::kGather) return emit_gather(o, i);
+  if (form(i).mode == Mode::kPiece) return emit_piece(o, i);
   const ValueId index = in(o)[1];
   const PyTypeObject* type = known_type(in(o)[0]);
   const bool of_items = !type || type == &PyList_Type || type == &PyTuple_Type;  // (others ask for an object, and a constant has one)

@@ -87,6 +87,8 @@ class Lowering {
   void emit_element(const Op& op, ValueId i);
   void emit_item(const Op& op, ValueId i);
   void emit_text(const Op& op, ValueId i);
+  void emit_text_question(const Op& op, ValueId i, const Quick& step, ValueId text, ValueId other);
+  void emit_piece(const Op& op, ValueId i);
   void emit_byte(const Op& op, ValueId i);
   void emit_index(const Op& op, ValueId i);
   void emit_range(const Op& op, ValueId i);
@@ -123,6 +125,7 @@ class Lowering {
   Reduced reduced_call(const Op& op) const;
   bool takes_axis(const Op& op, int32_t at) const;
   bool is_quick(const Op& op, const Step& s) const;
+  bool is_mostly_silent(const Op& op, const Step& s) const;
   PyTypeObject* known_type(ValueId v) const;
   StepFn array_step(const Op& op, ValueId i) const;
   Step& push(Step step);
@@ -165,6 +168,11 @@ class Lowering {
   bool dies_unbuilt(ValueId v);
   void lend_virtuals();
   void forget_virtual(ValueId v);
+  void delay(const Op& op, ValueId i);
+  int32_t held_for_later(const Op& op, ValueId v);
+  void emit_make_function(const Op& op, ValueId i);
+  bool uses_up(const Op& op) const;
+  void emit_use(const Op& op, ValueId i);
 
   const std::vector<int32_t>& list(std::vector<int32_t> regs);
   void done(const Op& op, uint32_t effects);  // what is known after it has been emitted

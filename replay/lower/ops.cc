@@ -414,6 +414,8 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::call, &Lowering::emit_call},
       {OpKind::get_attr, &Lowering::emit_get_attr},
       {OpKind::bind_method, &Lowering::emit_bind_method},
+      {OpKind::make_function, &Lowering::emit_make_function},
+      {OpKind::set_function_attribute, &Lowering::emit_make_function},
       {OpKind::jitted_func, &Lowering::emit_jitted_func},
       {OpKind::call_tree, &Lowering::emit_call_tree},
       {OpKind::get_len, &Lowering::emit_length},

@@ -71,13 +71,25 @@ static int32_t offset_of_number(const PyTypeObject* type) {
   return type == &PySet_Type || type == &PyFrozenSet_Type ? offsetof(PySetObject, used) : 0;
 }
 
+// A step that may run code, but with operands such as these runs none.
+bool Lowering::is_mostly_silent(const Op& o, const Step& s) const {
+  if (!s.silent || s.fn != step_exec_linked) return false;
+  if (o.kind == OpKind::call) return true;
+  const PyTypeObject* type = known_type(in(o)[o.kind == OpKind::contains ? 1 : 0]);
+  return type == &PyList_Type || type == &PyTuple_Type || type == &PyDict_Type || type == &PySet_Type;
+}
+
 Step Lowering::python_step(const Op& o, ValueId i) {
   std::vector<int32_t> regs;
   for (int32_t k = 0; k < o.n_inputs; ++k) regs.push_back(boxed(in(o)[k], o, i));
   Step s = base(o, i);
   s.exec = exec_of(o.kind);
+  s.on_objects = true;
   s.fn = s.linked ? step_exec_linked : step_exec;
   if (StepFn replacing = step_exec_replacing(o.kind); replacing && !s.linked) s.fn = replacing;
+  if (o.kind == OpKind::call && !s.linked && o.object < 0 && is_constant(in(o)[0]))
+    if (const Exec direct = direct_call(object(op(in(o)[0]).object), o.n_inputs > 1 ? known_type(in(o)[1]) : nullptr, o.n_inputs - 1))
+      s.exec = direct;
   if (o.kind == OpKind::cell_set) {
     const Quick step = set_content_step();
     s.fn = step.fn, s.exec = step.quick;
@@ -107,10 +119,13 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   elide(o, i, &s);
   if (const StepFn direct = array_step(o, i)) s.fn = direct;
   const bool of_one = s.linked && o.kind == OpKind::call && o.n_inputs == 2 && o.object < 0 && is_constant(in(o)[0]);
+  if (of_one)
+    if (const Exec items = fold_of_items(object(op(in(o)[0]).object))) s.exec = items;
   if (of_one && p_->locs[in(o)[1]].owned && dies_at(in(o)[1], i))
     if (const StepFn direct = fold_step(object(op(in(o)[0]).object))) s.fn = direct;
   if (o.kind == OpKind::call && o.n_inputs == 3 && o.object >= 0 && is_constant(in(o)[0]) && is_key_alone(object(o.object)))
     if (const StepFn direct = fold_by_key_step(object(op(in(o)[0]).object))) s.fn = direct;
+  s.only_called = is_mostly_silent(o, s);
   if (is_quick(o, s)) {
     s.does = native::Do::kQuick;
     s.truth = op_has_result(o.kind) && values_[i].born_raw;

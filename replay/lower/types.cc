@@ -127,7 +127,7 @@ typed::Callee callee_of(PyObject* object) {
     if (reinterpret_cast<PyObject*>(type) == object) return callee_called({"type", type->tp_name});
   if (Py_IS_TYPE(object, &PyMethodDescr_Type)) {
     if (PyDescr_TYPE(object) == &PyArray_Type) return callee_called({"ndarray", ascii(PyDescr_NAME(object))});
-    for (const PyTypeObject* type : {&PyList_Type, &PyDict_Type, &PySet_Type, &PyComplex_Type, &PyLong_Type})
+    for (const PyTypeObject* type : {&PyList_Type, &PyDict_Type, &PySet_Type, &PyComplex_Type, &PyLong_Type, &PyUnicode_Type})
       if (PyDescr_TYPE(object) == type) return callee_called({type->tp_name, ascii(PyDescr_NAME(object))});
     return typed::Callee::kNone;
   }
@@ -168,6 +168,7 @@ typed::ObjectFacts facts_of(PyObject* object) {
   if (facts.ufunc != ArrayFn::none && facts.callee == typed::Callee::kNone) facts.callee = typed::Callee::kUfunc;
   facts.names_out = PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 1 && PyUnicode_Check(PyTuple_GET_ITEM(object, 0)) &&
                     PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(object, 0), "out") == 0;
+  facts.uses_up = fold_unmade_step(object).fn != nullptr;
   facts.names = type_named(object);
   facts.type = type_named(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   facts.number = PyLong_Check(object) || PyFloat_Check(object) || facts.type != typed::Type::kOther;

@@ -46,6 +46,79 @@ void Lowering::put_off(const Op& o, ValueId i, Virtual::Kind kind, int32_t first
   is_not_built(i, &what);
 }
 
+// Operands that are released before it is made, if it is, are held until then.
+void Lowering::delay(const Op& o, ValueId i) {
+  Step made = python_step(o, i);
+  Virtual& what = p_->virtuals.emplace_back();
+  what.kind = Virtual::kDelayed;
+  what.reg = loc(i).obj;
+  const auto operand = [&](int32_t k) {
+    const ValueId v = in(o)[k];
+    if (const Virtual* inner = virtual_of(v)) what.inner.push_back(inner);
+    return is_constant(v) || virtual_of(v) ? loc(v).obj : held_for_later(o, v);
+  };
+  if (made.list) {
+    std::vector<int32_t> regs;
+    for (int32_t k = 0; k < o.n_inputs; ++k) regs.push_back(operand(k));
+    made.list = list(std::move(regs)).data();
+  } else {
+    made.a = operand(0), made.b = operand(1);
+  }
+  what.step = &p_->delayed.emplace_back(made);
+  is_not_built(i, &what);
+}
+
+int32_t Lowering::held_for_later(const Op& o, ValueId v) {
+  const Quick hold = hold_step();
+  Step s;
+  s.fn = hold.fn;
+  s.exec = hold.quick;
+  s.does = native::Do::kQuick;
+  s.only_called = true;
+  s.a = loc(v).obj;
+  s.dst = new_reg();
+  push(s);
+  p_->live_log.begins(s.dst);
+  version_++;
+  return s.dst;
+}
+
+void Lowering::emit_make_function(const Op& o, ValueId i) { form(i).mode == Mode::kDelayed ? delay(o, i) : emit_python(o, i); }
+
+// A call that uses up a generator which is not made, if it and its function have not been by now.
+void Lowering::emit_use(const Op& o, ValueId i) {
+  const Virtual* generator = virtual_of(in(o)[1]);
+  const Virtual* function = generator && !generator->inner.empty() ? generator->inner[0] : nullptr;
+  if (!function || (!function->step->list && function->inner.empty())) {
+    if (generator) build_virtuals(i);
+    return emit_python(o, i);
+  }
+  UsedUp& of = p_->used_up.emplace_back();
+  of.generator = generator;
+  of.iterator = generator->step->list[1];
+  if (!function->step->list) {
+    of.closure = function->step->b;
+    function = function->inner[0];
+  } else if (function->step->n > 1) {
+    of.closure = function->step->list[1];
+  }
+  of.code = function->step->list[0];
+  of.globals = function->step->object;
+  Step s = python_step(o, i);
+  const Quick use = fold_unmade_step(object(op(in(o)[0]).object));
+  s.fn = use.fn;
+  s.exec = use.quick;
+  s.silent = [](const Step& made, const Reg* r) { return r[made.used_up->generator->reg].o == nullptr; };
+  s.does = native::Do::kStep;
+  s.only_called = true;
+  s.used_up = &of;
+  forget_virtual(in(o)[1]);
+  push(s);
+  for (const int32_t held : {of.iterator, of.closure})
+    if (held >= 0) p_->live_log.ends(held);
+  defined(i);
+}
+
 // iter() of a range that is not built.
 void Lowering::emit_get_iter(const Op& o, ValueId i) {
   if (form(i).mode != Mode::kIterator) return emit_python(o, i);
@@ -110,6 +183,10 @@ bool Lowering::is_part(ValueId v, const Op& release) const {
   });
 }
 
+bool Lowering::uses_up(const Op& o) const {
+  return o.kind == OpKind::call && o.n_inputs == 2 && op(in(o)[1]).kind == OpKind::call && form(in(o)[1]).mode == Mode::kDelayed;
+}
+
 bool Lowering::is_virtual(ValueId v) const {
   return std::any_of(virtuals_.begin(), virtuals_.end(), [&](const auto& one) { return one.first == v; });
 }
@@ -126,6 +203,9 @@ bool Lowering::is_held(ValueId v, const Op& release) const { return values_[v].r
 
 // May op i be done while something is not built? What shows no frames, takes no object that is not built, and changes none of the parts.
 bool Lowering::leaves_virtuals(const Op& o, ValueId i) const {
+  const auto delayed = [&](const auto& one) { return one.second->kind == Virtual::kDelayed; };
+  const bool quiet = o.kind != OpKind::release && !shows_frames(o.effects);
+  if ((quiet || uses_up(o)) && std::all_of(virtuals_.begin(), virtuals_.end(), delayed)) return true;
   if (takes_views(o, i)) return false;
   if (o.kind == OpKind::guard_world) return world_proven_;
   if (o.kind == OpKind::release)

@@ -144,6 +144,16 @@ static bool build_bound(const Virtual& what, Reg* r) {
   return r[what.reg].o != nullptr;
 }
 
+// What it was made of in its turn dies at once, unless a slot holds it.
+static bool build_delayed(const Virtual& what, Reg* r) {
+  const Virtual* inner = what.inner.empty() ? nullptr : what.inner[0];
+  if (inner && !build(*inner, r)) return false;
+  const bool made = what.step->exec(*what.step, r);
+  if (!made) PyErr_Clear(), r[what.reg].o = nullptr;
+  if (inner) Py_CLEAR(r[inner->reg].o);
+  return made;
+}
+
 bool build(const Virtual& what, Reg* r) {
   if (r[what.reg].o) return true;
   switch (what.kind) {
@@ -155,6 +165,8 @@ bool build(const Virtual& what, Reg* r) {
       return (r[what.reg].o = new_slice(what, r)) != nullptr;
     case Virtual::kBound:
       return build_bound(what, r);
+    case Virtual::kDelayed:
+      return build_delayed(what, r);
     case Virtual::kView:
       return (r[what.reg].o = new_view(what, r)) != nullptr;
     case Virtual::kTuple:

@@ -18,6 +18,8 @@ enum class FoldOp : uint8_t {
   kMove,      // dst = a
   kBinary,    // dst = a (sub: BinaryOp) b
   kCompare,   // dst = a (sub: Py_LT ... Py_GE) b
+  kContains,  // dst = a in b (sub: not)
+  kIs,        // dst = a is b (sub: not)
   kNegate,    // dst = -a
   kNot,       // dst = not a
   kItem,      // dst = a[b]
@@ -76,6 +78,14 @@ PyObject* own_builtin(const char* name);
 
 // What the builtin would give, a new reference; the generator, or map(), will not begin any more. Null, without an exception: call it.
 PyObject* fold(FoldInto into, PyObject* generator);
+// What a generator of this code would have: it is not made. closure: null, or a tuple of cells. The iterator is its only reference's.
+struct Unmade {
+  PyCodeObject* code;
+  PyObject *globals, *closure, *iterator;
+};
+PyObject* fold(FoldInto into, const Unmade& generator);
+// Of the numbers in a list or tuple.
+PyObject* fold_items(FoldInto into, PyObject* sequence);
 // The same of min() or max() of what is in a list, tuple or range, by the keys that a function gives.
 PyObject* fold_by_key(FoldInto into, PyObject* iterable, PyObject* key);
 

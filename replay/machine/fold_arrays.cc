@@ -61,9 +61,10 @@ const ArrayView* ArrayViews::of(const Slot& s) {
   if (s.tag != Slot::kObject || !numpy::facts_of(s.object, &facts) || facts.rank < 1 || facts.rank > Span::kMaxRank ||
       is_complex(facts.dtype))
     return nullptr;
-  whole_.array = reinterpret_cast<PyArrayObject*>(s.object), whole_.dtype = facts.dtype;
-  set_of_array(whole_.array, &whole_.span);
-  return &whole_;
+  whole_.emplace();
+  whole_->array = reinterpret_cast<PyArrayObject*>(s.object), whole_->dtype = facts.dtype;
+  set_of_array(whole_->array, &whole_->span);
+  return &*whole_;
 }
 
 bool ArrayViews::item(const Slot& a, const int16_t* index, int n, const Slot* slots, Slot* out) {

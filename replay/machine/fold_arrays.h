@@ -3,6 +3,7 @@
 #pragma once
 #include <Python.h>
 
+#include <optional>
 #include <vector>
 
 #include "replay/machine/fold_value.h"
@@ -40,7 +41,7 @@ class ArrayViews {
 
   static constexpr size_t kMost = 4096;
   std::vector<ArrayView> views_;
-  ArrayView whole_{};  // of an array that is no view
+  std::optional<ArrayView> whole_;  // of an array that is no view
 };
 
 // 0 + views[0] + views[1] ...: views of one dtype and shape, in C order; of truth values it is an array of int64. New reference; null,

@@ -112,6 +112,14 @@ class Translator {
     return goes_to(i.target, back);
   }
 
+  // `and`, `or`: what is on top stays there where it jumps.
+  bool jump_or_pop(const Instr& i, FoldOp op) {
+    if (stack_.empty() || stack_.back().kind != Entry::kSlot || !settle()) return false;
+    out_->instrs.push_back({op, 0, -1, stack_.back().slot});
+    if (!goes_to(i.target, false)) return false;
+    return stack_.pop_back(), true;
+  }
+
   // ---- the stack -----------------------------------------------------------------------------------------------------------------------
   bool pop(int16_t* slot) {
     if (stack_.empty() || stack_.back().kind != Entry::kSlot) return false;
@@ -380,6 +388,10 @@ class Translator {
         return unpack(i);
       case Opcode::COMPARE_OP:
         return operation(FoldOp::kCompare, static_cast<uint8_t>(recorder::compare_op(i.arg)), 2);
+      case Opcode::CONTAINS_OP:
+        return operation(FoldOp::kContains, static_cast<uint8_t>(i.arg), 2);
+      case Opcode::IS_OP:
+        return operation(FoldOp::kIs, static_cast<uint8_t>(i.arg), 2);
       case Opcode::UNARY_NEGATIVE:
         return operation(FoldOp::kNegate, 0, 1);
       case Opcode::UNARY_NOT:
@@ -399,6 +411,12 @@ class Translator {
         return jump(i, FoldOp::kJumpTrue);
       case Opcode::POP_JUMP_IF_FALSE:
         return jump(i, FoldOp::kJumpFalse);
+      case Opcode::JUMP_IF_TRUE_OR_POP:
+        return jump_or_pop(i, FoldOp::kJumpTrue);
+      case Opcode::JUMP_IF_FALSE_OR_POP:
+        return jump_or_pop(i, FoldOp::kJumpFalse);
+      case Opcode::COPY:
+        return i.arg == 1 && !stack_.empty() && stack_.back().kind == Entry::kSlot && push(stack_.back().slot);
       case Opcode::RETURN_VALUE:
         return ends(false);
       case Opcode::RETURN_CONST:

@@ -1,4 +1,5 @@
-// What a fold goes through: lists, tuples and ranges, alone or side by side, which are looked at and not changed. Part of fold_run.cc.
+// What a fold goes through: lists, tuples, texts and ranges, alone or side by side, which are looked at and not changed. Part of
+// fold_run.cc.
 #pragma once
 #include <Python.h>
 
@@ -12,17 +13,20 @@
 
 namespace dalsegno::replay::folds {
 
-// What an iterator over one thing would give, which itself is not touched.
+// What an iterator over one thing would give, which itself is not touched. (Nothing is set before over_...(): there are many, and most
+// folds are short.)
 struct Items {
-  PyObject* sequence = nullptr;  // null: a range, or (step 1, without an end) what enumerate counts
-  bool list = false, alone = false;
-  int64_t at = 0, step = 0, left = 0;  // of a range
+  PyObject* sequence;  // null: a range, or (step 1, without an end) what enumerate counts
+  bool list, text, alone;
+  int64_t at, step, left;  // of a range
 
   bool over_sequence(PyObject* o, int64_t from, bool dies) {
-    list = PyList_CheckExact(o);
-    sequence = o, at = from, alone = dies && Py_REFCNT(o) == 1;
-    return (list || PyTuple_CheckExact(o)) && !(alone && from > 0);
+    list = PyList_CheckExact(o), text = PyUnicode_CheckExact(o);
+    sequence = o, at = from, alone = dies && !text && Py_REFCNT(o) == 1;
+    return (list || text || PyTuple_CheckExact(o)) && !(alone && from > 0);
   }
+
+  bool over_items(hook::SequenceIterator* it) { return it->sequence && over_sequence(it->sequence, it->position, true); }
 
   void over_range(int64_t from, int64_t stop, int64_t by) {
     sequence = nullptr, at = from, step = by;
@@ -44,15 +48,16 @@ struct Items {
 #endif
       return true;
     }
-    if (!hook::g_sequence_iterators || (!Py_IS_TYPE(it, &PyListIter_Type) && !Py_IS_TYPE(it, &PyTupleIter_Type))) return false;
-    auto* over = reinterpret_cast<hook::SequenceIterator*>(it);
-    return over->sequence && over_sequence(over->sequence, over->position, true);
+    const bool items = hook::g_sequence_iterators && (Py_IS_TYPE(it, &PyListIter_Type) || Py_IS_TYPE(it, &PyTupleIter_Type));
+    const bool letters = Py_IS_TYPE(it, hook::g_iterators_over.ascii) || Py_IS_TYPE(it, hook::g_iterators_over.text);
+    return (items || letters) && over_items(reinterpret_cast<hook::SequenceIterator*>(it));
   }
 
-  bool has_ended() const { return sequence ? at >= Py_SIZE(sequence) : left <= 0; }
+  Py_ssize_t size() const { return text ? PyUnicode_GET_LENGTH(sequence) : Py_SIZE(sequence); }
+  bool has_ended() const { return sequence ? at >= size() : left <= 0; }
 
   // Does what is left die with it, unseen?
-  bool leaves_any() const { return sequence && alone && at < Py_SIZE(sequence); }
+  bool leaves_any() const { return sequence && alone && at < size(); }
 
   // 1: *to is the next one; 0: there is none; -1: refused: what dies with the sequence could tell when.
   int next(Slot* to) {
@@ -62,19 +67,31 @@ struct Items {
       at = static_cast<int64_t>(static_cast<uint64_t>(at) + static_cast<uint64_t>(step)), --left;
       return 1;
     }
-    if (at >= Py_SIZE(sequence)) return 0;
+    if (at >= size()) return 0;
+    if (text) return next_letter(to) ? 1 : -1;
     set(to, list ? PyList_GET_ITEM(sequence, at) : PyTuple_GET_ITEM(sequence, at));
     ++at;
     return alone && to->tag == Slot::kObject ? -1 : 1;
   }
+
+  // One of those that the interpreter keeps.
+  bool next_letter(Slot* to) {
+    const Py_UCS4 code = PyUnicode_READ_CHAR(sequence, at);
+    PyObject* letter = code < kMostKept ? PyUnicode_FromOrdinal(static_cast<int>(code)) : nullptr;
+    if (!letter) return PyErr_Clear(), false;
+    Py_DECREF(letter);
+    to->tag = Slot::kObject, to->object = letter;
+    return ++at, true;
+  }
+  static constexpr Py_UCS4 kMostKept = 256;
 };
 
 // The same of one that goes through several at once (zip, enumerate), or through one.
 struct Rows {
   Items parts[kMostInRow];
   Slot row[kMostInRow];  // the last one
-  int n = 0;             // 0: not several
-  bool strict = false;
+  int n;                 // 0: not several
+  bool strict;
 
   bool over_sequence(PyObject* o) { return n = 0, parts[0].over_sequence(o, 0, false); }
 

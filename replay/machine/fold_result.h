@@ -14,6 +14,7 @@ namespace dalsegno::replay::folds {
 
 class Result {
  public:
+  // views: null: arrays are none of the items
   Result(FoldInto into, ArrayViews* views) : into_(into), views_(views) {}
   ~Result() { Py_XDECREF(list_); }
   Result(const Result&) = delete;
@@ -125,7 +126,7 @@ class Result {
   }
   // With a number among them, too, NumPy's own way.
   Verdict sum_arrays(const Slot& item) {
-    const ArrayView* view = some_ || !counts_ ? nullptr : views_->of(item);
+    const ArrayView* view = some_ || !counts_ || !views_ ? nullptr : views_->of(item);
     if (!view) return kRefused;
     summands_.push_back(*view);
     return kGoOn;

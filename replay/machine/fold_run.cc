@@ -68,6 +68,43 @@ bool pair_item(const Slot& a, const Slot& b, const Slot& c, Slot* out) {
   return look_up(a.object, nullptr, out);
 }
 
+// Of numbers and texts: found by identity, and then by ==, as PySequence_Contains() does.
+bool contains_item(const Slot& x, PyObject* sequence, bool* out) {
+  const bool list = PyList_CheckExact(sequence);
+  *out = false;
+  for (Py_ssize_t k = 0; k < Py_SIZE(sequence) && !*out; ++k) {
+    PyObject* held = list ? PyList_GET_ITEM(sequence, k) : PyTuple_GET_ITEM(sequence, k);
+    Slot one{};
+    set(&one, held);
+    if (held != x.object && !compare(Py_EQ, x, one, out)) return false;
+    *out |= held == x.object;
+  }
+  return true;
+}
+
+bool contains(const Slot& x, const Slot& in, bool* out) {
+  if (in.tag != Slot::kObject || !is_made(x)) return false;
+  PyObject* o = in.object;
+  if (PyUnicode_CheckExact(o)) {
+    if (x.tag != Slot::kObject || !PyUnicode_CheckExact(x.object)) return false;
+    return *out = PyUnicode_Contains(o, x.object) == 1, true;
+  }
+  if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) return contains_item(x, o, out);
+  if (!(PyDict_CheckExact(o) || PyAnySet_CheckExact(o)) || !is_key(x)) return false;
+  PyObject *key = object_of(x), *value;
+  const int found = key ? find(o, key, &value) : -1;
+  Py_XDECREF(key);
+  if (!key) PyErr_Clear();
+  return *out = found == 1, found >= 0;
+}
+
+// (A number that has been computed is no object yet: all that is certain is that it is none of those that are no numbers.)
+bool same(const Slot& a, const Slot& b, bool* out) {
+  if (!is_made(a) || !is_made(b)) return false;
+  if (a.object && b.object) return *out = a.object == b.object, true;
+  return *out = false, (!a.object && b.tag == Slot::kObject) || (!b.object && a.tag == Slot::kObject);
+}
+
 // How functions are called that the interpreter calls itself (_PyFunction_Vectorcall, which CPython 3.13 keeps to itself).
 vectorcallfunc plain_call() {
   static const vectorcallfunc kFound = [] {
@@ -118,17 +155,18 @@ class Run {
     }
   }
 
-  // An iteration that ends, or has enough.
-  bool generator(const FoldCode& code, const PyFunctionObject* f, const hook::Slot* variables) {
+  // An iteration that ends, or has enough. cell: the k-th one. builtins: null: what the globals say.
+  template <class Cell>
+  bool generator(const FoldCode& code, PyObject* iterator, Cell cell, PyObject* globals, PyObject* builtins) {
     Slot slots[FoldCode::kMostSlots];
     Rows items[FoldCode::kMostIterators];
     clear(code, slots);
     // (A number of a range that is given more than once would be one object.)
-    if (!variables[0].get() || !items[0].over_iterator(variables[0].get())) return false;
+    if (!iterator || !items[0].over_iterator(iterator)) return false;
     if (code.iterators > 1 && items[0].gives_numbers() && result_->gives_items()) return false;
     for (int k = code.first_cell; k < code.variables; ++k)
-      if (!content(variables[k].get(), &slots[k])) return false;
-    return inputs(code, f->func_globals, f->func_builtins, slots) && run(code, slots, items, nullptr) && !items[0].leaves_any();
+      if (!content(cell(k - code.first_cell), &slots[k])) return false;
+    return inputs(code, globals, builtins, slots) && run(code, slots, items, nullptr) && !items[0].leaves_any();
   }
 
  private:
@@ -146,12 +184,21 @@ class Run {
       PyObject* value = input.object;
       if (input.global) {
         int found = PyDict_CheckExact(globals) ? find(globals, input.object, &value) : -1;
+        if (found == 0 && !builtins) builtins = builtins_of(globals);
         if (found == 0) found = PyDict_CheckExact(builtins) ? find(builtins, input.object, &value) : -1;
         if (found != 1) return false;
       }
       set(&slots[input.slot], value);
     }
     return true;
+  }
+
+  // Of a function that is made with these globals (_PyEval_BuiltinsFromGlobals() of Python/ceval.c). Borrowed.
+  static PyObject* builtins_of(PyObject* globals) {
+    static PyObject* const kName = PyUnicode_InternFromString("__builtins__");
+    PyObject* found = nullptr;
+    if (find(globals, kName, &found) != 1) return PyEval_GetBuiltins();
+    return PyModule_Check(found) ? PyModule_GetDict(found) : found;
   }
 
   bool function(PyObject* callee, const Slot* const* args, int n, Slot* out) {
@@ -211,11 +258,31 @@ class Run {
       return PyUnicode_CheckExact(o) && give(out, static_cast<int64_t>(PyUnicode_GET_LENGTH(o)));
     }
     if (callee == reinterpret_cast<PyObject*>(&PyRange_Type)) return range(args, n, out);
-    if (n == 1) return convert(callee, *args[0], out);
-    if ((callee != kMin && callee != kMax) || n != 2) return false;
-    bool better = false;
-    if (!compare(callee == kMin ? Py_LT : Py_GT, *args[1], *args[0], &better)) return false;
-    return *out = *args[better ? 1 : 0], true;
+    if ((callee == kMin || callee == kMax) && n == 2) {
+      bool better = false;
+      if (!compare(callee == kMin ? Py_LT : Py_GT, *args[1], *args[0], &better)) return false;
+      return *out = *args[better ? 1 : 0], true;
+    }
+    if (n == 1 && convert(callee, *args[0], out)) return true;
+    return recorder::callee_facts(callee).kind == recorder::CalleeKind::quiet && PyCFunction_CheckExact(callee) &&
+           by_interpreter(callee, args, n, out);
+  }
+
+  // What runs no code on numbers and texts, and gives a number.
+  static bool by_interpreter(PyObject* callee, const Slot* const* args, int n, Slot* out) {
+    PyObject* objects[3] = {};
+    bool made = true;
+    for (int k = 0; k < n && made; ++k) {
+      const bool leaf = is_made(*args[k]) && (args[k]->tag != Slot::kObject || PyUnicode_CheckExact(args[k]->object));
+      made = leaf && (objects[k] = object_of(*args[k])) != nullptr;
+    }
+    PyObject* given = made ? PyObject_Vectorcall(callee, objects, static_cast<size_t>(n), nullptr) : nullptr;
+    for (PyObject* o : objects) Py_XDECREF(o);
+    if (!given) return PyErr_Clear(), false;
+    set(out, given);
+    out->object = nullptr;
+    Py_DECREF(given);
+    return out->tag != Slot::kObject;
   }
 
   bool call(PyObject* callee, const Slot* const* args, int n, Slot* out) {
@@ -227,8 +294,8 @@ class Run {
     for (int k = 0; k < at.c; ++k) args[k] = &s[code.list[at.b + k]];
     if (s[at.a].tag != Slot::kObject) return false;
     PyObject* callee = s[at.a].object;
-    if (views_ && recorder::callee_facts(callee).fn == ArrayFn::roll)
-      return (at.c == 3 || (at.c == 2 && !at.sub)) && views_->roll(*args[0], *args[1], at.c == 3 ? args[2] : nullptr, out);
+    if (views_ && at.c > 1 && recorder::callee_facts(callee).fn == ArrayFn::roll)
+      return (at.c == 3 || !at.sub) && views_->roll(*args[0], *args[1], at.c == 3 ? args[2] : nullptr, out);
     return !at.sub && call(callee, args, at.c, out);
   }
 
@@ -256,6 +323,12 @@ class Run {
           break;
         case FoldOp::kCompare:
           done = compare(i->sub, s[i->a], s[i->b], &is) && give_truth(&s[i->dst], is);
+          break;
+        case FoldOp::kContains:
+          done = contains(s[i->a], s[i->b], &is) && give_truth(&s[i->dst], is != (i->sub != 0));
+          break;
+        case FoldOp::kIs:
+          done = same(s[i->a], s[i->b], &is) && give_truth(&s[i->dst], is != (i->sub != 0));
           break;
         case FoldOp::kNegate:
           done = negate(s[i->a], &s[i->dst]);
@@ -399,6 +472,30 @@ PyObject* fold_by_key(FoldInto into, PyObject* iterable, PyObject* key) {
   return counted(made, fruitless);
 }
 
+PyObject* fold_items(FoldInto into, PyObject* sequence) {
+  Items items;
+  if (!items.over_sequence(sequence, 0, false)) return nullptr;
+  Result result(into, nullptr);
+  for (Slot item{};;) {
+    if (items.next(&item) == 0) return result.take();
+    if (result.adds(item)) continue;
+    const Result::Verdict verdict = result.add(item);
+    if (verdict != Result::kGoOn) return verdict == Result::kEnough ? result.take() : nullptr;
+  }
+}
+
+PyObject* fold(FoldInto into, const Unmade& of) {
+  int* fruitless = chances_of(of.code, true);
+  if (!fruitless) return nullptr;
+  const FoldCode& code = *fold_code(of.code, true);
+  if (code.first_cell < code.variables && (!of.closure || PyTuple_GET_SIZE(of.closure) != code.variables - code.first_cell)) return nullptr;
+  const auto cell = [&](int k) { return PyTuple_GET_ITEM(of.closure, k); };
+  ArrayViews views;
+  Result result(into, &views);
+  const bool done = result.begin() && Run(&result, &views).generator(code, of.iterator, cell, of.globals, nullptr);
+  return counted(done ? result.take() : nullptr, fruitless);
+}
+
 PyObject* fold(FoldInto into, PyObject* generator) {
   if (Py_REFCNT(generator) > 1) return nullptr;
   if (Py_IS_TYPE(generator, &PyMap_Type)) return fold_map(into, generator);
@@ -409,8 +506,10 @@ PyObject* fold(FoldInto into, PyObject* generator) {
   const FoldCode& code = *fold_code(reinterpret_cast<PyCodeObject*>(function->func_code), true);
   ArrayViews views;
   Result result(into, &views);
-  PyObject* made =
-      counted(result.begin() && Run(&result, &views).generator(code, function, variables) ? result.take() : nullptr, fruitless);
+  const auto cell = [&](int k) { return variables[code.first_cell + k].get(); };
+  const bool done =
+      result.begin() && Run(&result, &views).generator(code, variables[0].get(), cell, function->func_globals, function->func_builtins);
+  PyObject* made = counted(done ? result.take() : nullptr, fruitless);
   if (made) hook::never_begins(generator);
   return made;
 }

@@ -102,6 +102,8 @@ bool binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out) {
 // False: they are no numbers, or of two kinds and one is not exact in a double.
 bool compare(int op, const Slot& a, const Slot& b, bool* out) {
   if (a.tag == Slot::kInt && b.tag == Slot::kInt) return *out = holds(op, a.i, b.i), true;
+  if (a.tag == Slot::kObject && b.tag == Slot::kObject && PyUnicode_CheckExact(a.object) && PyUnicode_CheckExact(b.object))
+    return *out = holds(op, PyUnicode_Compare(a.object, b.object), 0), true;
   const bool both = a.tag == Slot::kFloat && b.tag == Slot::kFloat;
   double x, y;
   if (!as_double(a, &x) || !as_double(b, &y)) return false;
@@ -111,7 +113,11 @@ bool compare(int op, const Slot& a, const Slot& b, bool* out) {
 
 bool truth(const Slot& s, bool* out) {
   if (s.tag == Slot::kFloat) return *out = s.f != 0.0, true;
-  if (s.tag == Slot::kObject && s.object != Py_None) return false;
+  if (s.tag == Slot::kObject && s.object != Py_None) {
+    const bool text = PyUnicode_CheckExact(s.object);
+    if (!text && !PyList_CheckExact(s.object) && !PyTuple_CheckExact(s.object)) return false;
+    return *out = (text ? PyUnicode_GET_LENGTH(s.object) : Py_SIZE(s.object)) > 0, true;
+  }
   return *out = s.tag != Slot::kObject && s.i != 0, is_made(s);
 }
 

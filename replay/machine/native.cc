@@ -35,7 +35,7 @@ bool pays(const native::Region& region) {
   for (const native::Block& block : region.blocks)
     for (const native::Instr& in : block.instrs) {
       if (in.what == Do::kJump && in.target != loop_of(region, block)) gains += kNotLeft;
-      called += in.what == Do::kStep;
+      called += in.what == Do::kStep && !in.only_called;
       gains += in.what != Do::kStep && !in.only_called && std::find(std::begin(kNoGain), std::end(kNoGain), in.what) == std::end(kNoGain);
     }
   return gains > 4 * called;
@@ -174,7 +174,7 @@ const Step* step_native(const Step*, Reg* r, Machine& m) {
     m.reserve(native.n_regs);
     r = m.r;
   }
-  Running running{&m, &native, m.base, r};
+  Running running{&m, &native, m.base, r, native.places.data(), m.collections};
   for (size_t k = 1; k < native.programs.size(); ++k) {
     if (native.programs[k]->parent) continue;
     turn_to(running, k);

@@ -27,6 +27,8 @@ struct Running {
   const Native* native;
   int32_t base;  // of the registers of the loop it begins with
   Reg* r;
+  const NativePlace* places;
+  const Py_ssize_t* collections;  // Machine::collections
   const Step* next = nullptr;
   bool no_memory = false;
 };

@@ -111,8 +111,31 @@ void show(PyObject* iterator) {
   if (!PyObject_GC_IsTracked(iterator)) PyObject_GC_Track(iterator);
 }
 
+// Of a step that runs no code, or none on what its operands are now: what came of it. kUnknown: it may run some.
+constexpr int32_t kUnknown = -1;
+int32_t do_silently(native::Frame* frame, int32_t number) {
+  Running& running = running_of(frame);
+  const NativePlace& at = running.places[number];
+  const Step& s = *at.step;
+  if (!s.runs_none && !(s.on_objects && s.silent)) return kUnknown;
+  if (at.depth > 0 && frame->loaded[at.depth] != at.block) turn_to(*frame, running, number);
+  Reg* r = running.r + at.offset;
+  if (s.silent && !s.silent(s, r)) return kUnknown;
+  Machine& m = *running.m;
+  const Py_ssize_t before = hook::collections(m.collections);
+  const bool done = s.exec(s, r);
+  const bool collected = hook::collections(m.collections) != before;
+  if (done && !collected) return native::kNext;
+  if (!done && !collected && !PyErr_Occurred()) return kUnknown;
+  turn_to(*frame, running, number);
+  if (collected) m.unsettled = true;  // finalisers may have run: the machine goes on
+  running.next = done ? &s + 1 : fail(m, s.exit, s.pure);
+  return native::kLeft;
+}
+
 // One step: not those that it goes on with itself.
 int32_t do_step(native::Frame* frame, int32_t number) {
+  if (const int32_t came = do_silently(frame, number); came != kUnknown) return came;
   Running& running = running_of(frame);
   const Step* s = turn_to(*frame, running, number);
   if (s->link >= 0 || s->exec) hide_iterators(frame);  // it may run code
@@ -217,6 +240,10 @@ void drop_one(native::Frame* frame, int32_t reg) {
 
 int32_t drop_quietly(native::Frame* frame, int32_t reg) {
   PyObject*& o = running_of(frame).r[reg].o;
+  if (is_leaf_object(o)) {
+    Py_CLEAR(o);
+    return 1;
+  }
   if (is_over_items(o) && keep_iterator(frame, o)) return o = nullptr, 1;
   if (!drops_quietly(o)) return 0;
   Py_CLEAR(o);
@@ -250,12 +277,12 @@ int32_t put(native::Frame* frame, int32_t number) {
 
 int32_t do_quickly(native::Frame* frame, int32_t number) {
   Running& running = running_of(frame);
-  const NativePlace& at = running.native->places[static_cast<size_t>(number)];
+  const NativePlace& at = running.places[number];
   if (at.depth > 0 && frame->loaded[at.depth] != at.block) turn_to(*frame, running, number);
-  const Py_ssize_t before = hook::collections(running.m->collections);
+  const Py_ssize_t before = hook::collections(running.collections);
   const bool done = at.step->exec(*at.step, running.r + at.offset);
   if (!done) return PyErr_Clear(), 0;
-  if (hook::collections(running.m->collections) == before) return 1;
+  if (hook::collections(running.collections) == before) return 1;
   running.m->unsettled = true;  // finalisers may have run: the machine goes on
   return 2;
 }

@@ -87,10 +87,10 @@ Rep result_of(const Step& s) {
 // May the step run code nothing is known of? (An item is put by the step only where that runs none.)
 bool runs_code(const Step& s) {
   if (s.does == native::Do::kItem) return s.linked;
-  if (s.does == native::Do::kQuick || s.does == native::Do::kItemsIterator || s.does == native::Do::kAttribute ||
-      s.does == native::Do::kSetAttribute)
+  if (s.does == native::Do::kQuick || s.does == native::Do::kPiece || s.does == native::Do::kItemsIterator ||
+      s.does == native::Do::kAttribute || s.does == native::Do::kSetAttribute)
     return false;
-  if (s.advances || makes_quiet_iterator(s)) return false;
+  if (s.advances || s.runs_none || makes_quiet_iterator(s)) return false;
   return s.exec != nullptr || (s.link >= 0 && s.does == native::Do::kStep);
 }
 
@@ -146,7 +146,10 @@ class Describer {
     next_ += static_cast<int32_t>(p.steps.size());
     native_.programs.push_back(&p);
     native_.plans.push_back(nullptr);
-    for (const Step& s : p.steps) block.instrs.push_back(instr(p, s));
+    for (Step& s : p.steps) {
+      s.runs_none = s.fn == step_exec && s.link < 0 && s.does == native::Do::kStep && !makes_quiet_iterator(s);
+      block.instrs.push_back(instr(p, s));
+    }
     for (ValueId v = 0; v < p.data().n_params; ++v) block.holds.push_back(p.locs[v].obj);
     for (const ConstReg& c : p.consts) {
       if (!c.object) {
@@ -176,6 +179,7 @@ class Describer {
     needs(p, s, &in);
     in.dst = s.dst, in.a = s.a, in.b = s.b, in.c = s.c, in.imm = s.imm, in.n = s.n;
     in.advances = s.advances;
+    in.only_called = s.only_called || s.runs_none;
     in.settles = (s.advances || s.does == native::Do::kPutItem || s.does == native::Do::kSetAttribute) && s.n == 1;
     if (s.does == native::Do::kNext) next(*s.next, &in);
     switch (in.what) {
@@ -215,7 +219,6 @@ class Describer {
         break;
       case native::Do::kQuick:
         in.imm = s.truth;
-        in.only_called = s.only_called;
         break;
       case native::Do::kJump:
         jump(p, s, &in);

@@ -54,7 +54,7 @@ struct IndexPart {
 // What exists as its parts until somebody needs the object: an index tuple, a slice, a row or view of an array, or a range. It is built
 // into register `reg`, which is null until then.
 struct Virtual {
-  enum Kind : uint8_t { kTuple, kRow, kRange, kSlice, kView, kBound };
+  enum Kind : uint8_t { kTuple, kRow, kRange, kSlice, kView, kBound, kDelayed };
   int32_t reg = -1;
   Kind kind = kTuple;
   // A tuple's items; or an array, and one after the other the positions that lead to the row; or range()'s or slice()'s arguments; or the
@@ -66,6 +66,15 @@ struct Virtual {
   ArrayFacts array = kNoFacts;  // what the array was recorded as,
   ArrayFacts view = kNoFacts;   // and what the view is
   int32_t block = -1;
+  // kDelayed: made by that step, of operands that registers of its own hold, and of inner[0], if there is one.
+  const Step* step = nullptr;
+};
+
+// A generator that a builtin uses up without it.
+struct UsedUp {
+  const Virtual* generator = nullptr;
+  int32_t code = -1, closure = -1, iterator = -1;  // object registers; there may be no closure
+  PyObject* globals = nullptr;                     // borrowed from the trace
 };
 
 // What an iterator gives at once: one item, or several.
@@ -312,6 +321,8 @@ class ProgramImpl final : public Program {
   std::vector<KnownLookup> lookups;
   std::deque<NextPlan> nexts;
   std::deque<Virtual> virtuals;
+  std::deque<Step> delayed;  // steps of virtuals
+  std::deque<UsedUp> used_up;
   std::vector<int32_t> object_regs;  // own ones that own references
   const Step* start = nullptr;       // jumps go there; null: steps.data(), and the loop may yet get native code
   std::unique_ptr<Native> native;

@@ -147,10 +147,16 @@ StepFn next_element_step(DType dtype);  // a: an iterator over an array; other: 
 PyObject* letter_at(PyObject* text, Py_ssize_t at);  // new reference, or null with an exception
 bool same_text(PyObject* a, PyObject* b);
 const Step* step_same_text(const Step* s, Reg* r, Machine& m);  // b: a text; imm: Py_EQ or Py_NE
-const Step* step_letter(const Step* s, Reg* r, Machine& m);     // b: an unboxed index
+Quick text_order_step();                                        // b: a text; imm: Py_LT ... Py_GE; dst: unboxed
+// Of a method of texts that says yes or no (typed::is_text_test); b: its constant; c: the text it is given, or -1; dst: unboxed.
+Quick text_test_step();
+const Step* step_letter(const Step* s, Reg* r, Machine& m);  // b: an unboxed index
 const Step* step_ord(const Step* s, Reg* r, Machine& m);
 const Step* step_byte(const Step* s, Reg* r, Machine& m);
 const Step* step_put_byte(const Step* s, Reg* r, Machine& m);  // c: the unboxed item
+
+// -- steps_piece.cc. a: a list, tuple, text or bytes; b, c: unboxed, from where and up to where (-1: the beginning, the end)
+Quick piece_step();
 
 // -- steps_lookup.cc. a: the dict or set; b: the key; n: plan of the guard that the look-up is quiet; list: a register for
 // where it was found, and 1 where another look-up of the same has come before; c: the register of the unboxed part

@@ -55,7 +55,9 @@ struct Step {
   bool truth = false;                   // kQuick: dst becomes a truth value, unboxed
   bool advances = false;                // iter_next of an iterator that runs no code of the user's, by the iterator itself
   bool lets_go = false;                 // iter_next: behind its end nothing of the trace holds the iterator
-  bool only_called = false;             // kQuick: no faster in native code
+  bool only_called = false;             // neither faster nor slower in native code
+  bool on_objects = false;              // its operands are where exec looks for them
+  bool runs_none = false;               // done by exec, which runs no code of the user's
   native::Do does = native::Do::kStep;  // how native code does it; rep: its operands' representation (replay/native/region.h)
   Rep rep = Rep::kNone;
   PyObject* object = nullptr;  // borrowed from the trace
@@ -66,6 +68,7 @@ struct Step {
     const struct Virtual* what;                  // the program's
     const struct JumpPlan* jump;                 // the program's
     const struct NextPlan* next;                 // the program's
+    const struct UsedUp* used_up;                // the program's
     const Step* behind;                          // the step that stands there instead (native.cc)
   };
 };
@@ -130,8 +133,15 @@ const Step* step_exec(const Step* s, Reg* r, Machine& m);         // exec, runs 
 StepFn step_exec_replacing(OpKind kind);                          // exec, drops what its operand replaces; null: another kind
 Quick set_content_step();                                         // of a cell
 const Step* step_exec_linked(const Step* s, Reg* r, Machine& m);  // exec with the snapshot's frames in the chain
+// Of a callee in C that is given n arguments and no names, the first one being of that type (null: unknown); null: another one. For calls
+// that run no code of the user's. (direct_calls.cc)
+Exec direct_call(PyObject* callee, PyTypeObject* first, int32_t n);
 // A call of a builtin that uses up the generator it is given, which dies with the call (fold.h); null: another callee.
 StepFn fold_step(PyObject* callee);
+// The same of a generator that is not made (s.used_up), as fn and exec; and what holds an operand of it: dst: a.
+Quick fold_unmade_step(PyObject* callee);
+Quick hold_step();
+Exec fold_of_items(PyObject* callee);                          // the same builtins, of a list or tuple
 StepFn fold_by_key_step(PyObject* callee);                     // the same of min(..., key=...) and max
 const Step* step_get_attr(const Step* s, Reg* r, Machine& m);  // linked only where a property or __getattr__ may run
 const Step* step_class_attr(const Step* s, Reg* r, Machine& m);

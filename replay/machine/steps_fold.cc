@@ -1,9 +1,18 @@
 // Steps for builtins that use up a generator.
+#include <algorithm>
+#include <iterator>
+
+#include "replay/machine/exec.h"
 #include "replay/machine/fold.h"
-#include "replay/machine/run.h"
 
 namespace dalsegno::replay {
 namespace {
+
+// They have been held for the generator.
+void drop_operands(const UsedUp& of, Reg* r) {
+  Py_CLEAR(r[of.iterator].o);
+  if (of.closure >= 0) Py_CLEAR(r[of.closure].o);
+}
 
 template <FoldInto into>
 const Step* fold_here(const Step* s, Reg* r, Machine& m) {
@@ -17,6 +26,31 @@ const Step* fold_here(const Step* s, Reg* r, Machine& m) {
   return s + 1;
 }
 
+// Of a generator that is not made; else, once it is, the call.
+template <FoldInto into>
+bool fold_unmade(const Step& s, Reg* r) {
+  const UsedUp& of = *s.used_up;
+  if (r[of.generator->reg].o) return exec_call(s, r);
+  const bool room = hook::recursion_remaining(PyThreadState_Get()) > ProgramImpl::deepest + kMostFoldLevels + 1;
+  PyObject* closure = of.closure < 0 ? nullptr : r[of.closure].o;
+  PyObject* made = room ? fold(into, {reinterpret_cast<PyCodeObject*>(r[of.code].o), of.globals, closure, r[of.iterator].o}) : nullptr;
+  if (!made) return false;
+  r[s.dst].o = made;
+  drop_operands(of, r);
+  return true;
+}
+
+template <FoldInto into>
+const Step* fold_unmade_here(const Step* s, Reg* r, Machine& m) {
+  const UsedUp& of = *s->used_up;
+  if (!r[of.generator->reg].o) {
+    if (fold_unmade<into>(*s, r)) return s + 1;
+    if (!build(*of.generator, r)) throw std::bad_alloc();
+    drop_operands(of, r);
+  }
+  return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
+}
+
 // list[1]: what is gone through; list[2]: the function.
 template <FoldInto into>
 const Step* fold_by_key_here(const Step* s, Reg* r, Machine& m) {
@@ -27,24 +61,54 @@ const Step* fold_by_key_here(const Step* s, Reg* r, Machine& m) {
   return s + 1;
 }
 
+// Of a list or tuple of numbers.
+template <FoldInto into>
+bool fold_of_items(const Step& s, Reg* r) {
+  PyObject* made = fold_items(into, r[s.list[1]].o);
+  if (made) return give(s, r, made);
+  return into == FoldInto::kSum ? exec_sum(s, r) : exec_call(s, r);
+}
+
 struct Row {
   const char* name;
   StepFn step;
+  Exec of_items;
+  Quick unmade;
 };
-constexpr Row kRows[] = {{"sum", fold_here<FoldInto::kSum>},
-                         {"min", fold_here<FoldInto::kMin>},
-                         {"max", fold_here<FoldInto::kMax>},
-                         {"any", fold_here<FoldInto::kAny>},
-                         {"all", fold_here<FoldInto::kAll>}};
+#define ROW(name, into)                                                                                                               \
+  {                                                                                                                                   \
+    name, fold_here<FoldInto::into>, fold_of_items<FoldInto::into>, { fold_unmade_here<FoldInto::into>, fold_unmade<FoldInto::into> } \
+  }
+constexpr Row kRows[] = {ROW("sum", kSum), ROW("min", kMin), ROW("max", kMax), ROW("any", kAny), ROW("all", kAll)};
+#undef ROW
+
+const Row* row_of(PyObject* callee) {
+  const Row* found = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& row) { return callee == own_builtin(row.name); });
+  return found == std::end(kRows) ? nullptr : found;
+}
+
+bool hold(const Step& s, Reg* r) { return give(s, r, Py_NewRef(r[s.a].o)); }
+const Step* step_hold(const Step* s, Reg* r, Machine&) { return hold(*s, r), s + 1; }
 
 }  // namespace
+
+Quick hold_step() { return {step_hold, hold}; }
+
+Quick fold_unmade_step(PyObject* callee) {
+  const Row* row = row_of(callee);
+  return row ? row->unmade : Quick{};
+}
+
+Exec fold_of_items(PyObject* callee) {
+  const Row* row = row_of(callee);
+  return row ? row->of_items : nullptr;
+}
 
 StepFn fold_step(PyObject* callee) {
   if (callee == reinterpret_cast<PyObject*>(&PyList_Type)) return fold_here<FoldInto::kList>;
   if (callee == reinterpret_cast<PyObject*>(&PyTuple_Type)) return fold_here<FoldInto::kTuple>;
-  for (const Row& row : kRows)
-    if (callee == own_builtin(row.name)) return row.step;
-  return nullptr;
+  const Row* row = row_of(callee);
+  return row ? row->step : nullptr;
 }
 
 StepFn fold_by_key_step(PyObject* callee) {

@@ -1,5 +1,6 @@
 // heapq's heappush() and heappop() on lists of numbers, texts and tuples of such: what is compared runs no code, so all that can be seen is
 // where the items stand in the end (Modules/_heapqmodule.c). Anything else is refused, with nothing done.
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -20,17 +21,38 @@ bool is_plain(PyObject* o, int depth = 0) {
   return true;
 }
 
-std::optional<bool> is_less(PyObject* a, PyObject* b) {
+// Of two small ints, floats or texts.
+enum class Order : uint8_t { kLess, kEqual, kNotLess, kUnknown };
+template <class T>
+Order order_of(T a, T b) {
+  return a < b ? Order::kLess : a == b ? Order::kEqual : Order::kNotLess;
+}
+Order order_of_leaves(PyObject* a, PyObject* b) {
+  const PyTypeObject* type = Py_TYPE(a);
   int64_t x, y;
-  if (PyLong_CheckExact(a) && PyLong_CheckExact(b) && small_int(a, &x) && small_int(b, &y)) return x < y;
-  if (PyFloat_CheckExact(a) && PyFloat_CheckExact(b)) return PyFloat_AS_DOUBLE(a) < PyFloat_AS_DOUBLE(b);
-  if (!is_plain(a) || !is_plain(b)) return {};
-  const bool tuples = PyTuple_CheckExact(a) && PyTuple_CheckExact(b) && PyTuple_GET_SIZE(a) > 0 && PyTuple_GET_SIZE(b) > 0;
-  if (tuples) {
-    PyObject *first = PyTuple_GET_ITEM(a, 0), *other = PyTuple_GET_ITEM(b, 0);
-    const bool ints = PyLong_CheckExact(first) && PyLong_CheckExact(other);
-    if (ints && small_int(first, &x) && small_int(other, &y) && x != y) return x < y;
+  if (type != Py_TYPE(b)) return Order::kUnknown;
+  if (type == &PyLong_Type) return small_int(a, &x) && small_int(b, &y) ? order_of(x, y) : Order::kUnknown;
+  if (type == &PyFloat_Type) return order_of(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
+  return type == &PyUnicode_Type ? order_of(PyUnicode_Compare(a, b), 0) : Order::kUnknown;
+}
+
+// What decides between tuples is the first place where they differ (tuplerichcompare() of Objects/tupleobject.c): the very object is equal
+// to itself, even NaN.
+Order order_of_tuples(PyObject* a, PyObject* b) {
+  const Py_ssize_t n = std::min(PyTuple_GET_SIZE(a), PyTuple_GET_SIZE(b));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject *x = PyTuple_GET_ITEM(a, i), *y = PyTuple_GET_ITEM(b, i);
+    if (x == y) continue;
+    if (const Order order = order_of_leaves(x, y); order != Order::kEqual) return order;
   }
+  return order_of(PyTuple_GET_SIZE(a), PyTuple_GET_SIZE(b));
+}
+
+std::optional<bool> is_less(PyObject* a, PyObject* b) {
+  const bool tuples = PyTuple_CheckExact(a) && PyTuple_CheckExact(b);
+  const Order order = tuples ? order_of_tuples(a, b) : order_of_leaves(a, b);
+  if (order != Order::kUnknown) return order == Order::kLess;
+  if (!is_plain(a) || !is_plain(b)) return {};
   const int less = PyObject_RichCompareBool(a, b, Py_LT);
   if (less < 0) return PyErr_Clear(), std::nullopt;  // they have no order
   return less != 0;

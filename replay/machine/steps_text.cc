@@ -30,6 +30,45 @@ const Step* step_same_text(const Step* s, Reg* r, Machine& m) {
   return go_on(s + 1, r, m);
 }
 
+namespace {
+
+bool text_order(const Step& s, Reg* r) {
+  const int order = PyUnicode_Compare(r[s.a].o, r[s.b].o);
+  r[s.dst].i = s.imm == Py_LT ? order < 0 : s.imm == Py_LE ? order <= 0 : s.imm == Py_GT ? order > 0 : order >= 0;
+  return true;
+}
+
+bool text_test(const Step& s, Reg* r) {
+  PyObject* given = s.c < 0 ? nullptr : r[s.c].o;
+  const PyMethodDef* method = reinterpret_cast<PyMethodDescrObject*>(r[s.b].o)->d_method;
+  PyObject* answer = nullptr;
+  if (!given)
+    answer = method->ml_meth(r[s.a].o, nullptr);
+  else if (method->ml_flags & METH_FASTCALL)
+    answer = reinterpret_cast<PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t)>(reinterpret_cast<void (*)()>(method->ml_meth))(
+        r[s.a].o, &given, 1);
+  else if (PyObject* arguments = PyTuple_Pack(1, given)) {
+    answer = method->ml_meth(r[s.a].o, arguments);
+    Py_DECREF(arguments);
+  }
+  if (!answer) return false;
+  r[s.dst].i = answer == Py_True;
+  Py_DECREF(answer);
+  return true;
+}
+
+template <Exec quick>
+const Step* step_quick(const Step* s, Reg* r, Machine& m) {
+  if (quick(*s, r)) [[likely]]
+    return go_on(s + 1, r, m);
+  return fail(m, s->exit, false);
+}
+
+}  // namespace
+
+Quick text_order_step() { return {step_quick<text_order>, text_order}; }
+Quick text_test_step() { return {step_quick<text_test>, text_test}; }
+
 const Step* step_letter(const Step* s, Reg* r, Machine& m) {
   int64_t i = r[s->b].i;
   if (!within(PyUnicode_GET_LENGTH(r[s->a].o), &i)) [[unlikely]]

@@ -372,6 +372,7 @@ void Writer::write(const Instr& in) {
     case Do::kGuardTruthy:
       return guard_truthy(in);
     case Do::kQuick:
+    case Do::kPiece:
       return quick(in);
     case Do::kLeaveFrame:
       return unless(

@@ -166,7 +166,9 @@ std::vector<int32_t> Writer::puts(const Instr& in) const {
 void Writer::find_given(const Instr& in) {
   constexpr Do kGiving[] = {Do::kItem, Do::kTakeItem, Do::kNextItem,  Do::kItemsEnd,  Do::kLetter,       Do::kPop,
                             Do::kCell, Do::kUnpack,   Do::kTupleItem, Do::kAttribute, Do::kItemsIterator};
-  if (in.what == Do::kQuick && in.imm == 0 && in.dst >= 0) given_.insert(key_of(in.dst));
+  const bool quick = in.what == Do::kPiece || (in.what == Do::kQuick && in.imm == 0);
+  if (in.dst >= 0 && quick) given_.insert(key_of(in.dst));
+  if (in.dst >= 0 && (quick || in.what == Do::kStep)) made_anew_.insert(key_of(in.dst));
   if (std::find(std::begin(kGiving), std::end(kGiving), in.what) != std::end(kGiving)) given_.insert(key_of(in.dst));
   if (!in.objects.empty()) given_.insert(key_of(in.c));
   if (in.what == Do::kBox && boxes(in.rep)) {
@@ -178,8 +180,11 @@ void Writer::find_given(const Instr& in) {
   for (const Move& move : in.moves)
     if ((move.boxes || move.same >= 0) && move.to_object >= 0 && spare_of(move.rep) >= 0)
       boxed_.try_emplace(key_of(in.target, move.to_object), move.rep);
-  for (const Move& move : in.moves)
-    if ((move.from_object >= 0 || move.boxes || move.same >= 0) && move.to_object >= 0) given_.insert(key_of(in.target, move.to_object));
+  for (const Move& move : in.moves) {
+    if (move.to_object < 0) continue;
+    if (move.from_object >= 0 || move.boxes || move.same >= 0) given_.insert(key_of(in.target, move.to_object));
+    if (move.from_object >= 0 && made_anew_.contains(key_of(move.from_object))) made_anew_.insert(key_of(in.target, move.to_object));
+  }
 }
 
 void Writer::note_change(Key key) { changes_[static_cast<size_t>(block_)].changed.try_emplace(key, number_); }

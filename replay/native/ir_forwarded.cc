@@ -11,7 +11,7 @@
 namespace dalsegno::native {
 namespace {
 
-bool writes_unknown_memory(Do what) { return what == Do::kStep || what == Do::kQuick || what == Do::kPutByte; }
+bool writes_unknown_memory(Do what) { return what == Do::kStep || what == Do::kQuick || what == Do::kPiece || what == Do::kPutByte; }
 
 }  // namespace
 

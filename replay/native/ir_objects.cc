@@ -99,9 +99,9 @@ void Writer::release(const Instr& in) {
     }
     keep_iterator(reg, object, gone);
     keep_items_iterator(reg, object, gone);
-    const bool ends = over_items_.contains(key_of(reg));  // (each loop's end comes here)
-    const std::string quiet = ends ? op("call i32 " + helper(offsetof(Frame, quiet)) + "(ptr %f, i32 " + in_file(reg) + ")")
-                                   : aside(offsetof(Frame, quiet), in_file(reg));
+    const bool often = over_items_.contains(key_of(reg)) || made_anew_.contains(key_of(reg));  // (each loop's end comes here)
+    const std::string quiet = often ? op("call i32 " + helper(offsetof(Frame, quiet)) + "(ptr %f, i32 " + in_file(reg) + ")")
+                                    : aside(offsetof(Frame, quiet), in_file(reg));
     branch(op("icmp ne i32 " + quiet + ", 0"), gone, exit_label(), true);
     begin(gone);
   }

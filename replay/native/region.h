@@ -67,6 +67,7 @@ enum class Do : uint8_t {
   kGuardTruthy,    // the object in a is an instance of the class `object`, which has nothing to say of its truth
   kQuick,          // by its Step::exec where that neither runs code nor leaves. dst: an object, or (imm) a truth; c: unboxed, as rep (where
                    // there is no dst it is read)
+  kPiece,          // the same, by two unboxed ints, b and c (-1: not given)
   kLeaveFrame,     // a recorded function returns; imm: the frames that are left
   kRelease,        // list: object registers whose references are dropped
   kJump,           // to the loop `target`: `moves`, `drops`
@@ -126,7 +127,7 @@ struct Instr {
   std::vector<int32_t> needs;  // unboxed registers that whoever goes on from here may look at, beside those that instructions read
   bool needs_all = false;
   bool asks = false;         // kJump: whether the run may go on has to be asked each time
-  bool only_called = false;  // kQuick: no faster here than as a step
+  bool only_called = false;  // neither faster nor slower here than as a step
   bool advances = false;     // kStep: of an iterator, whose end leads to `side`
   bool settles = false;      // done natively, it needs no kGuardWorld behind it
 };

@@ -61,6 +61,9 @@ std::vector<Use> uses_of(const Instr& in) {
       if (in.imm != 0) writes(in.dst, Bits::kInt64);
       if (in.rep != Rep::kNone) in.dst >= 0 ? writes(in.c, bits) : reads(in.c, bits);
       break;
+    case Do::kPiece:
+      reads(in.b, Bits::kInt64), reads(in.c, Bits::kInt64);
+      break;
     case Do::kNextElement:
       writes(in.dst, bits);
       break;

@@ -450,6 +450,7 @@ class Writer {
   std::set<Key> unboxed_, given_numbers_;  // registers that kUnbox writes; that others write
   std::set<int32_t> places_;
   std::vector<Changes> changes_;            // by block
+  std::set<Key> made_anew_;                 // those that steps put objects into, and what is moved on from there: these mostly die
   std::set<Key> given_;                     // those that native code puts objects into
   std::set<Key> held_;                      // those that anything is put into, or that hold something from the beginning
   std::set<int32_t> stepped_;               // loops of which steps are called

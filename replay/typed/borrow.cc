@@ -25,7 +25,8 @@ class Borrowing {
   // A run that leaves here may first build objects or do array ops that waited, in which a collection or a warning runs code.
   bool builds_on_leaving() const {
     for (ValueId i = 0; i < static_cast<ValueId>(t_.ops.size()); ++i)
-      if (op(i).fn != ArrayFn::none || mode(i) == Mode::kView || (mode(i) == Mode::kVirtual && op(i).kind != OpKind::call))
+      if (op(i).fn != ArrayFn::none || mode(i) == Mode::kView || mode(i) == Mode::kDelayed ||
+          (mode(i) == Mode::kVirtual && op(i).kind != OpKind::call))
         return true;  // (a range is no container)
     return false;
   }

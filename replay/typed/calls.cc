@@ -111,7 +111,7 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
   if (takes_two_doubles(callee))
     return arguments.size() == 2 && of_double(a, Rep::kFloat) && of_double(arguments[1], Rep::kFloat) ? Operator{Rep::kFloat, Rep::kFloat}
                                                                                                       : Operator{};
-  if (arguments.size() != 1) return {};
+  if (arguments.size() != 1 || is_text_test(callee)) return {};
   switch (callee) {
     case Callee::kNone:
     case Callee::kLen:

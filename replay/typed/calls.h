@@ -119,6 +119,17 @@ namespace dalsegno::typed {
   X(kRandint, "RandomState", "randint")      \
   X(kBoundRandint, "bound", "randint")       \
   X(kBitLength, "int", "bit_length")         \
+  X(kIsalnum, "str", "isalnum")              \
+  X(kIsalpha, "str", "isalpha")              \
+  X(kIsascii, "str", "isascii")              \
+  X(kIsdecimal, "str", "isdecimal")          \
+  X(kIsdigit, "str", "isdigit")              \
+  X(kIslower, "str", "islower")              \
+  X(kIsnumeric, "str", "isnumeric")          \
+  X(kIsspace, "str", "isspace")              \
+  X(kIsupper, "str", "isupper")              \
+  X(kStartswith, "str", "startswith")        \
+  X(kEndswith, "str", "endswith")            \
   X(kUfunc, "ufunc", "")
 
 enum class Callee : uint8_t {
@@ -156,6 +167,9 @@ constexpr bool makes_array(Callee callee) { return callee >= Callee::kArray && c
 constexpr bool runs_along(Callee callee) { return callee >= Callee::kCumsum && callee <= Callee::kCumprodMethod; }
 // Does it give the position of an element?
 constexpr bool finds_position(Callee callee) { return callee >= Callee::kArgmax && callee <= Callee::kArgminMethod; }
+// Does it say yes or no about a text, or about two?
+constexpr bool is_text_test(Callee callee) { return callee >= Callee::kIsalnum && callee <= Callee::kEndswith; }
+constexpr int32_t texts_tested(Callee callee) { return callee >= Callee::kStartswith ? 2 : 1; }
 // Does it take two numbers, both as doubles?
 constexpr bool takes_two_doubles(Callee callee) {
   return callee == Callee::kAtan2 || callee == Callee::kPow || callee == Callee::kFmod || callee == Callee::kCopysign;

@@ -52,6 +52,7 @@ void Inference::form_call(const Op& o, ValueId i) {
     return;
   }
   if (callee == Callee::kOrd) return form_ord(o, i);
+  if (is_text_test(callee)) return form_text_test(o, i, callee);
   if (callee == Callee::kItem) return form_item(o, i);
   if (callee == Callee::kAppend || callee == Callee::kPop) return form_list_call(o, i, callee);
   if (callee == Callee::kHeappush || callee == Callee::kHeappop) {
@@ -90,6 +91,14 @@ void Inference::form_ord(const Op& o, ValueId i) {
   if (o.n_inputs != 2 || types_[in(o)[1]] != Type::kText || typed_.known.box_ints) return;
   form(i) = {.mode = Mode::kText, .callee = Callee::kOrd};
   born(i, Rep::kInt);
+}
+
+void Inference::form_text_test(const Op& o, ValueId i, Callee callee) {
+  if (o.n_inputs != 1 + texts_tested(callee) || (o.effects & kRunsCode)) return;
+  for (int32_t k = 1; k < o.n_inputs; ++k)
+    if (types_[in(o)[k]] != Type::kText) return;
+  form(i) = {.mode = Mode::kText, .callee = callee};
+  born(i, Rep::kBool);
 }
 
 // A range that nothing but the iter() behind it takes.

@@ -1,4 +1,7 @@
 // The form of each op: how it is done, and what its result is.
+#include <algorithm>
+#include <array>
+
 #include "replay/typed/inference.h"
 #include "replay/typed/walked.h"
 #include "trace/walk.h"
@@ -149,6 +152,7 @@ void Inference::form_subscript(const Op& o, ValueId i) {
   }
   const Rep index = typed_.rep_in_ops(in(o)[1]);
   const Type container = types_[in(o)[0]];
+  if (is_piece(o, container)) return form_piece(i, container);
   if (index == Rep::kBool || is_position(index)) {
     if (container == Type::kList || (container == Type::kTuple && o.kind == OpKind::get_item)) return form_item_of(i, container);
   }
@@ -158,6 +162,20 @@ void Inference::form_subscript(const Op& o, ValueId i) {
   }
   const bool sequence = !(o.effects & (kRunsCode | kStoresNames));  // else it may be a dict, with keys
   if (index == Rep::kInt || index == Rep::kBool || (is_position(index) && sequence)) form(i).mode = Mode::kIndex;
+}
+
+// From one position to another, where both are numbers, or not given.
+bool Inference::is_piece(const Op& o, Type container) const {
+  constexpr std::array kTypes{Type::kList, Type::kTuple, Type::kText, Type::kBytes};
+  if (o.kind != OpKind::get_item || op(in(o)[1]).kind != OpKind::build_slice || (o.effects & (kRunsCode | kStoresNames))) return false;
+  if (std::find(kTypes.begin(), kTypes.end(), container) == kTypes.end()) return false;
+  const auto index = view_index_of(typed_, o);
+  return index && (!(*index)[0].given[2] || ((*index)[0].at[2] == kNull && (*index)[0].constant[2] == 1));
+}
+
+void Inference::form_piece(ValueId i, Type container) {
+  form(i).mode = Mode::kPiece;
+  types_[i] = container;
 }
 
 void Inference::form_letter(ValueId i) {
@@ -259,7 +277,9 @@ bool Inference::is_equality(const Op& o) {
   return o.kind == OpKind::compare && (o.imm == kEqual || o.imm == kUnequal);
 }
 
-bool Inference::compares_texts(const Op& o) { return is_equality(o) && types_[in(o)[0]] == Type::kText && types_[in(o)[1]] == Type::kText; }
+bool Inference::compares_texts(const Op& o) {
+  return o.kind == OpKind::compare && types_[in(o)[0]] == Type::kText && types_[in(o)[1]] == Type::kText;
+}
 
 void Inference::form_operator(const Op& o, ValueId i) {
   arrays_[i] = array_of(o);

@@ -118,10 +118,12 @@ uint32_t Inference::effects_of(ValueId i) const {
     case Mode::kPart:
     case Mode::kIterator:
     case Mode::kVirtual:
+    case Mode::kDelayed:
       return kNoEffect;
     case Mode::kProduct:
     case Mode::kReduction:
     case Mode::kGather:
+    case Mode::kPiece:
       return kReadsMemory;
     case Mode::kView:
       return o.kind == OpKind::get_item ? kNoEffect : o.effects;

@@ -69,6 +69,8 @@ class Inference {
   bool gathers(const Op& o) const;
   bool is_lookup(ValueId i, ValueId container, ValueId key) const;
   void form_lookup(ValueId i, Callee callee);
+  bool is_piece(const Op& o, Type container) const;
+  void form_piece(ValueId i, Type container);
   void form_letter(ValueId i);
   void form_byte(const Op& o, ValueId i, Type container);
   void form_item_of(ValueId i, Type container);
@@ -96,6 +98,7 @@ class Inference {
   void form_call(const Op& o, ValueId i);
   void form_draw(const Op& o, ValueId i, Callee callee);
   void form_ord(const Op& o, ValueId i);
+  void form_text_test(const Op& o, ValueId i, Callee callee);
   void form_range(const Op& o, ValueId i);
   bool iterated_alone(ValueId v) const;
   void form_iterator(const Op& o, ValueId i);

@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kModes = static_cast<int64_t>(Mode::kAttribute) + 1;
 
 // The tables that numbers in the text stand for: where one grows, texts of before are of another version.
-constexpr int64_t kVersion[] = {4,
+constexpr int64_t kVersion[] = {5,
                                 static_cast<int64_t>(OpKind::kCount),
                                 static_cast<int64_t>(ArrayFn::kCount),
                                 static_cast<int64_t>(Rep::kCount),
@@ -125,7 +125,7 @@ void visit(IO& io, ObjectFacts& facts) {
   one_of(io, facts.callee);
   one_of(io, facts.ufunc);
   all(io, facts.number, facts.unboxes, facts.bits, facts.wraps, facts.natural, facts.power_64, facts.positions, facts.none, facts.ellipsis,
-      facts.names_out);
+      facts.uses_up, facts.names_out);
 }
 template <class IO>
 void visit(IO& io, ValueForm& form) {

@@ -59,6 +59,7 @@ struct ObjectFacts {
   bool none = false, ellipsis = false;
   ArrayFn ufunc = ArrayFn::none;  // it is NumPy's ufunc
   bool reduces = false;           // it is ufunc.reduce
+  bool uses_up = false;           // a builtin that uses up what it is given, and nothing else (sum, any, ...)
   bool names_out = false;         // the names of a call's arguments, of which `out` is the only one
 };
 
@@ -75,7 +76,7 @@ enum class Mode : uint8_t {
               // its type follows, unboxed too, and that guard holds. Or an item stored into an exact list, appended to it or popped
   kLength,    // len() of an object of a plain type, unboxed
   kDraw,      // the next number of one of the standard library's random generators, unboxed
-  kText,      // texts: == and != with an unboxed result, and a character by an unboxed index
+  kText,      // texts: compared, or asked what they are (is_text_test), with an unboxed result, and a character by an unboxed index
   kByte,      // an item of bytes or a bytearray by an unboxed index, read or written unboxed
   kNext,      // iter_next: of what its immediate says (trace/walk.h): the item, or the items of the tuple that is taken apart behind it,
               // which is virtual. What is not as it says leaves before the instruction
@@ -88,9 +89,12 @@ enum class Mode : uint8_t {
   kProduct,   // the product of two vectors, unboxed
   kReduction,  // the sum of an array, its largest or least element, where that is, its mean or norm, unboxed
   kGather,     // an array of one dimension by one of positions: a new array. What is out of bounds leaves before the instruction
-  kLookup,     // of a plain key in a dict or set, with the guard before it that it is quiet: `in`, d[k], d.get(k), d[k] = v, s.add(k).
-               // What is given is unboxed, too, where a guard on its type follows, and that guard holds
-  kHeap,       // heapq.heappush() or heappop(), of numbers, texts and tuples of such; anything else refuses. What is popped is as an item
+  kDelayed,  // a generator expression's function, or its generator, that a builtin uses up at once: not made, unless that builtin does not
+             // know how to do without, or the run leaves
+  kPiece,    // of a list, tuple, text or bytes, from one unboxed position to another: the slice is virtual as kView's
+  kLookup,   // of a plain key in a dict or set, with the guard before it that it is quiet: `in`, d[k], d.get(k), d[k] = v, s.add(k).
+             // What is given is unboxed, too, where a guard on its type follows, and that guard holds
+  kHeap,     // heapq.heappush() or heappop(), of numbers, texts and tuples of such; anything else refuses. What is popped is as an item
   kAttribute,  // of an instance that keeps it itself, the same; or one that is set
 };
 const char* mode_name(Mode mode);

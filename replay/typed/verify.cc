@@ -88,6 +88,11 @@ class Verifier {
         return "virtual, but neither tuple, slice, row, range nor bound method";
       case Mode::kView:
         return view_index_of(y_, o) && f.view.rank > 0 && f.view.rank <= kMaxViewRank ? "" : "a view of what?";
+      case Mode::kDelayed:
+        return o.kind == OpKind::make_function || o.kind == OpKind::set_function_attribute || o.kind == OpKind::call ? ""
+                                                                                                                     : "what is delayed?";
+      case Mode::kPiece:
+        return o.kind == OpKind::get_item && view_index_of(y_, o) ? "" : "a piece from where?";
       case Mode::kProduct:
         return f.view.rank == 1 && gives(i, f.view.dtype) ? "" : "a product of what?";
       case Mode::kReduction:
@@ -167,9 +172,9 @@ class Verifier {
   const Trace& t_;
 };
 
-constexpr const char* kModes[] = {"python",  "typed",     "alias",  "fixed",  "index", "range",    "element", "item",
-                                  "length",  "text",      "byte",   "next",   "part",  "iterator", "virtual", "view",
-                                  "product", "reduction", "gather", "lookup", "heap",  "attribute"};
+constexpr const char* kModes[] = {"python",    "typed",  "alias",   "fixed", "index",  "range",    "element",  "item", "length",
+                                  "draw",      "text",   "byte",    "next",  "part",   "iterator", "virtual",  "view", "product",
+                                  "reduction", "gather", "delayed", "piece", "lookup", "heap",     "attribute"};
 
 std::string value_text(const TypedTrace& typed, ValueId v) {
   const ValueForm& f = typed.values[v];

@@ -1,6 +1,7 @@
 #include "replay/typed/virtual.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dalsegno::typed {
 namespace {
@@ -15,6 +16,7 @@ class Virtuals {
     find_indices();
     find_unseen();
     find_bound();
+    find_used_up();
   }
 
  private:
@@ -120,7 +122,7 @@ class Virtuals {
     bool some = false;
     for (ValueId i = 0; i < n_; ++i) {
       const bool element = mode(i) == Mode::kElement;
-      if (!element && mode(i) != Mode::kView) continue;
+      if (!element && mode(i) != Mode::kView && mode(i) != Mode::kPiece) continue;
       const std::optional<Element> e = element ? element_of(y_, op(i)) : std::nullopt;
       const ValueId index = !element ? in(op(i))[1] : e ? e->tuple : kNull;
       if (index != kNull) some |= put_off(index);
@@ -149,7 +151,7 @@ class Virtuals {
   bool needs_object(ValueId i, int32_t k) const {
     const Mode how = y_.ops[i].mode;
     if (op(i).kind == OpKind::release || is_index(i)) return false;
-    return !((how == Mode::kElement || how == Mode::kView) && k == 1);
+    return !((how == Mode::kElement || how == Mode::kView || how == Mode::kPiece) && k == 1);
   }
 
   // -- tuples that nobody sees
@@ -167,6 +169,50 @@ class Virtuals {
     for (ValueId i = 0; i < n_; ++i)
       if (op(i).kind == OpKind::bind_method && mode(i) == Mode::kPython && dies_unseen(i)) mode(i) = Mode::kVirtual;
   }
+
+  // -- generator expressions that a builtin uses up at once
+
+  void find_used_up() {
+    for (ValueId i = 0; i < n_; ++i) {
+      const std::vector<ValueId> made = made_for(i);
+      if (made.empty()) continue;
+      bool unseen = true;
+      for (ValueId k = made.back(); k < i && unseen; ++k) unseen = leaves_delayed(k, made);
+      if (!unseen) continue;
+      for (const ValueId v : made) mode(v) = Mode::kDelayed;
+    }
+  }
+
+  // May op k be done while those are not made? (Who releases what may be seen while it dies makes them first.)
+  bool leaves_delayed(ValueId k, const std::vector<ValueId>& made) const {
+    const auto is_one = [&](ValueId v) { return std::find(made.begin(), made.end(), v) != made.end(); };
+    const Op& o = op(k);
+    return is_one(k) || o.kind == OpKind::release || (std::none_of(in(o), in(o) + o.n_inputs, is_one) && keeps_quiet(k));
+  }
+
+  // The generator that call i uses up, and what makes its function, the last one first; none: it is no such call.
+  std::vector<ValueId> made_for(ValueId i) const {
+    if (!calls_with_one(i) || op(in(op(i))[0]).kind != OpKind::constant || !y_.known.objects[op(in(op(i))[0]).object].uses_up) return {};
+    std::vector<ValueId> made = {in(op(i))[1]};
+    if (!calls_with_one(made[0]) || (op(made[0]).effects & kRunsCode)) return {};
+    for (ValueId v = in(op(made[0]))[0];; v = in(op(v))[0]) {
+      constexpr int32_t kClosure = 8;
+      const bool attribute = op(v).kind == OpKind::set_function_attribute && op(v).imm == kClosure;
+      const bool plain = op(v).kind == OpKind::make_function && (op(v).imm == 0 || op(v).imm == kClosure);
+      if (!attribute && !plain) return {};
+      made.push_back(v);
+      if (plain) break;
+    }
+    ValueId taker = i;
+    for (const ValueId v : made)
+      if (y_.ops[v].mode != Mode::kPython || !dies_behind(t_, v, std::exchange(taker, v))) return {};
+    return made;
+  }
+
+  bool calls_with_one(ValueId i) const { return op(i).kind == OpKind::call && op(i).n_inputs == 2 && op(i).object < 0; }
+
+  // Where finalisers may have run the run leaves.
+  bool keeps_quiet(ValueId i) const { return leaves_unbuilt(y_, i) || !shows_frames(op(i).effects); }
 
   bool dies_unseen(ValueId tuple) const {
     for (ValueId i = tuple + 1; i < n_; ++i) {
@@ -223,6 +269,7 @@ bool leaves_unbuilt(const TypedTrace& typed, ValueId i) {
     case Mode::kProduct:
     case Mode::kReduction:
     case Mode::kGather:
+    case Mode::kDelayed:
       return true;
     case Mode::kItem:
     case Mode::kByte:

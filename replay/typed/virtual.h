@@ -11,6 +11,7 @@ namespace dalsegno::typed {
 // - tuples of numbers that nothing takes at all, since what is taken out of them was there before, and that die before anything is done
 //   that could see them: what a function returns and its caller takes apart, the right side of a, b, c, d = b, c, d, a
 // - methods bound to objects that nothing takes, likewise: where it is known which they are calls are of the method itself.
+// - generator expressions that a builtin uses up at once, with their functions (Mode::kDelayed)
 // Ranges that are iterated over at once are found with the forms (infer.cc), as their arguments' uses depend on it.
 // All other forms are there already.
 void find_virtual(TypedTrace& typed);

@@ -37,7 +37,7 @@ void Inference::mark_wants(ValueId i) {
     if (o.n_inputs > 1) (value(inputs[1]).passing ? value(inputs[1]).wants_raw : value(inputs[1]).wants_obj) = true;
     return;
   }
-  if (mode == Mode::kView) return want_index(o);
+  if (mode == Mode::kView || mode == Mode::kPiece) return want_index(o);
   if (o.kind == OpKind::call_tree) return want_arguments(o, i);
   for (int32_t k = 0; k < o.n_inputs; ++k) {
     ValueForm& v = value(inputs[k]);
@@ -46,9 +46,9 @@ void Inference::mark_wants(ValueId i) {
     const bool number = mode == Mode::kDraw && k >= draw_of(form(i).callee).first_number(o.n_inputs);
     if (index || number || (mode == Mode::kTyped && !mask) || mode == Mode::kAlias) v.wants_raw = true;
     if (number) continue;
-    if (mode == Mode::kPython || mode == Mode::kIndex || mode == Mode::kRange || mode == Mode::kNext || mode == Mode::kLength ||
-        mode == Mode::kDraw || mode == Mode::kLookup || mode == Mode::kHeap || mode == Mode::kProduct || mode == Mode::kReduction ||
-        mode == Mode::kGather)
+    if (mode == Mode::kPython || mode == Mode::kDelayed || mode == Mode::kIndex || mode == Mode::kRange || mode == Mode::kNext ||
+        mode == Mode::kLength || mode == Mode::kDraw || mode == Mode::kLookup || mode == Mode::kHeap || mode == Mode::kProduct ||
+        mode == Mode::kReduction || mode == Mode::kGather)
       v.wants_obj = true;
   }
   // An int's remainder may be the very object that was divided.

@@ -43,6 +43,7 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   if (live_callee) unbind(&callee, &live_callee, &arguments);
   if (is_constant(callee)) simplify(live_callee, &arguments);
   if (live_callee) take_method(&callee, &live_callee, arguments);
+  if (live_callee && is_constant(callee) && test_class(live_callee, arguments)) return;
   if (live_callee && (operates(callee, live_callee, arguments) || call_through(callee, live_callee, arguments))) return;
   call_opaque(callee, live_callee, std::move(arguments));
 }
@@ -145,6 +146,28 @@ bool copies_items(PyObject* callee, const std::vector<PyObject*>& args) {
 bool Recorder::is_constant_class(ValueId v) const {
   const std::vector<ValueId>& items = info(v).items;
   return is_constant(v) || (made(v, &PyTuple_Type) && std::all_of(items.begin(), items.end(), [&](ValueId c) { return is_constant(c); }));
+}
+
+// isinstance(), where the class of what is asked about tells: nothing is called. Of a class written in Python that is the very class that
+// is asked for (or the first of them): such an instance may say of itself that it is of another one, too.
+bool Recorder::test_class(PyObject* live, const Arguments& arguments) {
+  static PyObject* const kModule = PyUnicode_InternFromString("__module__");  // every class has that
+  if (!is_class_test(live, arguments.live) || arguments.names || !is_constant_class(arguments.values[1])) return false;
+  const ValueId v = arguments.values[0];
+  PyObject *one = arguments.live[0], *of = arguments.live[1];
+  if (v == kNull || is_dead(v) || !one) return false;
+  if (know(v, one)) {
+    const int is = PyObject_IsInstance(one, of);
+    return push_certain(is < 0 ? nullptr : PyBool_FromLong(is), call_.pops);
+  }
+  if (PyTuple_CheckExact(of) && PyTuple_GET_SIZE(of) > 0) of = PyTuple_GET_ITEM(of, 0);
+  dalsegno_attribute a;
+  dalsegno_attribute_cache cache{};
+  std::string path;
+  if (reinterpret_cast<PyTypeObject*>(of) != Py_TYPE(one) || !ordinary_attr(one, kModule, &a, &path)) return false;
+  if (!a.found || !dalsegno_has_class_attribute(one, &a, &cache)) return false;
+  emit_attr(OpKind::class_attr, {v}, a, path);
+  return push_certain(Py_NewRef(Py_True), call_.pops);
 }
 
 // Builtins that look at their arguments' values, or at whatever they contain: with plain arguments they run no code of the user's.

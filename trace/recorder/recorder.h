@@ -201,6 +201,7 @@ class Recorder final : public Follower, private Builder {
   std::vector<ValueId> items_appended(const OpaqueCall& call) const;
   bool call_is_known(const OpaqueCall& call, uint32_t* effects);
   bool is_constant_class(ValueId v) const;
+  bool test_class(PyObject* live, const Arguments& arguments);
   bool call_is_quiet(const OpaqueCall& call);
   static bool takes_nothing(const OpaqueCall& call);
   PyTypeObject* result_type(const OpaqueCall& call) const;
