@@ -49,7 +49,7 @@ WORDS: dict[str, tuple[str, ...]] = {
         "complex(1, float('inf'))",
     ),
     "floatlit": ("0.0", "1.0", "0.5", "-1.5", "2.5", "3.0", "-0.0", "1e-3", "1e10"),
-    "strlit": ("''", "'a'", "'b'", "'ab c'", "'xyz'"),
+    "strlit": ("''", "'a'", "'b'", "'ab c'", "'xyz'", "'7B'", "'\u00bd\u20ac'"),
     "key": ("'a'", "'b'", "'c'"),
     "axis": ("0", "-1", "None"),
     "fmt": ("", ":.3f", ":>8", "!r", ":g", ":.2e", "!s"),
@@ -75,5 +75,6 @@ WORDS: dict[str, tuple[str, ...]] = {
         "OverflowError",
     ),
     "errmode": ("ignore", "raise", "warn"),
+    "texttest": ("isalnum", "isalpha", "isascii", "isdecimal", "isdigit", "islower", "isnumeric", "isspace", "isupper"),
     "scalartype": ("np.float64", "np.float32", "np.int64", "np.int32", "float", "int", "bool"),
 }  # fmt: skip
