@@ -72,8 +72,8 @@ bool look_for_loop(PyThreadState* thread, Frame* frame) {
   return done;
 }
 
-// ---- what an awaited frame calls runs at full speed, untold of: an evaluator of ours, set while such a frame runs itself, switches tracing
-// off around each call, and is not set inside. (Rule 14.)
+// ---- what an awaited frame calls runs at full speed, untold of: an evaluator of ours, set while such a frame runs itself, switches
+// tracing off around each call, and is not set inside. (Rule 14.)
 
 thread_local bool t_inside_call = false;
 

@@ -1,4 +1,4 @@
-"""Ops on objects that native code and folds do in their own way: pieces, texts, classes, generators that are not made."""
+"""Ops on objects that native code and folds do in their own way: pieces, texts, classes, generators not made."""
 
 from __future__ import annotations
 
@@ -39,6 +39,61 @@ def test_pieces(kind: Callable[[Any], Any]) -> None:
     for whole in sources:
         same(pieces, whole, [end for end in ENDS if end is not None])
         same(pieces, whole, ENDS)
+
+
+@pytest.mark.parametrize("kind", [str, list, tuple, bytes])
+def test_pieces_backwards(kind: Callable[[Any], Any]) -> None:
+    def pieces(whole: Any, ends: list[Any]) -> Any:
+        found = []
+        for start in ends:
+            for stop in ends:
+                piece = whole[start:stop:-1]
+                found.append(
+                    (piece, piece is whole, piece is whole[:1], whole[::-1], whole[start::-1], whole[:stop:-1])
+                )
+        return found
+
+    sources = [kind(b"abcdef"), kind(b"")] if kind is bytes else [kind(text) for text in TEXTS[:7]]
+    for whole in sources:
+        same(pieces, whole, [end for end in ENDS if end is not None])
+        same(pieces, whole, ENDS)
+
+
+class Dying:
+    deaths = 0
+
+    def __del__(self) -> None:
+        Dying.deaths += 1 if sys._getframe(1).f_code.co_name == "put" else 100
+
+    def __repr__(self) -> str:
+        return "Dying()"
+
+
+def test_pieces_that_are_put() -> None:
+    def put(whole: Any, ends: list[Any], more: Any) -> Any:
+        found = []
+        for start in ends:
+            for stop in ends:
+                if stop is not None:
+                    whole[start:stop] = more
+                whole[start:] = whole[:stop]
+                found.append((len(whole), whole[:3]))
+                whole[:] = [1, "a", 2.5, None]
+        return found
+
+    for more in ([], [1, 2], (3,), "ab", {1: 2}, 5, range(3), iter([1])):
+        same(put, [1, 2, 3], [end for end in ENDS if end is not None], more)
+        same(put, [1, 2, 3], ENDS, more)
+    itself = [1, 2, 3]
+    same(lambda xs: [xs.__setitem__(slice(1, 2), xs), xs[:5]], itself)
+
+    def kill(n: int) -> Any:
+        before = Dying.deaths
+        whole: list[Any] = []
+        put(whole, [0, 1, 2] * n, [Dying(), Dying()])
+        return Dying.deaths - before, whole
+
+    same(kill, 5)
 
 
 def test_pieces_by_what_is_no_int() -> None:

@@ -117,8 +117,9 @@ void Lowering::emit_piece(const Op& o, ValueId i) {
   const auto end = [&](size_t k) {
     return !part.given[k] ? -1 : part.at[k] == kNull ? constant_reg(part.constant[k]) : loc(part.at[k]).raw;
   };
-  const Quick step = piece_step();
-  const int32_t container = boxed(in(o)[0], o, i);
+  const bool puts = o.kind == OpKind::set_item;
+  const Quick step = puts ? put_piece_step() : piece_step(part.constant[2] == -1);
+  const int32_t container = boxed(in(o)[0], o, i), put = puts ? boxed(in(o)[2], o, i) : -1;
   Step s = base(o, i);
   s.fn = step.fn;
   s.exec = step.quick;
@@ -126,9 +127,10 @@ void Lowering::emit_piece(const Op& o, ValueId i) {
   s.a = container;
   s.b = end(0);
   s.c = end(1);
-  s.dst = loc(i).obj;
+  s.other = put;
+  if (!puts) s.dst = loc(i).obj;
   push(s);
-  defined(i);
+  if (!puts) defined(i);
 }
 
 void Lowering::emit_byte(const Op& o, ValueId i) {
@@ -306,6 +308,7 @@ void Lowering::emit_set_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kLookup) return emit_lookup(o, i);
   if (form(i).mode == Mode::kByte) return emit_byte(o, i);
   if (form(i).mode == Mode::kItem) return emit_item(o, i);
+  if (form(i).mode == Mode::kPiece) return emit_piece(o, i);
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode != Mode::kIndex) {
     emit_python(o, i);

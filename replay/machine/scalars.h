@@ -156,7 +156,8 @@ const Step* step_byte(const Step* s, Reg* r, Machine& m);
 const Step* step_put_byte(const Step* s, Reg* r, Machine& m);  // c: the unboxed item
 
 // -- steps_piece.cc. a: a list, tuple, text or bytes; b, c: unboxed, from where and up to where (-1: the beginning, the end)
-Quick piece_step();
+Quick piece_step(bool reversed);  // of a list or tuple
+Quick put_piece_step();           // other: the list or tuple whose items are put into a list there
 
 // -- steps_lookup.cc. a: the dict or set; b: the key; n: plan of the guard that the look-up is quiet; list: a register for
 // where it was found, and 1 where another look-up of the same has come before; c: the register of the unboxed part

@@ -62,7 +62,8 @@ std::vector<Use> uses_of(const Instr& in) {
       if (in.rep != Rep::kNone) in.dst >= 0 ? writes(in.c, bits) : reads(in.c, bits);
       break;
     case Do::kPiece:
-      reads(in.b, Bits::kInt64), reads(in.c, Bits::kInt64);
+      for (const int32_t end : {in.b, in.c})
+        if (end >= 0) reads(end, Bits::kInt64);
       break;
     case Do::kNextElement:
       writes(in.dst, bits);

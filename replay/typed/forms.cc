@@ -164,18 +164,25 @@ void Inference::form_subscript(const Op& o, ValueId i) {
   if (index == Rep::kInt || index == Rep::kBool || (is_position(index) && sequence)) form(i).mode = Mode::kIndex;
 }
 
-// From one position to another, where both are numbers, or not given.
+// From one position to another, where both are numbers, or not given; backwards, too. Into lists what is in others.
 bool Inference::is_piece(const Op& o, Type container) const {
   constexpr std::array kTypes{Type::kList, Type::kTuple, Type::kText, Type::kBytes};
-  if (o.kind != OpKind::get_item || op(in(o)[1]).kind != OpKind::build_slice || (o.effects & (kRunsCode | kStoresNames))) return false;
-  if (std::find(kTypes.begin(), kTypes.end(), container) == kTypes.end()) return false;
+  if (op(in(o)[1]).kind != OpKind::build_slice || std::find(kTypes.begin(), kTypes.end(), container) == kTypes.end()) return false;
+  if (o.kind == OpKind::get_item ? (o.effects & (kRunsCode | kStoresNames)) != 0 : !puts_items(o, container)) return false;
   const auto index = view_index_of(typed_, o);
-  return index && (!(*index)[0].given[2] || ((*index)[0].at[2] == kNull && (*index)[0].constant[2] == 1));
+  if (!index || !(*index)[0].given[2]) return index.has_value();
+  const int64_t step = (*index)[0].constant[2];
+  return (*index)[0].at[2] == kNull && (step == 1 || (step == -1 && o.kind == OpKind::get_item));
+}
+
+bool Inference::puts_items(const Op& o, Type container) const {
+  const Type put = types_[in(o)[2]];
+  return container == Type::kList && (put == Type::kList || put == Type::kTuple);
 }
 
 void Inference::form_piece(ValueId i, Type container) {
   form(i).mode = Mode::kPiece;
-  types_[i] = container;
+  if (op_has_result(op(i).kind)) types_[i] = container;
 }
 
 void Inference::form_letter(ValueId i) {

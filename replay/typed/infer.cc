@@ -123,8 +123,9 @@ uint32_t Inference::effects_of(ValueId i) const {
     case Mode::kProduct:
     case Mode::kReduction:
     case Mode::kGather:
-    case Mode::kPiece:
       return kReadsMemory;
+    case Mode::kPiece:
+      return o.kind == OpKind::get_item ? kReadsMemory : kWritesMemory;
     case Mode::kView:
       return o.kind == OpKind::get_item ? kNoEffect : o.effects;
     case Mode::kByte:

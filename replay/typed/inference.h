@@ -70,6 +70,7 @@ class Inference {
   bool is_lookup(ValueId i, ValueId container, ValueId key) const;
   void form_lookup(ValueId i, Callee callee);
   bool is_piece(const Op& o, Type container) const;
+  bool puts_items(const Op& o, Type container) const;
   void form_piece(ValueId i, Type container);
   void form_letter(ValueId i);
   void form_byte(const Op& o, ValueId i, Type container);

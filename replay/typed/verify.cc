@@ -92,7 +92,7 @@ class Verifier {
         return o.kind == OpKind::make_function || o.kind == OpKind::set_function_attribute || o.kind == OpKind::call ? ""
                                                                                                                      : "what is delayed?";
       case Mode::kPiece:
-        return o.kind == OpKind::get_item && view_index_of(y_, o) ? "" : "a piece from where?";
+        return view_index_of(y_, o) ? "" : "a piece from where?";
       case Mode::kProduct:
         return f.view.rank == 1 && gives(i, f.view.dtype) ? "" : "a product of what?";
       case Mode::kReduction:

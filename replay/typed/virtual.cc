@@ -270,6 +270,7 @@ bool leaves_unbuilt(const TypedTrace& typed, ValueId i) {
     case Mode::kReduction:
     case Mode::kGather:
     case Mode::kDelayed:
+    case Mode::kPiece:
       return true;
     case Mode::kItem:
     case Mode::kByte:
