@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "hook/free_floats.h"
 #include "numpy/dtypes.h"
 #include "replay/machine/native.h"
 #include "replay/machine/scalars.h"
@@ -116,6 +117,7 @@ const native::Layout& native_layout() {
     find_text_state(&l);
     l.size = offsetof(PyVarObject, ob_size);
     l.list_items = offsetof(PyListObject, ob_item), l.tuple_items = offsetof(PyTupleObject, ob_item);
+    if (dalsegno_free_floats(PyThreadState_Get())) l.free_floats_count = DALSEGNO_FREE_FLOATS_COUNT;
     l.float_value = offsetof(PyFloatObject, ob_fval), l.complex_value = offsetof(PyComplexObject, cval);
     l.numpy_double_value = offsetof(PyDoubleScalarObject, obval);
 #if PY_VERSION_HEX >= 0x030c0000
@@ -145,9 +147,25 @@ const native::Layout& native_layout() {
 
 // In the order of native::Address.
 std::vector<const void*> native_addresses() {
-  std::vector<const void*> known = {&PyArray_Type, &PyRangeIter_Type, &PySeqIter_Type,       &PyList_Type,      &PyTuple_Type, &PyLong_Type,
-                                    &PyFloat_Type, &PyComplex_Type,   &PyDoubleArrType_Type, Py_True,           Py_False,      &PyEnum_Type,
-                                    &PyZip_Type,   &PyCell_Type,      &PyListIter_Type,      &PyTupleIter_Type, small_int(0),  letter(0)};
+  std::vector<const void*> known = {&PyArray_Type,
+                                    &PyRangeIter_Type,
+                                    &PySeqIter_Type,
+                                    &PyList_Type,
+                                    &PyTuple_Type,
+                                    &PyLong_Type,
+                                    &PyFloat_Type,
+                                    &PyComplex_Type,
+                                    &PyDoubleArrType_Type,
+                                    Py_True,
+                                    Py_False,
+                                    &PyEnum_Type,
+                                    &PyZip_Type,
+                                    &PyCell_Type,
+                                    &PyListIter_Type,
+                                    &PyTupleIter_Type,
+                                    small_int(0),
+                                    letter(0),
+                                    dalsegno_free_floats(PyThreadState_Get())};
   return known;
 }
 

@@ -40,6 +40,11 @@ std::string Writer::new_box(Rep rep, const std::string& value) {
     return object;
   }
   if (spare_of(rep) >= 0) return by_function(Shared::kBox, rep, type_of(bits_of(rep)) + (" " + value));
+  return lasting_box(rep, value);
+}
+
+// One that is hardly given back.
+std::string Writer::lasting_box(Rep rep, const std::string& value) {
   return op("call ptr " + helper(offsetof(Frame, box)) + "(ptr %f, i32 " + std::to_string(static_cast<int>(rep)) + ", i64 " +
             bits_as_int(value, bits_of(rep)) + ")");
 }

@@ -405,7 +405,10 @@ void Writer::items_end(const Instr& in) {
 void Writer::append(const Instr& in) {
   const std::string room = label("r"), full = label("s"), join = label("j"), leave = exit_label(), list = object_in(in.a);
   const bool made = in.rep != Rep::kNone;
-  const std::string object = made ? boxed(in.rep, get(in.c)) : object_in(in.c);
+  const bool lasts = in.rep == Rep::kInt || in.rep == Rep::kFloat;
+  const auto fresh = [&] { return by_function(Shared::kFresh, in.rep, type_of(bits_of(in.rep)) + (" " + get(in.c))); };
+  const std::string object = lasts ? fresh() : made ? boxed(in.rep, get(in.c)) : object_in(in.c);
+  if (lasts) guard(op("icmp ne ptr " + object + ", null"));
   const std::string size = field(list, static_cast<size_t>(layout_.size), "i64");
   branch(op("icmp slt i64 " + size + ", " + field(list, static_cast<size_t>(layout_.list_allocated), "i64")), room, full, true);
   begin(full);

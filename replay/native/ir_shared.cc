@@ -70,11 +70,13 @@ struct Writer::SharedFunction {
   Shared what;
   const char *name, *gives, *takes;  // takes: beside the frame, and where it may put something; null: the number
   void (Writer::*write)(Rep);
+  const char* convention = "preserve_allcc ";
 };
 
 const Writer::SharedFunction& Writer::shared_function(Shared what) {
   static constexpr SharedFunction kFunctions[] = {
       {Shared::kBox, "box", "ptr", nullptr, &Writer::write_box},
+      {Shared::kFresh, "fresh", "ptr", nullptr, &Writer::write_fresh, ""},
       {Shared::kPutInt, "put_int", "i1", "ptr %place, i64 %x", &Writer::write_put_int},
       {Shared::kRetire, "retire", "void", "ptr %o", &Writer::write_retire},
       {Shared::kKeep, "keep", "i1", "ptr %o", &Writer::write_keep},
@@ -102,7 +104,7 @@ std::string make_aside() {
 // As it is called and defined.
 std::string Writer::with_arguments(Shared what, Rep rep, const std::string& arguments) {
   const SharedFunction& of = shared_function(what);
-  return std::string("preserve_allcc ") + of.gives + " @" + of.name + std::to_string(static_cast<int>(rep)) + "(ptr %f, ptr %out, " +
+  return std::string(of.convention) + of.gives + " @" + of.name + std::to_string(static_cast<int>(rep)) + "(ptr %f, ptr %out, " +
          arguments + ")";
 }
 
@@ -157,9 +159,32 @@ void Writer::write_box(Rep rep) {
   line("store ptr null, ptr " + at);
   line("ret ptr " + object);
   begin(none);
+  if (rep == Rep::kFloat && layout_.free_floats_count != 0) free_float();
   line("call preserve_allcc void @make_aside(ptr %f, i32 " + std::to_string(static_cast<int>(rep)) + ", i64 " +
        bits_as_int("%x", bits_of(rep)) + ", ptr %out)");
   line("ret ptr " + op("load ptr, ptr %out"));
+}
+
+// Where it is called often, and hardly ever gets one that is left over: whoever calls it saves its own registers.
+void Writer::write_fresh(Rep rep) {
+  if (rep == Rep::kFloat && layout_.free_floats_count != 0) free_float();
+  line("ret ptr " + lasting_box(rep, "%x"));
+}
+
+// The first one that the interpreter keeps, if there is one (PyFloat_FromDouble() of Objects/floatobject.c).
+void Writer::free_float() {
+  const std::string some = label("f"), empty = label("e"), first = address(kFreeFloats), object = op("load ptr, ptr " + first);
+  branch(op("icmp ne ptr " + object + ", null"), some, empty, true);
+  begin(some);
+  const std::string type = op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(layout_.type));
+  line("store ptr " + op("load ptr, ptr " + type) + ", ptr " + first);
+  const std::string count = op("getelementptr i8, ptr " + first + ", i64 " + std::to_string(layout_.free_floats_count));
+  line("store i32 " + op("sub i32 " + op("load i32, ptr " + count) + ", 1") + ", ptr " + count);
+  line("store ptr " + address(kFloatType) + ", ptr " + type);
+  line("store i64 1, ptr " + object);
+  write_number(Rep::kFloat, "%x", object, empty);
+  line("ret ptr " + object);
+  begin(empty);
 }
 
 // An old number that nobody else holds becomes the new one, as the same memory would.

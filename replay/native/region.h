@@ -169,8 +169,9 @@ struct Layout {
   int32_t type = 8;       // of any object
   uint32_t immortal = 0;  // not 0: references are counted in 32 bits, and new ones not at all from this count on
   int32_t size = 0, list_items = 0, list_allocated = 0, tuple_items = 0;
-  int32_t class_truth[3] = {};  // of a class written in Python: its functions that tell of its instances' truth; none: they are true
-  int32_t list_least = 0;       // of fewer items a list that is popped from gives its memory back, however much it has
+  int32_t class_truth[3] = {};    // of a class written in Python: its functions that tell of its instances' truth; none: they are true
+  int32_t list_least = 0;         // of fewer items a list that is popped from gives its memory back, however much it has
+  int32_t free_floats_count = 0;  // how many there are, from kFreeFloats on; 0: none are kept there
   int32_t float_value = 0, complex_value = 0, numpy_double_value = 0;
   int32_t int_size = 0, int_digit = 0;  // of ints
   int32_t small_int_size = 0;           // the interpreter's own small ints stand so far from each other, around kZero; 0: they do not
@@ -261,8 +262,9 @@ enum Address : int32_t {
   kCellType,
   kListIteratorType,
   kTupleIteratorType,
-  kZero,     // the int
-  kLetters,  // the text "\0"
+  kZero,        // the int
+  kLetters,     // the text "\0"
+  kFreeFloats,  // where the interpreter has the first float that nobody has any more
   kAddresses
 };
 

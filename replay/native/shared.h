@@ -6,6 +6,7 @@ namespace dalsegno::native {
 // What many places of a region need stands behind it once, as functions (ir_shared.cc).
 enum class Shared : uint8_t {
   kBox,     // of a number that is kept in its own kind of box: a new reference, or null
+  kFresh,   // the same of one that lasts
   kPutInt,  // an item of a list becomes an int: done? Nothing is, where it was the last reference to something else
   kRetire,  // the last reference to an int, a float or a complex number is dropped
   kKeep,    // the last reference to a box, which is kept if there is room: is it?

@@ -370,6 +370,9 @@ class Writer {
   std::string truth_object(const std::string& value);
   std::string boxed(Rep rep, const std::string& value);
   std::string new_box(Rep rep, const std::string& value);
+  std::string lasting_box(Rep rep, const std::string& value);
+  void free_float();
+  void write_fresh(Rep rep);
   void share(const Instr& in, const std::string& chosen, const std::string& value);
   std::string object_of(const Instr& in, size_t operand);
   void put_item(const Instr& in);

@@ -183,11 +183,12 @@ bool Recorder::call_is_quiet(const OpaqueCall& call) {
   const bool random = numpy::is_random_method(callee);
   const bool looks_up = is_method_of(callee, &PyDict_Type) && call.args.size() > 1;  // dict.get: its key is looked at there
   for (size_t i = 0; i < call.args.size(); ++i) {
+    const bool named = call.kwnames && i + static_cast<size_t>(PyTuple_GET_SIZE(call.kwnames)) >= call.args.size();
     const bool own = i == 0 && (Py_IS_TYPE(callee, &PyMethodDescr_Type) || (random && !PyMethod_Check(callee)));
     const bool given = i > 0 && looks_up;  // d.get(k, given)
     const bool of_numpy = takes_numpy_scalars(callee) && is_numpy_scalar(call.args[i]);
     const bool data = random && call.arrays_known && numpy_data(call.args[i], call.live_args[i]);
-    if (!any_container && !own && !given && !simple(call.args[i]) && !of_numpy && !data) return false;
+    if ((!any_container || named) && !own && !given && !simple(call.args[i]) && !of_numpy && !data) return false;
   }
   return !looks_up || know_lookup(call.args[0], call.live_args[0], call.args[1], call.live_args[1]);
 }
@@ -265,7 +266,7 @@ PyTypeObject* Recorder::result_type(const OpaqueCall& call) const {
 bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
   switch (call.facts.kind) {
     case CalleeKind::quiet:
-      if (call.kwnames || !call_is_quiet(call)) return false;
+      if ((call.kwnames && !makes_iterator(call.live)) || !call_is_quiet(call)) return false;  // zip(..., strict=True)
       *effects = kReadsMemory | kRaises;
       for (ValueId v : call.args)
         if (is_numpy_scalar(v)) *effects = kWarnsOnly;
