@@ -70,6 +70,8 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "(min if <bool> else max)([<num>, *<list>])"),
         (1, "sum(<list>[<small>:<int>])"),
         (1, "sum(1 for q in <list> if stepped(q))"),
+        (1, "sum(DRAWS.normal(<floatlit>, 2) + DRAWS.standard_normal() for q in range(<small>))"),
+        (1, "(DRAWS.exponential() + DRAWS.normal(<num>, <num>) * DRAWS.standard_exponential())"),
         (1, "len(tuple(q % 3 for q in range(<small>)))"),
         (1, "list(q if q < <num> else -q for q in [<num>, 1, 2.5])[<index>]"),
         (1, "sum(numbers(<positive>))"),

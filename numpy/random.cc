@@ -1,10 +1,12 @@
 #include "numpy/random.h"
 
-#include <numpy/random/bitgen.h>
+#include <numpy/random/distributions.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <unordered_map>
@@ -73,11 +75,57 @@ bool next_whole(const bitgen_t* functions, bool masked, int64_t low, int64_t hig
 }
 
 // False: it is not known how. (NumPy: random_uniform; a Generator refuses what goes backwards.)
-bool next_between(const bitgen_t* functions, double low, double high, double* out) {
+bool next_between(bitgen_t* functions, double low, double high, double* out) {
   const double range = high - low;
   if (!(range >= 0) || !std::isfinite(range)) return false;
   *out = low + range * functions->next_double(functions->state);
   return true;
+}
+
+// Of a Generator (distributions.c, by the library that NumPy has for this), which refuses scales below zero, and the negative zero, too.
+bool next_by(Draws distribution, bitgen_t* functions, double a, double b, double* out) {
+  const auto is_scale = [](double scale) { return scale >= 0 && !std::signbit(scale); };
+  switch (distribution) {
+    case Draws::kBetween:
+      return next_between(functions, a, b, out);
+    case Draws::kNormal:
+      return is_scale(b) && (*out = random_normal(functions, a, b), true);
+    case Draws::kExponential:
+      return is_scale(a) && (*out = random_exponential(functions, a), true);
+    case Draws::kStandardNormal:
+      return *out = random_standard_normal(functions), true;
+    case Draws::kStandardExponential:
+      return *out = random_standard_exponential(functions), true;
+    default:
+      return false;
+  }
+}
+
+// What it is called, and what its parameters are where they are not given.
+struct Distribution {
+  Draws draws;
+  const char* name;
+  double a = 0, b = 0;
+};
+constexpr Distribution kDistributions[] = {{Draws::kBetween, "uniform", 0.0, 1.0},
+                                           {Draws::kNormal, "normal", 0.0, 1.0},
+                                           {Draws::kExponential, "exponential", 1.0},
+                                           {Draws::kStandardNormal, "standard_normal"},
+                                           {Draws::kStandardExponential, "standard_exponential"}};
+const Distribution& distribution_of(Draws draws) {
+  return *std::find_if(std::begin(kDistributions), std::end(kDistributions), [&](const Distribution& one) { return one.draws == draws; });
+}
+
+// By the generator's method; null, with an exception.
+PyObject* call_for(const Distribution& distribution, PyObject* generator, double a, double b) {
+  switch (most_parameters(distribution.draws)) {
+    case 0:
+      return PyObject_CallMethod(generator, distribution.name, nullptr);
+    case 1:
+      return PyObject_CallMethod(generator, distribution.name, "d", a);
+    default:
+      return PyObject_CallMethod(generator, distribution.name, "dd", a, b);
+  }
 }
 
 // ---- where it is in an object ----------------------------------------------------------------------------------------------------
@@ -117,28 +165,37 @@ Py_ssize_t find_offset(PyObject* generator, const char* attribute) {
   return find_word<bitgen_t>(generator, [&](const bitgen_t& word) { return std::memcmp(&word, functions, sizeof word) == 0; });
 }
 
-const bitgen_t* functions_in(PyObject* generator, Py_ssize_t offset) {
-  return reinterpret_cast<const bitgen_t*>(reinterpret_cast<const char*>(generator) + offset);
+bitgen_t* functions_in(PyObject* generator, Py_ssize_t offset) {
+  return reinterpret_cast<bitgen_t*>(reinterpret_cast<char*>(generator) + offset);
 }
+
+// What other methods there are to look at: RandomState draws by distributions of its own.
+bool has(const Random& random, Draws distribution) { return distribution == Draws::kBetween || !random.masked; }
 
 PyTypeObject* type_of_whole(const Random& random) { return random.draws_whole == Draws::kInt ? &PyLong_Type : &PyInt64ArrType_Type; }
 
 // What the next call of a kind gives, as the generator itself says it and as its functions do.
-bool draws_same(PyObject* generator, const Random& random, const bitgen_t* functions, PyObject* bits, int k) {
+bool draws_same(PyObject* generator, const Random& random, bitgen_t* functions, PyObject* bits, int k) {
   const int64_t low = -k, high = 5 + 1000000 * k * k;
-  const double least = 0.1 - k, most = 1.7 * k + 1;
   PyObject* state = PyObject_GetAttrString(bits, "state");
   PyObject* number = state ? PyObject_CallMethod(generator, "random", nullptr) : nullptr;
   PyObject* whole = number ? PyObject_CallMethod(generator, random.whole, "LL", low, high) : nullptr;
-  PyObject* between = whole ? PyObject_CallMethod(generator, "uniform", "dd", least, most) : nullptr;
-  const bool drawn = between && PyFloat_CheckExact(number) && Py_IS_TYPE(whole, type_of_whole(random)) && PyFloat_CheckExact(between) &&
-                     PyObject_SetAttrString(bits, "state", state) == 0;
+  const bool drawn =
+      whole && PyFloat_CheckExact(number) && Py_IS_TYPE(whole, type_of_whole(random)) && PyObject_SetAttrString(bits, "state", state) == 0;
   int64_t own_whole = 0;
-  double own_between = 0;
-  const bool same = drawn && functions->next_double(functions->state) == PyFloat_AS_DOUBLE(number) &&
-                    next_whole(functions, random.masked, low, high, &own_whole) && own_whole == PyLong_AsLongLong(whole) &&
-                    next_between(functions, least, most, &own_between) && own_between == PyFloat_AS_DOUBLE(between);
-  for (PyObject* object : {between, whole, number, state}) Py_XDECREF(object);
+  bool same = drawn && functions->next_double(functions->state) == PyFloat_AS_DOUBLE(number) &&
+              next_whole(functions, random.masked, low, high, &own_whole) && own_whole == PyLong_AsLongLong(whole);
+  for (const Distribution& distribution : kDistributions) {
+    const double a = 0.1 + k, b = 1.7 * k + 1.2;
+    if (!same || !has(random, distribution.draws)) continue;
+    Py_SETREF(state, PyObject_GetAttrString(bits, "state"));
+    PyObject* given = state ? call_for(distribution, generator, a, b) : nullptr;
+    double own = 0;
+    same = given && PyFloat_CheckExact(given) && PyObject_SetAttrString(bits, "state", state) == 0 &&
+           next_by(distribution.draws, functions, a, b, &own) && own == PyFloat_AS_DOUBLE(given);
+    Py_XDECREF(given);
+  }
+  for (PyObject* object : {whole, number, state}) Py_XDECREF(object);
   return same;
 }
 
@@ -204,7 +261,8 @@ void add_methods(const Random& random, Known* known) {
       if (PyObject* method = PyDict_GetItemString(random.type->tp_dict, name.c_str())) known->methods.emplace(method, draws);
   };
   add(kUniform, Draws::kNumber);
-  add("uniform", Draws::kBetween);
+  for (const Distribution& distribution : kDistributions)
+    if (has(random, distribution.draws)) add(distribution.name, distribution.draws);
   add(random.whole, random.draws_whole);
   add(kOther, Draws::kOther);
 }
@@ -237,7 +295,7 @@ const Random* random_of(PyTypeObject* type) {
 struct Source {
   PyObject* generator = nullptr;  // null: there is none
   const Random* random = nullptr;
-  const bitgen_t* functions = nullptr;  // null: its method has to be called
+  bitgen_t* functions = nullptr;  // null: its method has to be called
 };
 
 Source source_of(PyObject* object, bool bound) {
@@ -291,11 +349,14 @@ bool draw_number(PyObject* object, bool bound, double* out) {
   return true;
 }
 
-bool draw_between(PyObject* object, bool bound, double low, double high, double* out) {
+bool draw_by(Draws draws, PyObject* object, bool bound, int n, double a, double b, double* out) {
   const Source source = source_of(object, bound);
   if (!source.generator) return false;
-  if (source.functions && next_between(source.functions, low, high, out)) return true;
-  return take(PyObject_CallMethod(source.generator, "uniform", "dd", low, high), &PyFloat_Type, PyFloat_AsDouble, out);
+  const Distribution& distribution = distribution_of(draws);
+  if (n < 1) a = distribution.a;
+  if (n < 2) b = distribution.b;
+  if (source.functions && next_by(draws, source.functions, a, b, out)) return true;
+  return take(call_for(distribution, source.generator, a, b), &PyFloat_Type, PyFloat_AsDouble, out);
 }
 
 bool draw_whole_number(PyObject* object, bool bound, int64_t low, int64_t high, int64_t* out) {

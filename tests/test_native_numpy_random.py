@@ -291,3 +291,52 @@ def test_nothing_is_drawn_twice(draw: Any) -> None:
             assert seeded(jitted, *args) == seeded(mixed, *args)
     random.setstate(kept[0])
     np.random.set_state(kept[1])
+
+
+def distributions(rng: Any, n: int, *parameters: Any) -> Any:
+    draw, given = rng.normal, []
+    for i in range(n):
+        given.append(rng.normal(*parameters) if len(parameters) > 3 else rng.normal(parameters[0], parameters[1]))
+        given.append(rng.standard_normal() - rng.normal() * rng.normal(i))
+        given.append(rng.exponential() + rng.exponential(parameters[1]) / (1 + rng.standard_exponential()))
+        given.append(draw(0.5, i) + draw())
+    return given, [type(x) for x in given[:4]], state_of(rng)
+
+
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64])
+def test_distributions(bits: Any) -> None:
+    for make in (np.random.Generator, Halves):
+        for parameters in ((0.0, 1.0), (-3, 2), (2.5, 0.0), (1e300, 1e10)):
+            same(distributions, lambda m=make, p=parameters: (m(bits(7)), 60, *p))
+
+
+@pytest.mark.parametrize(
+    "parameters", [(0.0, -1.0), (0.0, -0.0), (0.0, np.nan), (np.nan, 1.0), ("a", 1.0), (0.0, None), (np.zeros(2), 1.0)]
+)
+def test_parameters_that_distributions_refuse(parameters: Any) -> None:
+    same(distributions, lambda: (np.random.default_rng(7), 40, *parameters))
+    mixed = iter(())
+
+    def later(rng: Any, n: int, bad: Any) -> Any:
+        total = 0.0
+        for i in range(n):
+            total += rng.normal(0.0, 1.0 if i < n - 2 else bad)
+        return total, state_of(rng), next(mixed, 0)
+
+    same(later, lambda: (np.random.default_rng(7), 40, parameters[1]))
+
+
+def test_the_older_generators_keep_their_own() -> None:
+    def walk(rng: Any, n: int) -> Any:
+        total = 0.0
+        for i in range(n):
+            total += (
+                rng.normal(0.0, 1.0)
+                + rng.standard_normal()
+                + rng.exponential(2.0)
+                + rng.standard_exponential()
+                + rng.randn()
+            )
+        return total, repr(rng.get_state())
+
+    same(walk, lambda: (np.random.RandomState(3), 60))

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "numpy/random.h"
 #include "replay/lower/lower.h"
 #include "replay/machine/scalars.h"
 
@@ -54,15 +55,17 @@ void Lowering::emit_number_of(const Op& o, ValueId i, StepFn fn, native::Do does
 // a: the generator, or (n 0) the method bound to it; b, c: the numbers that are given.
 void Lowering::emit_draw(const Op& o, ValueId i) {
   const typed::Draw draw = typed::draw_of(form(i).callee);
-  if (draw.most == 0) return emit_number_of(o, i, step_draw, native::Do::kDraw);
+  const bool by = typed::draws_by_distribution(form(i).callee);
+  if (draw.most == 0 && !by) return emit_number_of(o, i, step_draw, native::Do::kDraw);
   const bool between = draw.takes_floats(), bits = form(i).callee == typed::Callee::kRandomBits;
   const int32_t first = draw.first_number(o.n_inputs);
   const Rep rep = between ? Rep::kFloat : Rep::kInt;
   const auto number = [&](int32_t k) { return k < o.n_inputs ? raw(in(o)[k], rep, o, i) : -1; };
   const int32_t object = boxed(in(o)[first - 1], o, i), b = number(first), c = number(first + 1);
   Step s = base(o, i);
-  s.fn = between ? step_draw_between : bits ? step_draw_bits : step_draw_whole;
+  s.fn = by ? step_draw_by : bits ? step_draw_bits : step_draw_whole;
   if (bits) s.does = native::Do::kDrawBits;
+  if (by) s.imm = static_cast<int32_t>(numpy::drawn_by(this->object(op(in(o)[0]).object)));
   s.a = object;
   s.b = b;
   s.c = c;

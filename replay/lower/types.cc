@@ -111,6 +111,14 @@ typed::Callee drawn_by_numpy(PyObject* callee) {
       return bound ? kBoundRandom : kNumpyRandom;
     case numpy::Draws::kBetween:
       return bound ? kBoundUniform : kUniform;
+    case numpy::Draws::kNormal:
+      return bound ? kBoundNormal : kNormal;
+    case numpy::Draws::kExponential:
+      return bound ? kBoundExponential : kExponential;
+    case numpy::Draws::kStandardNormal:
+      return bound ? kBoundStandardNormal : kStandardNormal;
+    case numpy::Draws::kStandardExponential:
+      return bound ? kBoundStandardExponential : kStandardExponential;
     case numpy::Draws::kInt:
       return bound ? kBoundRandint : kRandint;
     default:

@@ -120,7 +120,7 @@ const Step* step_length(const Step* s, Reg* r, Machine& m);
 bool draw(PyObject* object, bool bound, double* out);
 const Step* step_draw(const Step* s, Reg* r, Machine& m);
 const Step* step_draw_whole(const Step* s, Reg* r, Machine& m);
-const Step* step_draw_between(const Step* s, Reg* r, Machine& m);
+const Step* step_draw_by(const Step* s, Reg* r, Machine& m);
 const Step* step_draw_bits(const Step* s, Reg* r, Machine& m);
 
 // -- steps_item.cc. a: the list, tuple or iterator; b: the index; c: the register of the unboxed part, or of what is stored

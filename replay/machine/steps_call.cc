@@ -337,8 +337,8 @@ consteval auto by_callee() {
   for (const Row& row : kRows) table[static_cast<size_t>(row.callee)] = row.steps;
   for (size_t i = 0; i < table.size(); ++i) {
     const auto callee = static_cast<Callee>(i);
-    const bool elsewhere =
-        typed::is_text_test(callee) || std::find(std::begin(kElsewhere), std::end(kElsewhere), callee) != std::end(kElsewhere);
+    const bool elsewhere = typed::is_text_test(callee) || typed::draws_by_distribution(callee) ||
+                           std::find(std::begin(kElsewhere), std::end(kElsewhere), callee) != std::end(kElsewhere);
     if (!elsewhere && !table[i].step && !table[i].choose) throw "a callee without steps";
   }
   return table;
@@ -399,10 +399,11 @@ const Step* step_draw_whole(const Step* s, Reg* r, Machine& m) {
   return go_on(s + 1, r, m);
 }
 
-// a: as above; b and c: the bounds, where they are given.
-const Step* step_draw_between(const Step* s, Reg* r, Machine& m) {
-  const double low = s->b >= 0 ? r[s->b].f : 0.0, high = s->c >= 0 ? r[s->c].f : 1.0;
-  if (!numpy::draw_between(r[s->a].o, s->n == 0, low, high, &r[s->dst].f)) [[unlikely]]
+// a: as above; imm: the distribution (numpy::Draws); b and c: its parameters, where they are given.
+const Step* step_draw_by(const Step* s, Reg* r, Machine& m) {
+  const double a = s->b >= 0 ? r[s->b].f : 0.0, b = s->c >= 0 ? r[s->c].f : 0.0;
+  const int n = (s->b >= 0) + (s->c >= 0);
+  if (!numpy::draw_by(static_cast<numpy::Draws>(s->imm), r[s->a].o, s->n == 0, n, a, b, &r[s->dst].f)) [[unlikely]]
     return refuse(m, s->exit);
   return go_on(s + 1, r, m);
 }

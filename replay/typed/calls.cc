@@ -85,6 +85,20 @@ Draw draw_of(Callee callee) {
       return {Rep::kFloat, 2, 0, 2};
     case Callee::kBoundUniform:
       return {Rep::kFloat, 1, 0, 2};
+    case Callee::kNormal:
+      return {Rep::kFloat, 2, 0, 2};
+    case Callee::kBoundNormal:
+      return {Rep::kFloat, 1, 0, 2};
+    case Callee::kExponential:
+      return {Rep::kFloat, 2, 0, 1};
+    case Callee::kBoundExponential:
+      return {Rep::kFloat, 1, 0, 1};
+    case Callee::kStandardNormal:
+    case Callee::kStandardExponential:
+      return {Rep::kFloat, 2, 0, 0};
+    case Callee::kBoundStandardNormal:
+    case Callee::kBoundStandardExponential:
+      return {Rep::kFloat, 1, 0, 0};
     case Callee::kIntegers:
       return {Rep::kNpInt64, 2, 1, 2};
     case Callee::kRandint:
@@ -111,7 +125,7 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
   if (takes_two_doubles(callee))
     return arguments.size() == 2 && of_double(a, Rep::kFloat) && of_double(arguments[1], Rep::kFloat) ? Operator{Rep::kFloat, Rep::kFloat}
                                                                                                       : Operator{};
-  if (arguments.size() != 1 || is_text_test(callee)) return {};
+  if (arguments.size() != 1 || is_text_test(callee) || draws_by_distribution(callee)) return {};
   switch (callee) {
     case Callee::kNone:
     case Callee::kLen:

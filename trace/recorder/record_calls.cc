@@ -254,10 +254,12 @@ PyTypeObject* Recorder::result_type(const OpaqueCall& call) const {
   if (draws == numpy::Draws::kNothing) return call.facts.result;
   if (draws == numpy::Draws::kOther) return nullptr;
   if (draws == numpy::Draws::kNumber) return takes_nothing(call) ? &PyFloat_Type : nullptr;
-  const bool between = draws == numpy::Draws::kBetween;
+  const int most = numpy::most_parameters(draws);
+  if (most == 0) return takes_nothing(call) ? &PyFloat_Type : nullptr;
+  const bool between = most > 0;
   const size_t first = PyMethod_Check(call.live) ? 0 : 1, n = call.args.size();
   const auto fits = [&](ValueId v) { return is_int(v) || (between && is(v, &PyFloat_Type)); };
-  const bool few = n <= first + 2 && (between || n > first);
+  const bool few = n <= first + (between ? static_cast<size_t>(most) : 2) && (between || n > first);
   if (!few || !std::all_of(call.args.begin() + static_cast<ptrdiff_t>(first), call.args.end(), fits)) return nullptr;
   return between ? &PyFloat_Type : draws == numpy::Draws::kInt ? &PyLong_Type : &PyInt64ArrType_Type;
 }
