@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace dalsegno::numpy {
 namespace {
@@ -22,6 +23,14 @@ struct Random {
   PyTypeObject* type = nullptr;
   Py_ssize_t offset = -1;  // 0: it is not known; below: it has not been looked for
   Py_ssize_t lock = 0;     // 0: it is not known
+  Py_ssize_t normals = 0;  // of a RandomState: its NormalsByTwo; 0: it is not known
+};
+
+// Normal numbers come by two there: the second one is kept (aug_bitgen_t of legacy-distributions.h).
+struct NormalsByTwo {
+  const bitgen_t* functions;
+  int has_second;
+  double second;
 };
 
 // Where a lock keeps who holds it.
@@ -82,9 +91,45 @@ bool next_between(bitgen_t* functions, double low, double high, double* out) {
   return true;
 }
 
-// Of a Generator (distributions.c, by the library that NumPy has for this), which refuses scales below zero, and the negative zero, too.
-bool next_by(Draws distribution, bitgen_t* functions, double a, double b, double* out) {
-  const auto is_scale = [](double scale) { return scale >= 0 && !std::signbit(scale); };
+// G. Marsaglia's polar method (legacy_gauss() of legacy-distributions.c).
+double next_of_two(NormalsByTwo* state, const bitgen_t* functions) {
+  if (state->has_second) {
+    state->has_second = 0;
+    return std::exchange(state->second, 0.0);
+  }
+  double x, y, square;
+  do {
+    x = 2.0 * functions->next_double(functions->state) - 1.0;
+    y = 2.0 * functions->next_double(functions->state) - 1.0;
+    square = x * x + y * y;
+  } while (square >= 1.0 || square == 0.0);
+  const double factor = std::sqrt(-2.0 * std::log(square) / square);
+  state->second = factor * x;
+  state->has_second = 1;
+  return factor * y;
+}
+
+// Scales below zero are refused, and the negative zero, too.
+bool is_scale(double scale) { return scale >= 0 && !std::signbit(scale); }
+
+// Of a RandomState (legacy-distributions.c).
+bool next_as_before(Draws distribution, NormalsByTwo* normals, const bitgen_t* functions, double a, double b, double* out) {
+  const auto exponential = [&] { return -std::log(1.0 - functions->next_double(functions->state)); };
+  switch (distribution) {
+    case Draws::kNormal:
+      return is_scale(b) && (*out = a + b * next_of_two(normals, functions), true);
+    case Draws::kExponential:
+      return is_scale(a) && (*out = a * exponential(), true);
+    case Draws::kStandardNormal:
+      return *out = next_of_two(normals, functions), true;
+    default:
+      return *out = exponential(), true;
+  }
+}
+
+// Of a Generator (distributions.c, by the library that NumPy has for this), or (normals) of a RandomState.
+bool next_by(Draws distribution, NormalsByTwo* normals, bitgen_t* functions, double a, double b, double* out) {
+  if (normals && distribution != Draws::kBetween) return next_as_before(distribution, normals, functions, a, b, out);
   switch (distribution) {
     case Draws::kBetween:
       return next_between(functions, a, b, out);
@@ -169,8 +214,13 @@ bitgen_t* functions_in(PyObject* generator, Py_ssize_t offset) {
   return reinterpret_cast<bitgen_t*>(reinterpret_cast<char*>(generator) + offset);
 }
 
-// What other methods there are to look at: RandomState draws by distributions of its own.
-bool has(const Random& random, Draws distribution) { return distribution == Draws::kBetween || !random.masked; }
+// Null: it has none, or it is not known where.
+NormalsByTwo* normals_in(PyObject* generator, const Random& random) {
+  return random.normals > 0 ? reinterpret_cast<NormalsByTwo*>(reinterpret_cast<char*>(generator) + random.normals) : nullptr;
+}
+
+// A RandomState draws by distributions of its own.
+bool knows(const Random& random, Draws distribution) { return distribution == Draws::kBetween || !random.masked || random.normals > 0; }
 
 PyTypeObject* type_of_whole(const Random& random) { return random.draws_whole == Draws::kInt ? &PyLong_Type : &PyInt64ArrType_Type; }
 
@@ -187,12 +237,16 @@ bool draws_same(PyObject* generator, const Random& random, bitgen_t* functions, 
               next_whole(functions, random.masked, low, high, &own_whole) && own_whole == PyLong_AsLongLong(whole);
   for (const Distribution& distribution : kDistributions) {
     const double a = 0.1 + k, b = 1.7 * k + 1.2;
-    if (!same || !has(random, distribution.draws)) continue;
+    if (!same || !knows(random, distribution.draws)) continue;
     Py_SETREF(state, PyObject_GetAttrString(bits, "state"));
+    NormalsByTwo* normals = normals_in(generator, random);
+    const NormalsByTwo before = normals ? *normals : NormalsByTwo{};
     PyObject* given = state ? call_for(distribution, generator, a, b) : nullptr;
+    const NormalsByTwo behind = normals ? std::exchange(*normals, before) : NormalsByTwo{};
     double own = 0;
     same = given && PyFloat_CheckExact(given) && PyObject_SetAttrString(bits, "state", state) == 0 &&
-           next_by(distribution.draws, functions, a, b, &own) && own == PyFloat_AS_DOUBLE(given);
+           next_by(distribution.draws, normals, functions, a, b, &own) && own == PyFloat_AS_DOUBLE(given) &&
+           (!normals || (normals->has_second == behind.has_second && normals->second == behind.second));
     Py_XDECREF(given);
   }
   for (PyObject* object : {whole, number, state}) Py_XDECREF(object);
@@ -231,6 +285,10 @@ Py_ssize_t checked_offset(Random& random, Lock* lock) {
   PyObject* bits = PyObject_CallMethod(PyDict_GetItemString(PyImport_GetModuleDict(), "numpy.random._mt19937"), "MT19937", "i", 20221124);
   PyObject* generator = bits ? PyObject_CallOneArg(reinterpret_cast<PyObject*>(random.type), bits) : nullptr;
   Py_ssize_t offset = generator ? find_offset(generator, random.bit_generator) : 0;
+  if (offset != 0 && random.masked) {
+    const bitgen_t* own = functions_in(generator, offset);
+    random.normals = find_word<const bitgen_t*>(generator, [&](const bitgen_t* word) { return word == own; });
+  }
   for (int k = 0; offset != 0 && k < 40; ++k)
     if (!draws_same(generator, random, functions_in(generator, offset), bits, k)) offset = 0;
   if (PyObject* own = generator ? PyObject_GetAttrString(bits, "lock") : nullptr) {
@@ -261,8 +319,8 @@ void add_methods(const Random& random, Known* known) {
       if (PyObject* method = PyDict_GetItemString(random.type->tp_dict, name.c_str())) known->methods.emplace(method, draws);
   };
   add(kUniform, Draws::kNumber);
-  for (const Distribution& distribution : kDistributions)
-    if (has(random, distribution.draws)) add(distribution.name, distribution.draws);
+  for (const Distribution& distribution : kDistributions) add(distribution.name, distribution.draws);
+  add("randn", Draws::kStandardNormal);
   add(random.whole, random.draws_whole);
   add(kOther, Draws::kOther);
 }
@@ -355,7 +413,8 @@ bool draw_by(Draws draws, PyObject* object, bool bound, int n, double a, double 
   const Distribution& distribution = distribution_of(draws);
   if (n < 1) a = distribution.a;
   if (n < 2) b = distribution.b;
-  if (source.functions && next_by(draws, source.functions, a, b, out)) return true;
+  const bool may = source.functions && knows(*source.random, draws);
+  if (may && next_by(draws, normals_in(source.generator, *source.random), source.functions, a, b, out)) return true;
   return take(call_for(distribution, source.generator, a, b), &PyFloat_Type, PyFloat_AsDouble, out);
 }
 

@@ -340,3 +340,17 @@ def test_the_older_generators_keep_their_own() -> None:
         return total, repr(rng.get_state())
 
     same(walk, lambda: (np.random.RandomState(3), 60))
+
+
+def test_normals_of_the_module() -> None:
+    def walk(seed: int, n: int) -> Any:
+        np.random.seed(seed)
+        total = np.random.standard_normal(3).sum() if seed % 2 else np.random.randn()
+        for i in range(n):
+            total += np.random.normal(0.5, 2) * np.random.randn() - np.random.normal() / (1 + np.random.exponential(3))
+            if i % 7 == 3:
+                total += np.random.randn(2, 2)[1, 1] + np.random.standard_exponential()
+        return total, repr(np.random.get_state())
+
+    for seed in range(4):
+        same(walk, lambda s=seed: (s, 61))
