@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#if PY_VERSION_HEX < 0x030d0000 && !defined(Py_DEBUG)
+#if PY_VERSION_HEX < 0x030d0000 && !defined(Py_DEBUG) && !defined(Py_REF_DEBUG) && !defined(Py_TRACE_REFS)
 #include "internal/pycore_interp.h"
 
 _Static_assert(offsetof(struct _Py_float_state, numfree) - offsetof(struct _Py_float_state, free_list) ==

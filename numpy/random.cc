@@ -133,6 +133,7 @@ bool next_by(Draws distribution, NormalsByTwo* normals, bitgen_t* functions, dou
   switch (distribution) {
     case Draws::kBetween:
       return next_between(functions, a, b, out);
+#ifdef DALSEGNO_NPYRANDOM
     case Draws::kNormal:
       return is_scale(b) && (*out = random_normal(functions, a, b), true);
     case Draws::kExponential:
@@ -141,6 +142,7 @@ bool next_by(Draws distribution, NormalsByTwo* normals, bitgen_t* functions, dou
       return *out = random_standard_normal(functions), true;
     case Draws::kStandardExponential:
       return *out = random_standard_exponential(functions), true;
+#endif
     default:
       return false;
   }
@@ -220,7 +222,14 @@ NormalsByTwo* normals_in(PyObject* generator, const Random& random) {
 }
 
 // A RandomState draws by distributions of its own.
-bool knows(const Random& random, Draws distribution) { return distribution == Draws::kBetween || !random.masked || random.normals > 0; }
+bool knows(const Random& random, Draws distribution) {
+#ifdef DALSEGNO_NPYRANDOM
+  constexpr bool kLibrary = true;
+#else
+  constexpr bool kLibrary = false;  // a NumPy that has come without its library for C code
+#endif
+  return distribution == Draws::kBetween || (random.masked ? random.normals > 0 : kLibrary);
+}
 
 PyTypeObject* type_of_whole(const Random& random) { return random.draws_whole == Draws::kInt ? &PyLong_Type : &PyInt64ArrType_Type; }
 

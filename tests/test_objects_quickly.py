@@ -417,7 +417,7 @@ def test_no_reference_is_lost() -> None:
     def work(items: list[str], k: int) -> int:
         n = 0
         for text in items:
-            n += len(text[:k]) + sum(len(c) * k for c in text) + max([k, n]) + isinstance(text, str)
+            n += len(text[:k]) + len(items) + sum(len(c) * k for c in text) + max([k, n]) + isinstance(text, str)
             n += any(c == "x" for c in text) + (text < "b") + text.isalpha() + len(str(n))
         return n
 
@@ -434,3 +434,26 @@ def test_no_reference_is_lost() -> None:
         gc.collect()
         assert [sys.getrefcount(mark) for mark in marks] == before[0]
         assert len(gc.get_objects()) <= before[1] + 50
+
+
+def test_lengths() -> None:
+    def lengths(items: list[Any], n: int) -> int:
+        total = 0
+        for _ in range(n):
+            for item in items:
+                if isinstance(item, str):
+                    total += len(item)
+                elif isinstance(item, dict):
+                    item[total] = 1
+                    total += 2 * len(item)
+                elif isinstance(item, set):
+                    item.add(total)
+                    total += 3 * len(item)
+                elif isinstance(item, (bytes, bytearray)):
+                    total += 5 * len(item)
+                else:
+                    total += 7 * len(item)
+        return total
+
+    same(lengths, ["", "ab€", {1: 2}, {3}, b"xyz", bytearray(b"x"), (1, 2), [4], frozenset([1]), range(7)], 20)
+    same(lengths, ["abc"] * 30, 3)

@@ -36,7 +36,9 @@ void Lowering::emit_call(const Op& o, ValueId i) {
 }
 
 void Lowering::emit_length(const Op& o, ValueId i) {
-  form(i).mode == Mode::kLength ? emit_number_of(o, i, step_length, native::Do::kLength) : emit_python(o, i);
+  if (form(i).mode != Mode::kLength) return emit_python(o, i);
+  emit_number_of(o, i, step_length, native::Do::kLength);
+  p_->steps.back().imm = offset_of_number(known_type(in(o)[o.n_inputs - 1]));
 }
 
 // What the last input's object gives unboxed; n: the number of arguments.

@@ -15,6 +15,8 @@
 namespace dalsegno::replay {
 
 bool may_change_class(PyObject* type);  // types.cc
+// Where containers of the type have how many items they have, which is what their truth is; 0: others, null among them. (python.cc)
+int32_t offset_of_number(const PyTypeObject* type);
 
 class Lowering {
  public:

@@ -62,8 +62,7 @@ StepFn Lowering::array_step(const Op& o, ValueId i) const {
   return takes_axis(o, at) ? along_axis_step(callee, at) : nullptr;
 }
 
-// Where containers have how many items they have, which is what their truth is; 0: others.
-static int32_t offset_of_number(const PyTypeObject* type) {
+int32_t offset_of_number(const PyTypeObject* type) {
   if (type == &PyList_Type || type == &PyTuple_Type || type == &PyBytes_Type || type == &PyByteArray_Type)
     return offsetof(PyVarObject, ob_size);
   if (type == &PyUnicode_Type) return offsetof(PyASCIIObject, length);

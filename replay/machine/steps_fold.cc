@@ -46,8 +46,8 @@ const Step* fold_unmade_here(const Step* s, Reg* r, Machine& m) {
   if (!r[of.generator->reg].o) {
     if (fold_unmade<into>(*s, r)) return s + 1;
     if (!build(*of.generator, r)) throw std::bad_alloc();
-    drop_operands(of, r);
   }
+  drop_operands(of, r);  // (a release before may have made it)
   return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
 }
 

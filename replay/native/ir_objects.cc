@@ -115,6 +115,7 @@ std::string Writer::wrapped(const std::string& index, const std::string& length)
 }
 
 void Writer::length(const Instr& in) {
+  if (in.imm > 0) return set(in.dst, field(object_in(in.a), static_cast<size_t>(in.imm), "i64"));
   const std::string object = object_in(in.a), other = label("t"), have = label("h"), slow = label("s"), join = label("j");
   branch(is_type(object, kListType), have, other);
   begin(other);

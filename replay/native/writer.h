@@ -453,8 +453,7 @@ class Writer {
   std::set<Key> unboxed_, given_numbers_;  // registers that kUnbox writes; that others write
   std::set<int32_t> places_;
   std::vector<Changes> changes_;            // by block
-  std::set<Key> made_anew_;                 // those that steps put objects into, and what is moved on from there: these mostly die
-  std::set<Key> given_;                     // those that native code puts objects into
+  std::set<Key> given_, made_anew_;         // those that native code puts objects into; that steps do: these mostly die
   std::set<Key> held_;                      // those that anything is put into, or that hold something from the beginning
   std::set<int32_t> stepped_;               // loops of which steps are called
   std::map<Key, Rep> boxed_;                // those that jumps put boxes into
@@ -467,8 +466,7 @@ class Writer {
   std::map<int32_t, int32_t> leave_before_;
   std::map<std::pair<bool, int32_t>, int32_t> exits_;  // of the copy with checks hoisted?, numbers of instructions left before: the group
   std::map<int32_t, Hoisted> hoisted_;                 // by loop
-  bool hoisted_copy_ = false;                          // which copy is being written
-  bool differs_ = false;
+  bool hoisted_copy_ = false, differs_ = false;        // hoisted_copy_: which copy is being written
   // What exits store, before they go on to those stores that others do as well, or leave.
   struct Leaving {
     std::vector<Key> stores;
@@ -480,12 +478,11 @@ class Writer {
     std::string label;
     int32_t number, group;
   };
-  std::vector<Behind> behind_;  // ways there of instructions that have been done
-  std::set<int32_t> heads_;     // loops that are left at their heads
-  std::set<int32_t> latches_;   // loops whose turns come together
-  std::set<int32_t> joined_;    // side traces that are written where they part
-  std::string taken_;           // while a way is written that may not be the one that is taken: whether it is
-  std::set<int32_t> refused_;   // numbers of instructions that may not be done here: ints too large, elements out of bounds
+  std::vector<Behind> behind_;         // ways there of instructions that have been done
+  std::set<int32_t> heads_, latches_;  // loops that are left at their heads; whose turns come together
+  std::set<int32_t> joined_;           // side traces that are written where they part
+  std::string taken_;                  // while a way is written that may not be the one that is taken: whether it is
+  std::set<int32_t> refused_;          // numbers of instructions that may not be done here: ints too large, elements out of bounds
   std::string head_, text_, breaker_, unsettled_;
   bool goes_aside_ = false;
   std::set<int32_t> addresses_;              // that the text refers to
@@ -493,12 +490,11 @@ class Writer {
   int32_t block_ = 0, number_ = 0;
   size_t index_ = 0;                 // of the instruction in its block
   std::vector<std::set<Key>> live_;  // in this block, per instruction
-  int64_t next_ = 0;
+  int64_t next_ = 0, moment_ = 0;
   // What has been computed on the way to here, or where it stands, by its text; newest last. made_: the moments labels were made at.
   std::map<std::string, std::string> known_;
   std::vector<std::pair<int64_t, std::string>> remembered_;
   std::map<std::string, int64_t> made_;
-  int64_t moment_ = 0;
 };
 
 }  // namespace dalsegno::native
