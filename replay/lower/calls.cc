@@ -136,6 +136,10 @@ PyTypeObject* Lowering::known_type(ValueId v) const {
       return &PyList_Type;
     case OpKind::build_slice:
       return &PySlice_Type;
+    case OpKind::build_map:
+      return &PyDict_Type;
+    case OpKind::build_string:
+      return &PyUnicode_Type;
     case OpKind::cell_new:
     case OpKind::func_closure:
       return &PyCell_Type;
@@ -161,7 +165,9 @@ bool Lowering::is_quick(const Op& o, const Step& s) const {
   if (std::find(std::begin(kKinds), std::end(kKinds), o.kind) == std::end(kKinds)) return false;
   const auto is_still = [&](ValueId v) {
     const PyTypeObject* type = known_type(v);
-    return is_constant(v) || values_[v].born_raw || (type && type->tp_iternext == nullptr && type != &PyArray_Type);
+    const OpKind made = op(v).kind;
+    const bool text = made == OpKind::format || made == OpKind::build_string || made == OpKind::convert;  // of a class of its own, maybe
+    return is_constant(v) || text || values_[v].born_raw || (type && type->tp_iternext == nullptr && type != &PyArray_Type);
   };
   return std::all_of(in(o), in(o) + o.n_inputs, is_still);
 }

@@ -19,6 +19,7 @@ class Args {
     for (int32_t i = 0; i < s.n; ++i) data_[i] = r[s.list[i]].o;
   }
   PyObject** data() { return data_; }
+  PyObject* const* data() const { return data_; }
   PyObject* operator[](int i) const { return data_[i]; }
 
  private:

@@ -5,6 +5,9 @@
 #include "trace/fault.h"
 #include "trace/kind_table.h"
 
+// Declared by 3.11's headers, and since 3.13 by the interpreter's own; null where it keeps it to itself.
+extern "C" __attribute__((weak)) PyObject* _PyUnicode_JoinArray(PyObject* separator, PyObject* const* items, Py_ssize_t n);
+
 namespace dalsegno::replay {
 namespace {
 
@@ -40,7 +43,15 @@ bool build_map(const Step& s, Reg* r) {
   for (int32_t i = 0; ok && i < s.n; i += 2) ok = PyDict_SetItem(v, r[s.list[i]].o, r[s.list[i + 1]].o) == 0;
   return give_if(s, r, v, ok);
 }
+// As BUILD_STRING, by what that calls.
 bool build_string(const Step& s, Reg* r) {
+  if (_PyUnicode_JoinArray != nullptr) {
+    const Args parts(s, r);
+    PyObject* empty = PyUnicode_New(0, 0);
+    PyObject* joined = empty ? _PyUnicode_JoinArray(empty, parts.data(), s.n) : nullptr;
+    Py_XDECREF(empty);
+    return give(s, r, joined);
+  }
   Step parts = s;
   if (!build_tuple(parts, r)) return false;
   PyObject* tuple = r[s.dst].o;
