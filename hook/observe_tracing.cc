@@ -51,7 +51,7 @@ void stop_letting(PyThreadState* thread) {
   if (std::exchange(g_letting, false)) set_evaluator(thread, evaluate_untraced, _PyEval_EvalFrameDefault);
 }
 
-constexpr int kPatience = 20000;  // events for nothing, while nothing is recorded: two milliseconds
+constexpr int kPatience = 12000;  // events for nothing, while nothing is recorded: a millisecond or two
 
 bool watches(const PyThreadState* thread) { return g_watch.watcher != nullptr && g_watch.thread == thread; }
 
@@ -71,18 +71,6 @@ bool look_for_loop(PyThreadState* thread, Frame* frame) {
   if (done && !watched && watches(thread)) announce_prefixed(thread, frame);  // there is no other event where it goes on
   return done;
 }
-
-// ---- what an awaited frame calls runs at full speed, untold of: an evaluator of ours, set while such a frame runs itself, switches
-// tracing off around each call, and is not set inside. (Rule 14.)
-
-thread_local bool t_inside_call = false;
-
-PyObject* evaluate_called(PyThreadState* thread, Frame* frame, int throwflag);
-
-void let_calls_run(PyThreadState* thread) {
-  if (!watches(thread) && thread_waits(thread)) set_evaluator(thread, _PyEval_EvalFrameDefault, evaluate_called);
-}
-void stop_letting_calls(PyThreadState* thread) { set_evaluator(thread, evaluate_called, _PyEval_EvalFrameDefault); }
 
 // Tracing is dear: who waits in vain gives up.
 void lose_patience(PyThreadState* thread) {
@@ -132,22 +120,6 @@ PyObject* settrace(PyObject* module, PyObject* function) {
   return g_settrace(module, function);
 }
 
-// Frames that may be awaited themselves are told of.
-PyObject* evaluate_called(PyThreadState* thread, Frame* frame, int throwflag) {
-  if (g_waiters == nullptr) stop_letting_calls(thread);
-  const bool waits = thread->c_tracefunc == on_trace && thread->tracing == 0 && !watches(thread) && thread_waits(thread);
-  if (!waits || is_awaited(code_of(frame))) return _PyEval_EvalFrameDefault(thread, frame, throwflag);
-  stop_letting_calls(thread);
-  set_tracing(thread, false);
-  const bool outer = std::exchange(t_inside_call, true);
-  PyObject* result = _PyEval_EvalFrameDefault(thread, frame, throwflag);
-  t_inside_call = outer;
-  if ((thread->c_tracefunc != nullptr && thread->c_tracefunc != on_trace) || watches(thread) || !thread_waits(thread)) return result;
-  set_tracing(thread, true);
-  let_calls_run(thread);
-  return result;
-}
-
 // Where somebody traces the thread behind it, that is theirs.
 PyObject* evaluate_untraced(PyThreadState* thread, Frame* frame, int throwflag) {
   const Watcher* watcher = g_watch.watcher;
@@ -173,7 +145,6 @@ void let_generators_run(bool on) {
 }
 
 WatchStatus start_events(PyThreadState* thread) {
-  stop_letting_calls(thread);
   set_tracing(thread, true);
   return WatchStatus::kOk;
 }
@@ -192,14 +163,12 @@ bool stop_events(PyThreadState* thread) {
   unmark_frames(thread, false);
   if (thread->c_tracefunc != on_trace) return false;  // sys.settrace was called: it is the user's now
   if (!thread_waits(thread)) set_tracing(thread, false);
-  let_calls_run(thread);
   return true;
 }
 
 // Its frame, if it has begun, runs.
 bool arm_waiter(LoopWaiter* waiter) {
   set_tracing(waiter->thread(), true);
-  let_calls_run(waiter->thread());
   waiter->patience = kPatience;
   auto* frame = static_cast<Frame*>(waiter->frame());
   return frame == nullptr || arm_frame(waiter->thread(), frame);
@@ -215,22 +184,18 @@ void disarm_waiter(LoopWaiter* waiter) {
     const bool watched = watches(thread) && is_watched(code_of(frame));
     if (frame == waiter->frame() && frame->frame_obj != nullptr && !watched) unmark(frame->frame_obj);
   }
-  if (watches(thread) || (thread_waits(thread) && !t_inside_call)) return;
-  set_tracing(thread, false);
-  stop_letting_calls(thread);
+  if (!thread_waits(thread) && !watches(thread)) set_tracing(thread, false);
 }
 
 OutsideEvent::OutsideEvent(PyThreadState* thread)
     : thread_(thread), tracing_(std::exchange(thread->tracing, 0)), what_(std::exchange(thread->tracing_what, -1)) {
   g_inside = false;
-  stop_letting_calls(thread);
   if (thread->c_tracefunc == on_trace) set_tracing(thread, watches(thread));
 }
 
 OutsideEvent::~OutsideEvent() {
   stop_if_ended();
   if (thread_->c_tracefunc == nullptr && thread_waits(thread_)) set_tracing(thread_, true);
-  if (thread_->c_tracefunc == on_trace) let_calls_run(thread_);
   thread_->tracing = tracing_;
   thread_->tracing_what = what_;
   g_inside = true;

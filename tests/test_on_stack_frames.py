@@ -376,3 +376,53 @@ def calls():
 
 def test_a_frame_that_has_ended_stands_where_it_failed() -> None:
     check_program(COMPREHENSION, CALLS, engines=["stepped", "compiled"])
+
+
+# (An evaluator that was set while a frame is awaited had calls keep their arguments until they returned.)
+ARGUMENTS_DIE = """
+import numpy as np
+
+def leaf(x):
+    return x
+
+@jit
+def inner(x, seen=()):
+    return leaf(x)
+
+def turned(x):
+    pass
+
+def turn():
+    globals()['turned'] = abs
+
+class Dying:
+    def __del__(self):
+        turn()
+
+def consuming(x, y):
+    x = y
+    return turned(x)
+
+def helper(a):
+    if 0 < sum(k * 0.5 for k in range(3)):
+        a[a > 0] = consuming(Dying(), inner(3, 0.5))
+    return a[0]
+
+@jit
+def entry(a, n):
+    found = []
+    for i in list(range(n)):
+        found.append(helper(abs(a)))
+        found.append(a + helper(a))
+        a[::-1] *= 2
+    return found
+"""
+
+
+def test_arguments_die_where_they_would_in_what_an_awaited_frame_calls() -> None:
+    calls = """
+def calls():
+    x = np.resize([2 ** 64], 4)
+    yield ((x, 26), {})
+"""
+    check_program(ARGUMENTS_DIE, calls, engines=["recording"])

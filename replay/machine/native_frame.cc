@@ -128,7 +128,7 @@ int32_t do_silently(native::Frame* frame, int32_t number) {
   if (done && !collected) return native::kNext;
   if (!done && !collected && !PyErr_Occurred()) return kUnknown;
   turn_to(*frame, running, number);
-  if (collected) m.unsettled = true;  // finalisers may have run: the machine goes on
+  if (collected) m.dirty = m.unsettled = true, ++m.code_run;  // finalisers may have run: the machine goes on
   running.next = done ? &s + 1 : fail(m, s.exit, s.pure);
   return native::kLeft;
 }
