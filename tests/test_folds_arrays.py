@@ -10,6 +10,7 @@ import pytest
 
 import dalsegno as ds
 import numpy as np
+from dalsegno.fuzz import check_program
 from dalsegno.fuzz.equivalent import equivalent
 
 A = np.random.default_rng(5).random((40, 50)) - 0.5
@@ -195,3 +196,20 @@ def test_sums_of_what_is_rolled(text: str) -> None:
     with np.errstate(all="warn"):
         for given in (large, -large, np.where(large > 1e308, np.nan, large)):
             same(space["rolled"], given, calls=3)
+
+
+def test_sums_that_are_not_folded_take_no_more_memory() -> None:
+    source = """
+import numpy as np
+LARGE = np.arange(40000.0)
+
+@jit
+def entry(a):
+    return sum(a[..., k:] for k in (0, 0))[-1]
+"""
+    calls = """
+def calls():
+    for _ in range(4):
+        yield ((LARGE,), {})
+"""
+    check_program(source, calls, engines=["stepped", "recording"])

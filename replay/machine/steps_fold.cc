@@ -26,11 +26,17 @@ const Step* fold_here(const Step* s, Reg* r, Machine& m) {
   return s + 1;
 }
 
+// The builtin is called; sum() computes into dying temporaries where eager NumPy does.
+template <FoldInto into>
+bool call_builtin(const Step& s, Reg* r) {
+  return into == FoldInto::kSum ? exec_sum(s, r) : exec_call(s, r);
+}
+
 // Of a generator that is not made; else, once it is, the call.
 template <FoldInto into>
 bool fold_unmade(const Step& s, Reg* r) {
   const UsedUp& of = *s.used_up;
-  if (r[of.generator->reg].o) return exec_call(s, r);
+  if (r[of.generator->reg].o) return call_builtin<into>(s, r);
   const bool room = hook::recursion_remaining(PyThreadState_Get()) > ProgramImpl::deepest + kMostFoldLevels + 1;
   PyObject* closure = of.closure < 0 ? nullptr : r[of.closure].o;
   PyObject* made = room ? fold(into, {reinterpret_cast<PyCodeObject*>(r[of.code].o), of.globals, closure, r[of.iterator].o}) : nullptr;
@@ -66,7 +72,7 @@ template <FoldInto into>
 bool fold_of_items(const Step& s, Reg* r) {
   PyObject* made = fold_items(into, r[s.list[1]].o);
   if (made) return give(s, r, made);
-  return into == FoldInto::kSum ? exec_sum(s, r) : exec_call(s, r);
+  return call_builtin<into>(s, r);
 }
 
 struct Row {
