@@ -210,6 +210,6 @@ def entry(a):
     calls = """
 def calls():
     for _ in range(4):
-        yield ((LARGE,), {})
+        yield ((np.arange(40000.0),), {})
 """
     check_program(source, calls, engines=["stepped", "recording"])
