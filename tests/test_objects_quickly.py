@@ -253,6 +253,17 @@ def test_of_what_is_no_number() -> None:
     same(least, [["b", "a"], [[1], [0]], [(1, 2), (1, 1)], [1, "a"], [], [None], [1j, 2]] * 4)
 
 
+@pytest.mark.parametrize("text", ["a€", "€a", "aé", "", "\0€"])
+def test_of_a_text_with_letters_that_the_interpreter_does_not_keep(text: str) -> None:
+    def reduced(texts: list[str]) -> Any:
+        found: list[Any] = []
+        for t in texts:
+            found.append((any(t), all(t), max(t, default=1), min(t, default=1), max(t, key=ord, default=1)))
+        return found
+
+    same(reduced, [text] * 20)
+
+
 def test_numbers_as_texts() -> None:
     def written(items: list[Any]) -> str:
         text = ""

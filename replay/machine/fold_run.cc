@@ -394,7 +394,8 @@ PyObject* fold_items(FoldInto into, PyObject* sequence) {
   if (!items.over_sequence(sequence, 0, false)) return nullptr;
   Result result(into, nullptr);
   for (Slot item{};;) {
-    if (items.next(&item) == 0) return result.take();
+    const int next = items.next(&item);
+    if (next <= 0) return next == 0 ? result.take() : nullptr;
     if (result.adds(item)) continue;
     const Result::Verdict verdict = result.add(item);
     if (verdict != Result::kGoOn) return verdict == Result::kEnough ? result.take() : nullptr;
