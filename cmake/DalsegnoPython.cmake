@@ -14,8 +14,7 @@ function(_dalsegno_ask variable code)
 endfunction()
 
 _dalsegno_ask(numpy_include "import numpy; print(numpy.get_include())")
-# NumPy's distributions, as a library for C code.
-_dalsegno_ask(numpy_random "import numpy, os; print(os.path.join(os.path.dirname(numpy.__file__), 'random', 'lib', 'libnpyrandom.a'))")
+set(numpy_random "${numpy_include}/../../random/lib/libnpyrandom.a")  # NumPy's distributions, for C code
 _dalsegno_ask(debug_build "import sysconfig; print(int(bool(sysconfig.get_config_var('Py_DEBUG'))))")
 _dalsegno_ask(pybind11_cmake "import pybind11; print(pybind11.get_cmake_dir())")
 # Not imported: only its place is asked for.

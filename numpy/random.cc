@@ -84,7 +84,7 @@ bool next_whole(const bitgen_t* functions, bool masked, int64_t low, int64_t hig
 }
 
 // False: it is not known how. (NumPy: random_uniform; a Generator refuses what goes backwards.)
-bool next_between(bitgen_t* functions, double low, double high, double* out) {
+bool next_between(const bitgen_t* functions, double low, double high, double* out) {
   const double range = high - low;
   if (!(range >= 0) || !std::isfinite(range)) return false;
   *out = low + range * functions->next_double(functions->state);

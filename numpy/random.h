@@ -8,7 +8,7 @@ namespace dalsegno::numpy {
 bool is_random_type(PyTypeObject* type);
 
 // What a method of theirs does, as the type has it or bound: it runs nothing but C code of NumPy's where it is given numbers and tuples of
-// ints. kNumber: what random() does, without arguments; kBetween: uniform(); kNormal ... kStandardExponential: these of Generator; kInt and
+// ints. kNumber: what random() does, without arguments; kBetween: uniform(); kNormal ... kStandardExponential: their own; kInt and
 // kInt64: RandomState.randint and Generator.integers, which give an int and an np.int64 for one or two ints.
 enum class Draws {
   kNothing,  // it is no such method

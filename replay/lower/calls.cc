@@ -27,8 +27,8 @@ void Lowering::emit_call(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kHeap) return emit_heap(o, i);
   if (form(i).mode == Mode::kProduct) return emit_product(o, i);
   if (form(i).mode == Mode::kReduction) return emit_reduction(o, i);
-  if (form(i).mode == Mode::kText && form(i).callee != typed::Callee::kOrd) return emit_text(o, i);
-  if (form(i).mode == Mode::kText) return emit_number_of(o, i, step_ord, native::Do::kOrd);
+  if (form(i).mode == Mode::kText)
+    return form(i).callee == typed::Callee::kOrd ? emit_number_of(o, i, step_ord, native::Do::kOrd) : emit_text(o, i);
   if (form(i).mode == Mode::kLength) return emit_length(o, i);
   if (form(i).mode == Mode::kDraw) return emit_draw(o, i);
   if (form(i).mode != Mode::kTyped) return emit_python(o, i);

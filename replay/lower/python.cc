@@ -86,9 +86,9 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   s.on_objects = true;
   s.fn = s.linked ? step_exec_linked : step_exec;
   if (StepFn replacing = step_exec_replacing(o.kind); replacing && !s.linked) s.fn = replacing;
-  if (o.kind == OpKind::call && !s.linked && o.object < 0 && is_constant(in(o)[0]))
-    if (const Exec direct = direct_call(object(op(in(o)[0]).object), o.n_inputs > 1 ? known_type(in(o)[1]) : nullptr, o.n_inputs - 1))
-      s.exec = direct;
+  PyObject* const callee = o.kind == OpKind::call && is_constant(in(o)[0]) ? object(op(in(o)[0]).object) : nullptr;
+  if (callee && !s.linked && o.object < 0)
+    if (const Exec direct = direct_call(callee, o.n_inputs > 1 ? known_type(in(o)[1]) : nullptr, o.n_inputs - 1)) s.exec = direct;
   if (o.kind == OpKind::cell_set) {
     const Quick step = set_content_step();
     s.fn = step.fn, s.exec = step.quick;
@@ -117,13 +117,13 @@ Step Lowering::python_step(const Op& o, ValueId i) {
     s.does = native::Do::kHasItems, s.imm = items;
   elide(o, i, &s);
   if (const StepFn direct = array_step(o, i)) s.fn = direct;
-  const bool of_one = s.linked && o.kind == OpKind::call && o.n_inputs == 2 && o.object < 0 && is_constant(in(o)[0]);
+  const bool of_one = s.linked && callee && o.n_inputs == 2 && o.object < 0;
   if (of_one)
-    if (const Exec items = fold_of_items(object(op(in(o)[0]).object))) s.exec = items;
+    if (const Exec items = fold_of_items(callee)) s.exec = items;
   if (of_one && p_->locs[in(o)[1]].owned && dies_at(in(o)[1], i))
-    if (const StepFn direct = fold_step(object(op(in(o)[0]).object))) s.fn = direct;
-  if (o.kind == OpKind::call && o.n_inputs == 3 && o.object >= 0 && is_constant(in(o)[0]) && is_key_alone(object(o.object)))
-    if (const StepFn direct = fold_by_key_step(object(op(in(o)[0]).object))) s.fn = direct;
+    if (const StepFn direct = fold_step(callee)) s.fn = direct;
+  if (callee && o.n_inputs == 3 && o.object >= 0 && is_key_alone(object(o.object)))
+    if (const StepFn direct = fold_by_key_step(callee)) s.fn = direct;
   s.only_called = is_mostly_silent(o, s);
   if (is_quick(o, s)) {
     s.does = native::Do::kQuick;

@@ -105,25 +105,20 @@ typed::Callee drawn_by_numpy(PyObject* callee) {
   if (draws == numpy::Draws::kNothing || draws == numpy::Draws::kOther) return kNone;
   const hook::ErrorAside keep;
   numpy::prepare_drawing();
-  const bool bound = PyMethod_Check(callee);
-  switch (draws) {
-    case numpy::Draws::kNumber:
-      return bound ? kBoundRandom : kNumpyRandom;
-    case numpy::Draws::kBetween:
-      return bound ? kBoundUniform : kUniform;
-    case numpy::Draws::kNormal:
-      return bound ? kBoundNormal : kNormal;
-    case numpy::Draws::kExponential:
-      return bound ? kBoundExponential : kExponential;
-    case numpy::Draws::kStandardNormal:
-      return bound ? kBoundStandardNormal : kStandardNormal;
-    case numpy::Draws::kStandardExponential:
-      return bound ? kBoundStandardExponential : kStandardExponential;
-    case numpy::Draws::kInt:
-      return bound ? kBoundRandint : kRandint;
-    default:
-      return bound ? kNone : kIntegers;
-  }
+  struct Row {
+    numpy::Draws draws;
+    typed::Callee own, bound;
+  };
+  constexpr Row kRows[] = {{numpy::Draws::kNumber, kNumpyRandom, kBoundRandom},
+                           {numpy::Draws::kBetween, kUniform, kBoundUniform},
+                           {numpy::Draws::kNormal, kNormal, kBoundNormal},
+                           {numpy::Draws::kExponential, kExponential, kBoundExponential},
+                           {numpy::Draws::kStandardNormal, kStandardNormal, kBoundStandardNormal},
+                           {numpy::Draws::kStandardExponential, kStandardExponential, kBoundStandardExponential},
+                           {numpy::Draws::kInt, kRandint, kBoundRandint},
+                           {numpy::Draws::kInt64, kIntegers, kNone}};
+  const Row& row = *std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& one) { return one.draws == draws; });
+  return PyMethod_Check(callee) ? row.bound : row.own;
 }
 
 // NumPy's functions as its C code has them, whatever the module's names are bound to now.

@@ -8,9 +8,9 @@ namespace {
 
 constexpr int32_t kMostArguments = 4;
 
-PyMethodDef* method_of(PyObject* callee) {
-  if (Py_IS_TYPE(callee, &PyMethodDescr_Type)) return reinterpret_cast<PyMethodDescrObject*>(callee)->d_method;
-  return PyCFunction_CheckExact(callee) ? reinterpret_cast<PyCFunctionObject*>(callee)->m_ml : nullptr;
+template <bool method>
+const PyMethodDef* definition_of(PyObject* callee) {
+  return method ? reinterpret_cast<PyMethodDescrObject*>(callee)->d_method : reinterpret_cast<PyCFunctionObject*>(callee)->m_ml;
 }
 
 PyObject* operand(const Step& s, const Reg* r, int32_t k) { return r[s.list[k]].o; }
@@ -23,12 +23,12 @@ PyObject* self_of(const Step& s, const Reg* r) {
 
 template <bool method>
 bool without_arguments(const Step& s, Reg* r) {
-  return give(s, r, method_of(operand(s, r, 0))->ml_meth(self_of<method>(s, r), nullptr));
+  return give(s, r, definition_of<method>(operand(s, r, 0))->ml_meth(self_of<method>(s, r), nullptr));
 }
 
 template <bool method>
 bool of_one(const Step& s, Reg* r) {
-  return give(s, r, method_of(operand(s, r, 0))->ml_meth(self_of<method>(s, r), operand(s, r, method ? 2 : 1)));
+  return give(s, r, definition_of<method>(operand(s, r, 0))->ml_meth(self_of<method>(s, r), operand(s, r, method ? 2 : 1)));
 }
 
 template <bool method, bool keywords>
@@ -36,7 +36,7 @@ bool of_some(const Step& s, Reg* r) {
   constexpr int32_t kFirst = method ? 2 : 1;
   PyObject* arguments[kMostArguments];
   for (int32_t k = kFirst; k < s.n; ++k) arguments[k - kFirst] = operand(s, r, k);
-  const auto meth = reinterpret_cast<void (*)()>(method_of(operand(s, r, 0))->ml_meth);
+  const auto meth = reinterpret_cast<void (*)()>(definition_of<method>(operand(s, r, 0))->ml_meth);
   PyObject* self = self_of<method>(s, r);
   if constexpr (keywords)
     return give(
@@ -71,10 +71,9 @@ Exec direct(int flags, int32_t n) {
 
 Exec direct_call(PyObject* callee, PyTypeObject* first, int32_t n) {
   if (callee == reinterpret_cast<PyObject*>(&PyUnicode_Type)) return n == 1 ? text_of : nullptr;
-  const PyMethodDef* of = method_of(callee);
-  if (!of) return nullptr;
-  if (!Py_IS_TYPE(callee, &PyMethodDescr_Type)) return direct<false>(of->ml_flags, n);
-  return first && PyType_IsSubtype(first, PyDescr_TYPE(callee)) ? direct<true>(of->ml_flags, n - 1) : nullptr;
+  if (PyCFunction_CheckExact(callee)) return direct<false>(definition_of<false>(callee)->ml_flags, n);
+  const bool method = Py_IS_TYPE(callee, &PyMethodDescr_Type) && first && PyType_IsSubtype(first, PyDescr_TYPE(callee));
+  return method ? direct<true>(definition_of<true>(callee)->ml_flags, n - 1) : nullptr;
 }
 
 }  // namespace dalsegno::replay

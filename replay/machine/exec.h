@@ -29,6 +29,19 @@ class Args {
   PyObject** data_;
 };
 
+// Does it by `quick`, which fails with an exception.
+template <Exec quick>
+const Step* step_by(const Step* s, Reg* r, Machine& m) {
+  if (quick(*s, r)) [[likely]]
+    return go_on(s + 1, r, m);
+  return fail(m, s->exit, false);
+}
+// The same, where what `quick` does not do is the interpreter's.
+template <Exec quick>
+const Step* step_by_or_refuse(const Step* s, Reg* r, Machine& m) {
+  return quick(*s, r) ? go_on(s + 1, r, m) : refuse(m, s->exit);
+}
+
 Exec exec_of_building(OpKind kind);  // steps_build.cc
 
 // steps_python.cc: what others fall back to

@@ -144,7 +144,7 @@ static bool build_bound(const Virtual& what, Reg* r) {
   return r[what.reg].o != nullptr;
 }
 
-// What it was made of in its turn dies at once, unless a slot holds it.
+// What it was made of in its turn dies at once: no slot holds that any more.
 static bool build_delayed(const Virtual& what, Reg* r) {
   const Virtual* inner = what.inner.empty() ? nullptr : what.inner[0];
   if (inner && !build(*inner, r)) return false;

@@ -14,6 +14,7 @@
 #include "replay/machine/fold_containers.h"
 #include "replay/machine/fold_items.h"
 #include "replay/machine/fold_result.h"
+#include "replay/machine/run.h"
 #include "trace/recorder/facts.h"
 
 namespace dalsegno::replay {
@@ -108,14 +109,6 @@ class Run {
       set(&slots[input.slot], value);
     }
     return true;
-  }
-
-  // Of a function that is made with these globals (_PyEval_BuiltinsFromGlobals() of Python/ceval.c). Borrowed.
-  static PyObject* builtins_of(PyObject* globals) {
-    static PyObject* const kName = PyUnicode_InternFromString("__builtins__");
-    PyObject* found = nullptr;
-    if (find(globals, kName, &found) != 1) return PyEval_GetBuiltins();
-    return PyModule_Check(found) ? PyModule_GetDict(found) : found;
   }
 
   bool function(PyObject* callee, const Slot* const* args, int n, Slot* out) {
@@ -402,16 +395,25 @@ PyObject* fold_items(FoldInto into, PyObject* sequence) {
   }
 }
 
-PyObject* fold(FoldInto into, const Unmade& of) {
-  int* fruitless = chances_of(of.code, true);
-  if (!fruitless) return nullptr;
-  const FoldCode& code = *fold_code(of.code, true);
-  if (code.first_cell < code.variables && (!of.closure || PyTuple_GET_SIZE(of.closure) != code.variables - code.first_cell)) return nullptr;
-  const auto cell = [&](int k) { return PyTuple_GET_ITEM(of.closure, k); };
+namespace {
+
+// Of a generator's code, which has chances yet. As Run::generator().
+template <class Cell>
+PyObject* fold_code_of(FoldInto into, FoldCode* code, PyObject* iterator, Cell cell, PyObject* globals, PyObject* builtins) {
   ArrayViews views;
   Result result(into, &views);
-  const bool done = result.begin() && Run(&result, &views).generator(code, of.iterator, cell, of.globals, nullptr);
-  return counted(done ? result.take() : nullptr, fruitless);
+  const bool done = result.begin() && Run(&result, &views).generator(*code, iterator, cell, globals, builtins);
+  return counted(done ? result.take() : nullptr, &code->fruitless);
+}
+
+}  // namespace
+
+PyObject* fold(FoldInto into, const Unmade& of) {
+  if (!chances_of(of.code, true)) return nullptr;
+  FoldCode& code = *fold_code(of.code, true);
+  if (code.first_cell < code.variables && (!of.closure || PyTuple_GET_SIZE(of.closure) != code.variables - code.first_cell)) return nullptr;
+  const auto cell = [&](int k) { return PyTuple_GET_ITEM(of.closure, k); };
+  return fold_code_of(into, &code, of.iterator, cell, of.globals, nullptr);
 }
 
 PyObject* fold(FoldInto into, PyObject* generator) {
@@ -419,15 +421,11 @@ PyObject* fold(FoldInto into, PyObject* generator) {
   if (Py_IS_TYPE(generator, &PyMap_Type)) return fold_map(into, generator);
   PyFunctionObject* function = nullptr;
   hook::Slot* variables = PyGen_CheckExact(generator) ? hook::variables_of_unborn(generator, &function) : nullptr;
-  int* fruitless = variables ? chances_of(reinterpret_cast<PyCodeObject*>(function->func_code), true) : nullptr;
-  if (!fruitless) return nullptr;
-  const FoldCode& code = *fold_code(reinterpret_cast<PyCodeObject*>(function->func_code), true);
-  ArrayViews views;
-  Result result(into, &views);
+  auto* python = variables ? reinterpret_cast<PyCodeObject*>(function->func_code) : nullptr;
+  if (!python || !chances_of(python, true)) return nullptr;
+  FoldCode& code = *fold_code(python, true);
   const auto cell = [&](int k) { return variables[code.first_cell + k].get(); };
-  const bool done =
-      result.begin() && Run(&result, &views).generator(code, variables[0].get(), cell, function->func_globals, function->func_builtins);
-  PyObject* made = counted(done ? result.take() : nullptr, fruitless);
+  PyObject* made = fold_code_of(into, &code, variables[0].get(), cell, function->func_globals, function->func_builtins);
   if (made) hook::never_begins(generator);
   return made;
 }

@@ -122,13 +122,11 @@ int32_t do_silently(native::Frame* frame, int32_t number) {
   Reg* r = running.r + at.offset;
   if (s.silent && !s.silent(s, r)) return kUnknown;
   Machine& m = *running.m;
-  const Py_ssize_t before = hook::collections(m.collections);
-  const bool done = s.exec(s, r);
-  const bool collected = hook::collections(m.collections) != before;
+  const uint64_t run = m.code_run;
+  const bool done = exec_silent(s, r, m), collected = m.code_run != run;
   if (done && !collected) return native::kNext;
   if (!done && !collected && !PyErr_Occurred()) return kUnknown;
-  turn_to(*frame, running, number);
-  if (collected) m.dirty = m.unsettled = true, ++m.code_run;  // finalisers may have run: the machine goes on
+  turn_to(*frame, running, number);  // where finalisers may have run the machine goes on
   running.next = done ? &s + 1 : fail(m, s.exit, s.pure);
   return native::kLeft;
 }

@@ -208,6 +208,10 @@ bool undisturbed(Machine& m);
 // a folded name changed; null: goes on. *next is where to then.
 bool settle(const Step* s, Machine& m, const Step** next);
 
+// -- steps_build.cc
+// The builtins of functions that are made with these globals (_PyEval_BuiltinsFromGlobals() of Python/ceval.c). Borrowed.
+PyObject* builtins_of(PyObject* globals);
+
 // -- drops.cc
 bool dies_quietly(PyObject* o);
 // A number, a text or None: it dies, is hashed, compared and asked for its truth without code of the user's. (Not bytes: -b warns of them.)

@@ -176,12 +176,20 @@ bool unpack(const Step& s, Reg* r) {
   return give(s, r, unpack_iterable(A, s.imm));
 }
 
+}  // namespace
+
+PyObject* builtins_of(PyObject* globals) {
+  static PyObject* const kName = PyUnicode_InternFromString("__builtins__");
+  PyObject* builtins = PyDict_GetItem(globals, kName);
+  if (builtins && PyModule_Check(builtins)) builtins = PyModule_GetDict(builtins);
+  return builtins && PyDict_Check(builtins) ? builtins : PyEval_GetBuiltins();
+}
+
+namespace {
+
 // As IMPORT_NAME: through builtins.__import__, with None for the locals of a function.
 bool import_name(const Step& s, Reg* r) {
-  PyObject* builtins = PyDict_GetItemString(s.object, "__builtins__");
-  if (builtins && PyModule_Check(builtins)) builtins = PyModule_GetDict(builtins);
-  if (!builtins || !PyDict_Check(builtins)) builtins = PyEval_GetBuiltins();
-  PyObject* import = PyDict_GetItemString(builtins, "__import__");
+  PyObject* import = PyDict_GetItemString(builtins_of(s.object), "__import__");
   if (!import) return false;
   Py_INCREF(import);
   PyObject* args[] = {s.name, s.object, Py_None, B, A};

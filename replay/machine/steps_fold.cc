@@ -89,6 +89,7 @@ constexpr Row kRows[] = {ROW("sum", kSum), ROW("min", kMin), ROW("max", kMax), R
 #undef ROW
 
 const Row* row_of(PyObject* callee) {
+  if (!PyCFunction_CheckExact(callee)) return nullptr;
   const Row* found = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& row) { return callee == own_builtin(row.name); });
   return found == std::end(kRows) ? nullptr : found;
 }

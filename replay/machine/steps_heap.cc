@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "replay/machine/exec.h"
 #include "replay/machine/scalars.h"
 
 namespace dalsegno::replay {
@@ -112,13 +113,10 @@ bool pop(const Step& s, Reg* r) {
   return true;
 }
 
-template <Exec quick>
-const Step* step(const Step* s, Reg* r, Machine& m) {
-  return quick(*s, r) ? go_on(s + 1, r, m) : refuse(m, s->exit);
-}
-
 }  // namespace
 
-Quick heap_step(typed::Callee callee) { return callee == typed::Callee::kHeappush ? Quick{step<push>, push} : Quick{step<pop>, pop}; }
+Quick heap_step(typed::Callee callee) {
+  return callee == typed::Callee::kHeappush ? Quick{step_by_or_refuse<push>, push} : Quick{step_by_or_refuse<pop>, pop};
+}
 
 }  // namespace dalsegno::replay

@@ -77,15 +77,9 @@ bool put_piece(const Step& s, Reg* r) {
   return PyList_SetSlice(list, from, to, put) == 0 || (PyErr_Clear(), false);
 }
 
-template <Exec quick>
-const Step* step(const Step* s, Reg* r, Machine& m) {
-  return quick(*s, r) ? go_on(s + 1, r, m) : fail(m, s->exit, false);
-}
-const Step* step_put(const Step* s, Reg* r, Machine& m) { return put_piece(*s, r) ? go_on(s + 1, r, m) : refuse(m, s->exit); }
-
 }  // namespace
 
-Quick piece_step(bool reversed) { return reversed ? Quick{step<reversed_piece>, reversed_piece} : Quick{step<piece>, piece}; }
-Quick put_piece_step() { return {step_put, put_piece}; }
+Quick piece_step(bool reversed) { return reversed ? Quick{step_by<reversed_piece>, reversed_piece} : Quick{step_by<piece>, piece}; }
+Quick put_piece_step() { return {step_by_or_refuse<put_piece>, put_piece}; }
 
 }  // namespace dalsegno::replay

@@ -1,6 +1,7 @@
 // Texts compared, and characters and bytes by their places. What is out of bounds leaves before the instruction.
 #include <cstring>
 
+#include "replay/machine/exec.h"
 #include "replay/machine/scalars.h"
 #include "trace/fault.h"
 
@@ -39,35 +40,19 @@ bool text_order(const Step& s, Reg* r) {
 }
 
 bool text_test(const Step& s, Reg* r) {
-  PyObject* given = s.c < 0 ? nullptr : r[s.c].o;
+  PyObject* operands[] = {r[s.a].o, s.c < 0 ? nullptr : r[s.c].o};
   const PyMethodDef* method = reinterpret_cast<PyMethodDescrObject*>(r[s.b].o)->d_method;
-  PyObject* answer = nullptr;
-  if (!given)
-    answer = method->ml_meth(r[s.a].o, nullptr);
-  else if (method->ml_flags & METH_FASTCALL)
-    answer = reinterpret_cast<PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t)>(reinterpret_cast<void (*)()>(method->ml_meth))(
-        r[s.a].o, &given, 1);
-  else if (PyObject* arguments = PyTuple_Pack(1, given)) {
-    answer = method->ml_meth(r[s.a].o, arguments);
-    Py_DECREF(arguments);
-  }
+  PyObject* answer = s.c < 0 ? method->ml_meth(operands[0], nullptr) : PyObject_Vectorcall(r[s.b].o, operands, 2, nullptr);
   if (!answer) return false;
   r[s.dst].i = answer == Py_True;
   Py_DECREF(answer);
   return true;
 }
 
-template <Exec quick>
-const Step* step_quick(const Step* s, Reg* r, Machine& m) {
-  if (quick(*s, r)) [[likely]]
-    return go_on(s + 1, r, m);
-  return fail(m, s->exit, false);
-}
-
 }  // namespace
 
-Quick text_order_step() { return {step_quick<text_order>, text_order}; }
-Quick text_test_step() { return {step_quick<text_test>, text_test}; }
+Quick text_order_step() { return {step_by<text_order>, text_order}; }
+Quick text_test_step() { return {step_by<text_test>, text_test}; }
 
 const Step* step_letter(const Step* s, Reg* r, Machine& m) {
   int64_t i = r[s->b].i;
