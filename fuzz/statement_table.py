@@ -91,6 +91,11 @@ SIMPLE: Weighted[str] = Weighted(
             "LOG.append((DRAWS.random(), DRAWS.integers(0, 9), LEGACY.rand(), LEGACY.randint(5))); "
             "LOG.append(DRAWS.normal(<num>, 0.5))",
         ),
+        (
+            1,
+            "threading, types = DRAWS, <boxvar>; q = threading.normal; w = types.total; "
+            "LOG.append([q(0.5, <floatlit>), threading.random(), types.total(<num>), w(), w.__self__ is types])",
+        ),
         (1, "LOG.append((<arr> * DRAWS.random(), LEGACY.random_sample() * <arr>, DRAWS.random(<small>).tolist()))"),
         (
             1,

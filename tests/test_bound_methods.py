@@ -8,7 +8,10 @@ import types
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import dalsegno as ds
+import numpy as np
 from tests.support import run_python
 from tests.test_native_loops import check
 
@@ -115,3 +118,64 @@ def test_another_process(tmp_path: Path) -> None:
     assert run_python(program, store=store) == [True] * 5
     program.write_text(PROGRAM.format(by=5))
     assert run_python(program, store=store) == [True] * 5
+
+
+class Tally:
+    def __init__(self) -> None:
+        self.total = 0.0
+
+    def add(self, x: float) -> float:
+        self.total += x
+        return self.total
+
+
+class Halves(np.random.Generator):
+    def normal(self, *bounds: Any) -> Any:
+        return super().normal(*bounds) / 2
+
+
+def named_like_modules(rng: Any, n: int) -> Any:
+    """CPython loads an attribute, not a method, where the object's name is a module's."""
+    random, string = rng, Tally()
+    for i in range(n):
+        string.add(random.normal(0.0, 1.5))
+        if i == 70:
+            string = Tally()
+    return string.total, random.normal()
+
+
+def loaded_before(rng: Any, n: int) -> Any:
+    normal, counter = rng.normal, Tally()
+    add = counter.add
+    for i in range(n):
+        add(normal(0.0, 1.5))
+        if i == 70:
+            normal = np.random.default_rng(i).normal
+        if i == 90:
+            normal, add = np.random.default_rng(i).uniform, Tally().add
+    return counter.total, add.__self__.total, normal(0, 1), normal.__name__
+
+
+def of_other_classes(rng: Any, n: int) -> Any:
+    add, seen = Tally().add, []
+    for i in range(n):
+        if i == 40:
+            Tally.add = lambda self, x: seen.append(x)  # type: ignore[method-assign, assignment]
+            add = Tally().add
+        add(rng.random())
+    return seen, str(add)[:20]
+
+
+@pytest.mark.parametrize("function", [named_like_modules, loaded_before, of_other_classes])
+@pytest.mark.parametrize("make", [np.random.Generator, Halves])
+def test_methods_loaded_as_attributes(function: Any, make: Any) -> None:
+    jitted = ds.jit(store=False)(function)
+    plain = Tally.add
+    for turn in range(6):
+        outcomes = []
+        for f in (function, jitted):
+            Tally.add = plain  # type: ignore[method-assign]
+            outcomes.append(f(make(np.random.PCG64(turn)), 120))
+        assert outcomes[0] == outcomes[1]
+        ds.wait()
+    Tally.add = plain  # type: ignore[method-assign]

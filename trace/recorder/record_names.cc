@@ -291,7 +291,7 @@ bool Recorder::instance_attr(PyObject* name, bool method) {
     push_loaded(emit_attr(OpKind::own_attr, {object}, a, path), kNull, method);
     return true;
   }
-  if (!method && a.found && Py_IS_TYPE(a.found, &PyMethodDescr_Type) && is_known_method(a.found)) {
+  if (!method && a.found && (PyFunction_Check(a.found) || (Py_IS_TYPE(a.found, &PyMethodDescr_Type) && is_known_method(a.found)))) {
     if (!dalsegno_has_class_attribute(live, &a, &cache)) return false;
     emit_attr(OpKind::class_attr, {object}, a, path);
     return bound_attr(name, a.found, path);
