@@ -7,6 +7,7 @@
 #include "hook/hook.h"
 #include "numpy/loops.h"
 #include "replay/kernels/table.h"
+#include "replay/machine/apart.h"
 #include "replay/machine/array_operand.h"
 #include "replay/machine/cut.h"
 #include "replay/machine/extremes.h"
@@ -32,22 +33,26 @@ numpy::InnerLoop reducing_loop(ArrayFn fn, DType dtype) {
   return kLoops[fn == ArrayFn::add ? 0 : fn == ArrayFn::maximum ? 1 : 2][static_cast<size_t>(dtype)];
 }
 
-// An axis, or several that are neighbours, but not all of them: the result is an array.
-bool axes_of(PyObject* which, int rank, Span* span) {
+// An axis, or several, but not all of them: the result is an array. A bit each; 0: something else.
+unsigned axes_of(PyObject* which, int rank) {
   if (!PyTuple_CheckExact(which)) {
-    span->first = span->last = axis_of(which, rank);
-    return span->first >= 0 && rank > 1;
+    const int axis = axis_of(which, rank);
+    return axis >= 0 && rank > 1 ? 1u << axis : 0;
   }
   const Py_ssize_t count = PyTuple_GET_SIZE(which);
   unsigned axes = 0;
-  span->first = rank, span->last = -1;
   for (Py_ssize_t i = 0; i < count; ++i) {
     const int axis = axis_of(PyTuple_GET_ITEM(which, i), rank);
-    if (axis < 0 || axes >> axis & 1) return false;
+    if (axis < 0 || axes >> axis & 1) return 0;
     axes |= 1u << axis;
-    span->first = std::min(span->first, axis), span->last = std::max(span->last, axis);
   }
-  return count > 0 && span->count() == count && count < rank;
+  return count < rank ? axes : 0;
+}
+
+// False: they are not neighbours.
+bool span_of(unsigned axes, Span* span) {
+  span->first = __builtin_ctz(axes), span->last = 31 - __builtin_clz(axes);
+  return span->count() == __builtin_popcount(axes);
 }
 
 enum class Made : uint8_t { kPlain, kMean, kVariance, kDeviation };
@@ -97,6 +102,36 @@ struct Reduction {
   }
 };
 
+// The same along axes that are not neighbours.
+struct ReductionApart {
+  ArrayFn fn;
+  DType dtype;
+  numpy::InnerLoop loop;
+  Apart apart;
+  const char* from;
+  char* to;
+  Made made = Made::kPlain;
+
+  bool run() const {
+    if (made > Made::kMean) return spread_apart(dtype, made == Made::kDeviation, loop, apart, from, to);
+    return reduce_apart(fn, dtype, loop, apart, from, to);
+  }
+
+  // Of the outermost axis.
+  ReductionApart part(npy_intp number, npy_intp parts) const {
+    ReductionApart made = *this;
+    Apart::Axis& axis = made.apart.axes[0];
+    const npy_intp item = dtype_size(dtype), whole = axis.extent, first = whole * number / parts;
+    axis.extent = whole * (number + 1) / parts - first;
+    made.apart.kept = apart.kept / whole * axis.extent;
+    made.from += first * axis.from * item, made.to += first * axis.to * item;
+    return made;
+  }
+  bool is_shared(npy_intp parts) const {
+    return apart.kept * apart.reduced >= kShared && !apart.axes[0].reduced && apart.axes[0].extent >= parts;
+  }
+};
+
 }  // namespace
 
 void reduce_rows(ArrayFn fn, DType dtype, const char* from, int64_t rows, int64_t n, char* to) {
@@ -128,16 +163,18 @@ void divide_sums(DType dtype, char* sums, int64_t n, int64_t by) {
 }
 
 bool reduced_axes(PyObject* which, int rank, int* first, int* last) {
+  const unsigned axes = axes_of(which, rank);
   Span span;
-  if (!axes_of(which, rank, &span)) return false;
+  if (axes == 0 || !span_of(axes, &span)) return false;
   *first = span.first, *last = span.last;
   return true;
 }
 
 namespace {
 
+template <class Whole>
 struct Shared {
-  const Reduction* whole;
+  const Whole* whole;
   npy_intp parts;
   std::atomic<bool> failed = false;
   static void take(void* context, int32_t number, char* const*) {
@@ -147,12 +184,13 @@ struct Shared {
 };
 
 // The flags that came up; -1: it has not been done.
-int run_shared(const Reduction& all) {
+template <class Whole>
+int run_shared(const Whole& all) {
   constexpr npy_intp kParts = 8;
   rt::clear_all_raised();
   if (!launcher() || !all.is_shared(kParts)) return all.run() ? rt::all_raised() : -1;
-  Shared shared{&all, kParts};
-  const rt::Pieces pieces{kParts, 0, nullptr, 0, 0, Shared::take, &shared};
+  Shared<Whole> shared{&all, kParts};
+  const rt::Pieces pieces{kParts, 0, nullptr, 0, 0, Shared<Whole>::take, &shared};
   rt::Launch launch{};
   launch.threads = launch_threads(), launch.pieces = &pieces;
   PyThreadState* state = PyEval_SaveThread();
@@ -163,10 +201,10 @@ int run_shared(const Reduction& all) {
 }
 
 // Of the result: its rank.
-int shape_left(PyArrayObject* a, Span reduced, PyObject* keep, npy_intp* shape) {
+int shape_left(PyArrayObject* a, unsigned reduced, PyObject* keep, npy_intp* shape) {
   int left = 0;
   for (int d = 0; d < PyArray_NDIM(a); ++d) {
-    if (!reduced.has(d))
+    if (!(reduced >> d & 1))
       shape[left++] = PyArray_DIM(a, d);
     else if (keep == Py_True)
       shape[left++] = 1;
@@ -189,20 +227,24 @@ PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, P
   if (!a || !PyBool_Check(keep) || (fn == ArrayFn::add && dtype == DType::kInt32)) return nullptr;
   if (kind != Made::kPlain && !is_float(dtype)) return nullptr;
   const int rank = PyArray_NDIM(a);
-  Span reduced;
-  if (rank > kMostAxes || !axes_of(which, rank, &reduced)) return nullptr;
+  const unsigned axes = rank <= kMostAxes ? axes_of(which, rank) : 0;
   const numpy::InnerLoop loop = reducing_loop(fn, dtype);
+  if (axes == 0 || !loop.function) return nullptr;
+  Span reduced;
   Cut cut;
-  if (!loop.function || !cut_at(a, reduced, &cut)) return nullptr;
+  Apart apart;
+  const bool neighbours = span_of(axes, &reduced) && cut_at(a, reduced, &cut);
+  if (!neighbours && !cut_apart(a, axes, &apart)) return nullptr;
   npy_intp shape[kMostAxes];
-  PyObject* made = new_array(PyArray_DESCR(a), shape_left(a, reduced, keep, shape), shape);
+  PyObject* made = new_array(PyArray_DESCR(a), shape_left(a, axes, keep, shape), shape);
   if (!made) return nullptr;
-  Reduction whole{fn, dtype, loop, cut, PyArray_BYTES(a), data_of(made), kind};
-  int raised = run_shared(whole);
+  int raised = neighbours ? run_shared(Reduction{fn, dtype, loop, cut, PyArray_BYTES(a), data_of(made), kind})
+                          : run_shared(ReductionApart{fn, dtype, loop, apart, PyArray_BYTES(a), data_of(made), kind});
   if (raised < 0) return Py_DECREF(made), nullptr;
   rt::clear_all_raised();
+  const npy_intp kept = neighbours ? cut.before.many * cut.behind.many : apart.kept;
   if (kind == Made::kMean)
-    (dtype == DType::kFloat64 ? divide<double> : divide<float>)(data_of(made), cut.before.many * cut.behind.many, cut.reduced());
+    (dtype == DType::kFloat64 ? divide<double> : divide<float>)(data_of(made), kept, neighbours ? cut.reduced() : apart.reduced);
   raised |= rt::all_raised();
   return unless_raised(made, raised);
 }
@@ -238,20 +280,24 @@ void ask_whole(DType dtype, Fold fold, const Cut& cut, const char* from, char* m
 PyObject* whole_along_axes(Fold fold, bool mean, PyObject* object, PyObject* which, PyObject* keep) {
   DType dtype;
   PyArrayObject* a = whole_operand(object, &dtype);
+  if (!a || !PyBool_Check(keep) || PyArray_NDIM(a) > kMostAxes) return nullptr;
+  const unsigned axes = axes_of(which, PyArray_NDIM(a));
   Span reduced;
   Cut cut;
-  if (!a || !PyBool_Check(keep) || PyArray_NDIM(a) > kMostAxes || !axes_of(which, PyArray_NDIM(a), &reduced) || !cut_at(a, reduced, &cut))
-    return nullptr;
-  if (mean && !is_mean_exact(dtype, cut.reduced())) return nullptr;
+  Apart apart;
+  const bool neighbours = axes != 0 && span_of(axes, &reduced) && cut_at(a, reduced, &cut);
+  if (!neighbours && (axes == 0 || fold != Fold::kSum || !cut_apart(a, axes, &apart))) return nullptr;
+  const npy_intp many = neighbours ? cut.reduced() : apart.reduced;
+  if (mean && !is_mean_exact(dtype, many)) return nullptr;
   npy_intp shape[kMostAxes];
   const DType sums = typed::is_unsigned(typed::rep_of_dtype(dtype)) ? DType::kUint64 : DType::kInt64;
   PyArray_Descr* descr = handed_on(PyArray_DESCR(a), fold != Fold::kSum ? DType::kBool : mean ? DType::kFloat64 : sums);
-  PyObject* made = new_array(descr, shape_left(a, reduced, keep, shape), shape);
+  PyObject* made = new_array(descr, shape_left(a, axes, keep, shape), shape);
   if (!made) return nullptr;
   if (fold != Fold::kSum) return ask_whole(dtype, fold, cut, PyArray_BYTES(a), data_of(made)), made;
   auto* numbers = reinterpret_cast<int64_t*>(data_of(made));
-  sum_whole(dtype, cut, PyArray_BYTES(a), numbers);
-  if (mean) divide_whole(numbers, cut.before.many * cut.behind.many, cut.reduced());
+  neighbours ? sum_whole(dtype, cut, PyArray_BYTES(a), numbers) : sum_whole_apart(dtype, apart, PyArray_BYTES(a), numbers);
+  if (mean) divide_whole(numbers, neighbours ? cut.before.many * cut.behind.many : apart.kept, many);
   return made;
 }
 
