@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "numpy/dtypes.h"
-#include "numpy/loops.h"
+#include "numpy/sums.h"
 
 namespace dalsegno::replay {
 
@@ -211,6 +211,7 @@ class Spread {
   void along_row(const char* from, T* squares, T* out) const {
     const T mean = *out;
     const npy_intp n = cut_.along.many, step = cut_.along.step;
+    if (n >= kFew && step == sizeof(T) && numpy::sum_of_squares(reinterpret_cast<const T*>(from), n, mean, out)) return;
     for (npy_intp k = 0; k < n; ++k) {
       const T rest = *reinterpret_cast<const T*>(from + k * step) - mean;
       squares[k] = rest * rest;

@@ -6,6 +6,7 @@
 
 #include "hook/hook.h"
 #include "numpy/loops.h"
+#include "numpy/sums.h"
 #include "replay/kernels/table.h"
 #include "replay/machine/apart.h"
 #include "replay/machine/array_operand.h"
@@ -21,17 +22,6 @@ namespace {
 
 constexpr npy_intp kShared = 1 << 16;  // elements: from here on several threads share them, without the GIL
 constexpr int kMostAxes = 6;
-
-numpy::InnerLoop reducing_loop(ArrayFn fn, DType dtype) {
-  static const auto kLoops = [] {
-    std::array<std::array<numpy::InnerLoop, static_cast<size_t>(DType::kCount)>, 3> loops{};
-    const ArrayFn fns[] = {ArrayFn::add, ArrayFn::maximum, ArrayFn::minimum};
-    for (size_t f = 0; f < loops.size(); ++f)
-      for (size_t i = 0; i < loops[f].size(); ++i) loops[f][i] = numpy::inner_loop(fns[f], static_cast<DType>(i), static_cast<DType>(i));
-    return loops;
-  }();
-  return kLoops[fn == ArrayFn::add ? 0 : fn == ArrayFn::maximum ? 1 : 2][static_cast<size_t>(dtype)];
-}
 
 // An axis, or several, but not all of them: the result is an array. A bit each; 0: something else.
 unsigned axes_of(PyObject* which, int rank) {
@@ -138,7 +128,7 @@ void reduce_rows(ArrayFn fn, DType dtype, const char* from, int64_t rows, int64_
   Cut cut;
   const npy_intp item = dtype_size(dtype);
   cut.before = {rows, n * item}, cut.along = {n, item};
-  Reduction{.fn = fn, .dtype = dtype, .loop = reducing_loop(fn, dtype), .cut = cut, .from = from, .to = to}.run();
+  Reduction{.fn = fn, .dtype = dtype, .loop = numpy::reducing_loop(fn, dtype), .cut = cut, .from = from, .to = to}.run();
 }
 
 ArrayFn reduction_of(typed::Callee callee) {
@@ -156,7 +146,7 @@ ArrayFn reduction_of(typed::Callee callee) {
 
 bool is_mean(typed::Callee callee) { return callee == typed::Callee::kMean || callee == typed::Callee::kMeanMethod; }
 
-bool has_reducing_loop(ArrayFn fn, DType dtype) { return reducing_loop(fn, dtype).function != nullptr; }
+bool has_reducing_loop(ArrayFn fn, DType dtype) { return numpy::reducing_loop(fn, dtype).function != nullptr; }
 
 void divide_sums(DType dtype, char* sums, int64_t n, int64_t by) {
   (dtype == DType::kFloat64 ? divide<double> : divide<float>)(sums, n, by);
@@ -228,7 +218,7 @@ PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, P
   if (kind != Made::kPlain && !is_float(dtype)) return nullptr;
   const int rank = PyArray_NDIM(a);
   const unsigned axes = rank <= kMostAxes ? axes_of(which, rank) : 0;
-  const numpy::InnerLoop loop = reducing_loop(fn, dtype);
+  const numpy::InnerLoop loop = numpy::reducing_loop(fn, dtype);
   if (axes == 0 || !loop.function) return nullptr;
   Span reduced;
   Cut cut;

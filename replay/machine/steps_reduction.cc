@@ -9,7 +9,7 @@
 
 #include "halide_gen/runtime/flags.h"
 #include "numpy/errstate.h"
-#include "numpy/loops.h"
+#include "numpy/sums.h"
 #include "replay/machine/array_operand.h"
 #include "replay/machine/reductions.h"
 #include "replay/machine/scalars.h"
@@ -86,9 +86,7 @@ bool as_vector(const Extents& a, T* room, Vector* out) {
 // first operand (numpy/_core/src/umath/reduction.c).
 template <DType dtype, class T>
 bool fold(ArrayFn fn, const Vector& x, T* made) {
-  static const numpy::InnerLoop loops[] = {numpy::inner_loop(ArrayFn::add, dtype, dtype), numpy::inner_loop(ArrayFn::maximum, dtype, dtype),
-                                           numpy::inner_loop(ArrayFn::minimum, dtype, dtype)};
-  const numpy::InnerLoop& loop = loops[fn == ArrayFn::add ? 0 : fn == ArrayFn::maximum ? 1 : 2];
+  const numpy::InnerLoop loop = numpy::reducing_loop(fn, dtype);
   if (!loop.function) return false;
   const npy_intp first = fn == ArrayFn::add ? 0 : 1;
   *made = first == 0 ? T{0} : *reinterpret_cast<const T*>(x.data);
@@ -109,12 +107,9 @@ bool position(Callee callee, DType dtype, const Extents& a, npy_intp* made) {
   return (largest ? functions->argmax : functions->argmin)(a.data, n, made, nullptr) >= 0;
 }
 
-// As _var() and _std() of numpy/_core/_methods.py: what is left of each element beside the mean, squared, in the order of memory.
+// Of what is left of each element beside the mean, by way of memory.
 template <DType dtype, class T>
-bool spread(bool root, const Vector& x, T* made) {
-  if (!fold<dtype>(ArrayFn::add, x, made)) return false;
-  const auto n = static_cast<double>(x.size);
-  const T mean = static_cast<T>(static_cast<double>(*made) / n);
+bool sum_squares(const Vector& x, T mean, T* made) {
   T few[kMostCopied];
   const std::unique_ptr<T[]> many(x.size > kMostCopied ? new (std::nothrow) T[static_cast<size_t>(x.size)] : nullptr);
   T* squares = x.size > kMostCopied ? many.get() : few;
@@ -123,7 +118,18 @@ bool spread(bool root, const Vector& x, T* made) {
     const T rest = *reinterpret_cast<const T*>(x.data + i * x.stride) - mean;
     squares[i] = rest * rest;
   }
-  if (!fold<dtype>(ArrayFn::add, {reinterpret_cast<char*>(squares), x.size, sizeof(T)}, made)) return false;
+  return fold<dtype>(ArrayFn::add, {reinterpret_cast<char*>(squares), x.size, sizeof(T)}, made);
+}
+
+// As _var() and _std() of numpy/_core/_methods.py: what is left of each element beside the mean, squared, in the order of memory.
+template <DType dtype, class T>
+bool spread(bool root, const Vector& x, T* made) {
+  if (!fold<dtype>(ArrayFn::add, x, made)) return false;
+  const auto n = static_cast<double>(x.size);
+  const T mean = static_cast<T>(static_cast<double>(*made) / n);
+  if (!(x.stride == sizeof(T) && numpy::sum_of_squares(reinterpret_cast<const T*>(x.data), x.size, mean, made)) &&
+      !sum_squares<dtype>(x, mean, made))
+    return false;
   *made = static_cast<T>(static_cast<double>(*made) / n);
   if (root) *made = std::sqrt(*made);
   return true;
