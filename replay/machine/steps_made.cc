@@ -7,6 +7,7 @@
 
 #include "numpy/loops.h"
 #include "replay/machine/array_operand.h"
+#include "replay/machine/made.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
 #include "trace/recorder/facts.h"
@@ -326,7 +327,6 @@ PyObject* inverse(const Step& s, const Reg* r) {
   return made;
 }
 
-using Make = PyObject* (*)(const Step& s, const Reg* r);  // null, and no exception: NumPy has to do it
 
 template <Make make>
 const Step* step_make(const Step* s, Reg* r, Machine& m) {
@@ -353,6 +353,10 @@ constexpr Row kRows[] = {
     {typed::Callee::kRoll, 3, step_make<rolled>},
     {typed::Callee::kOuter, 3, step_make<outer_product>},
     {typed::Callee::kInv, 2, step_make<inverse>},
+    {typed::Callee::kWhere, 2, step_make<positions>},
+    {typed::Callee::kNonzero, 2, step_make<positions>},
+    {typed::Callee::kFlatnonzero, 2, step_make<flat_positions>},
+    {typed::Callee::kArgwhere, 2, step_make<position_per_row>},
 };
 
 }  // namespace

@@ -173,6 +173,10 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kColumnStack:
     case Callee::kRoll:
     case Callee::kOuter:
+    case Callee::kWhere:
+    case Callee::kNonzero:
+    case Callee::kFlatnonzero:
+    case Callee::kArgwhere:
     case Callee::kInv:
     case Callee::kCumsum:
     case Callee::kCumsumMethod:

@@ -104,6 +104,10 @@ namespace dalsegno::typed {
   X(kColumnStack, "numpy", "column_stack")                      \
   X(kRoll, "numpy", "roll")                                     \
   X(kOuter, "numpy", "outer")                                   \
+  X(kWhere, "numpy", "where")                                   \
+  X(kNonzero, "ndarray", "nonzero")                             \
+  X(kFlatnonzero, "numpy", "flatnonzero")                       \
+  X(kArgwhere, "numpy", "argwhere")                             \
   X(kInv, "numpy", "inv")                                       \
   X(kCumsum, "numpy", "cumsum")                                 \
   X(kCumsumMethod, "ndarray", "cumsum")                         \

@@ -1,0 +1,15 @@
+// What makes arrays at once in a step of its own: the rows of steps_made.cc. Each gives a new object, or null where anything is not as
+// expected: nothing has happened yet then, and no exception is set.
+#pragma once
+#include "replay/machine/step.h"
+
+namespace dalsegno::replay {
+
+using Make = PyObject* (*)(const Step& s, const Reg* r);
+
+// -- steps_positions.cc: where a mask of one or two axes is true
+PyObject* positions(const Step& s, const Reg* r);          // a.nonzero(), np.where(a)
+PyObject* flat_positions(const Step& s, const Reg* r);     // np.flatnonzero(a)
+PyObject* position_per_row(const Step& s, const Reg* r);   // np.argwhere(a)
+
+}  // namespace dalsegno::replay
