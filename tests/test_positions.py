@@ -10,6 +10,8 @@ import dalsegno as ds
 import numpy as np
 from tests.test_reduced_groups import same
 
+pytestmark = pytest.mark.once
+
 R = np.random.default_rng(8)
 
 

@@ -26,7 +26,7 @@ WAYS = {
     "without an array for that; along axes, on several threads",
     "product": "of two vectors unboxed, of small matrices by NumPy's inner loop at once, else NumPy's call",
     "running": "each element from the one before it, without going through memory; else NumPy's call",
-    "small": "small arrays at once, without a call; else NumPy's call",
+    "small": "made at once, without a call (most of them: small arrays); else NumPy's call",
     "through": "written in Python, and recorded through: what it does with arrays is done as if it stood in your code",
     "known": "NumPy's call, known to run none of the user's code: the trace goes on, and what is known of arrays stays",
     "call": "NumPy's call, of which nothing is known: the trace goes on, and asks anew",

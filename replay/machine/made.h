@@ -11,5 +11,8 @@ using Make = PyObject* (*)(const Step& s, const Reg* r);
 PyObject* positions(const Step& s, const Reg* r);          // a.nonzero(), np.where(a)
 PyObject* flat_positions(const Step& s, const Reg* r);     // np.flatnonzero(a)
 PyObject* position_per_row(const Step& s, const Reg* r);   // np.argwhere(a)
+// -- steps_histogram.cc. Takes its arguments by name, too.
+PyObject* histogram(const Step& s, const Reg* r);
+bool knows_histogram();  // calls NumPy once; until then the other is not to be called
 
 }  // namespace dalsegno::replay

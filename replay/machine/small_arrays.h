@@ -36,6 +36,15 @@ inline PyObject* unless_raised(PyObject* made, int raised = rt::all_raised()) {
   return made;
 }
 
+// Of n elements, `step` bytes apart, of an array's memory, which it keeps, from `first` on. Null, with an exception.
+inline PyObject* new_view(PyObject* array, DType dtype, npy_intp n, npy_intp step, npy_intp first) {
+  auto* whole = reinterpret_cast<PyArrayObject*>(array);
+  auto* descr = reinterpret_cast<PyArray_Descr*>(Py_NewRef(reinterpret_cast<PyObject*>(numpy::descriptor(dtype))));
+  PyObject* made = PyArray_NewFromDescr(&PyArray_Type, descr, 1, &n, &step, PyArray_BYTES(whole) + first, PyArray_FLAGS(whole), nullptr);
+  if (made && PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(made), Py_NewRef(array)) < 0) Py_CLEAR(made);
+  return made;
+}
+
 // The core strides are those that NumPy gives its loop (PyUFunc_GeneralizedFunctionInternal): 0 along an axis of one element, or none.
 inline npy_intp core_stride(npy_intp extent, npy_intp stride) { return extent == 1 ? 0 : stride; }
 

@@ -330,7 +330,8 @@ constexpr Callee kElsewhere[] = {
     Callee::kVar,       Callee::kVarMethod,     Callee::kGet,          Callee::kAdd,          Callee::kHeappush,  Callee::kHeappop,
     Callee::kRandom,    Callee::kRandomBits,    Callee::kNumpyRandom,  Callee::kBoundRandom,  Callee::kUniform,   Callee::kBoundUniform,
     Callee::kIntegers,  Callee::kRandint,       Callee::kBoundRandint, Callee::kAnyOf,        Callee::kAnyMethod, Callee::kAllOf,
-    Callee::kAllMethod, Callee::kCountNonzero,  Callee::kWhere,        Callee::kNonzero,      Callee::kFlatnonzero, Callee::kArgwhere};
+    Callee::kAllMethod, Callee::kCountNonzero,  Callee::kWhere,        Callee::kNonzero,      Callee::kFlatnonzero, Callee::kArgwhere,
+    Callee::kHistogram};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};

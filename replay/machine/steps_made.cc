@@ -335,7 +335,7 @@ const Step* step_make(const Step* s, Reg* r, Machine& m) {
 
 struct Row {
   typed::Callee callee;
-  int32_t n;  // operands, the callee among them
+  int32_t n;  // operands, the callee among them; 0: any number of them, also by name
   StepFn step;
 };
 constexpr Row kRows[] = {
@@ -356,14 +356,16 @@ constexpr Row kRows[] = {
     {typed::Callee::kWhere, 2, step_make<positions>},
     {typed::Callee::kNonzero, 2, step_make<positions>},
     {typed::Callee::kFlatnonzero, 2, step_make<flat_positions>},
+    {typed::Callee::kHistogram, 0, step_make<histogram>},
     {typed::Callee::kArgwhere, 2, step_make<position_per_row>},
 };
 
 }  // namespace
 
-StepFn making_step(typed::Callee callee, int32_t n) {
+StepFn making_step(typed::Callee callee, int32_t n, bool named) {
+  if (callee == typed::Callee::kHistogram && !knows_histogram()) return nullptr;
   for (const Row& row : kRows)
-    if (row.callee == callee && row.n == n) return row.step;
+    if (row.callee == callee && (row.n == 0 || (row.n == n && !named))) return row.step;
   return nullptr;
 }
 

@@ -82,12 +82,8 @@ PyObject* rows_of(PyObject* o, npy_intp* count, int* rank) {
 
 // A column of them, which it keeps.
 PyObject* column(PyObject* rows, npy_intp count, int rank, int k) {
-  npy_intp step = rank * npy_intp{sizeof(int64_t)};
-  auto* all = reinterpret_cast<PyArrayObject*>(rows);
-  PyObject* made = PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(NPY_INTP), 1, &count, &step,
-                                        PyArray_BYTES(all) + k * static_cast<int>(sizeof(int64_t)), PyArray_FLAGS(all), nullptr);
-  if (made && PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(made), Py_NewRef(rows)) < 0) Py_CLEAR(made);
-  return made;
+  constexpr npy_intp kItem = sizeof(int64_t);
+  return new_view(rows, DType::kInt64, count, rank * kItem, k * kItem);
 }
 
 }  // namespace

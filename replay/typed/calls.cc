@@ -177,6 +177,7 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kNonzero:
     case Callee::kFlatnonzero:
     case Callee::kArgwhere:
+    case Callee::kHistogram:
     case Callee::kInv:
     case Callee::kCumsum:
     case Callee::kCumsumMethod:

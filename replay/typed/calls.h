@@ -108,6 +108,7 @@ namespace dalsegno::typed {
   X(kNonzero, "ndarray", "nonzero")                             \
   X(kFlatnonzero, "numpy", "flatnonzero")                       \
   X(kArgwhere, "numpy", "argwhere")                             \
+  X(kHistogram, "numpy", "histogram")                           \
   X(kInv, "numpy", "inv")                                       \
   X(kCumsum, "numpy", "cumsum")                                 \
   X(kCumsumMethod, "ndarray", "cumsum")                         \
