@@ -75,6 +75,7 @@ ARRAY_EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "np.add.reduce(<arr>, axis=0)"),
         (1, "(<arr>.ravel()[np.where(<arr>.ravel()[:2] > <num>)[0]] + len(np.argwhere(<arr> < <num>)))"),
         (1, "np.flatnonzero(<arr> > <num>)"),
+        (1, "np.arange(9.0)[np.resize(np.arange(<small>), (2, 3)) - <index>]"),
         (1, "np.histogram(<arr>, <positive>, (<num>, <int>))[0]"),
         (1, "np.histogram(<arrvar:1>, bins=<small>, weights=<arrvar:1> * <num>)[<index> % 2]"),
         (1, "np.resize(<arr>, (3, <positive>, 2, 5)).<reduce>(axis=(1, 3))"),

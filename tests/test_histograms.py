@@ -101,7 +101,7 @@ def test_what_numpy_refuses_or_does_in_another_way() -> None:
     a = R.random(50)
     for bins in (0, -3, True, np.int64(4), 2.5, "auto", [0.0, 0.5, 1.0], np.linspace(0, 1, 5)):
         agrees(by_place, a, bins, None)
-    for limits in ((1, 0), (0.5, 0.5), (0, np.inf), (np.nan, 1), [0, 1], (np.float64(0), 1), (0, 1, 2), (0, 10**400), "ab"):
+    for limits in ((1, 0), (0.5, 0.5), [0.25, 1], [0, "a"], (0, np.inf), (np.nan, 1), [0, 1], (np.float64(0), 1), (0, 1, 2), (0, 10**400), "ab"):
         agrees(by_place, a, 4, limits)
     agrees(by_place, a[:0], 4, None)
     agrees(by_place, a[::2], 4, None)

@@ -271,6 +271,12 @@ bool Lowering::may_be_masked(ValueId array, ValueId mask) const {
   return may_be_array(array) && may_be_array(mask);
 }
 
+// Elements of a vector at positions of several axes.
+bool Lowering::gathers_many(ValueId array, ValueId positions) const {
+  const ArrayFacts &of = values_[array].facts, &at = values_[positions].facts;
+  return of.rank == 1 && at.rank > 1 && at.dtype != DType::kBool && !is_float(at.dtype) && !is_complex(at.dtype);
+}
+
 void Lowering::emit_get_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kLookup) return emit_lookup(o, i);
   if (form(i).mode == Mode::kText) return emit_text(o, i);
@@ -286,7 +292,9 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
   const bool of_items = !type || type == &PyList_Type || type == &PyTuple_Type;  // (others ask for an object, and a constant has one)
   if (form(i).mode != Mode::kIndex || (!of_items && is_constant(index))) {
     emit_python(o, i);
-    p_->steps.back().fn = may_be_masked(in(o)[0], index) ? step_get_masked : step_get_item;
+    p_->steps.back().fn = may_be_masked(in(o)[0], index)    ? step_get_masked
+                          : gathers_many(in(o)[0], index) ? step_gather_many
+                                                          : step_get_item;
     return;
   }
   int32_t container = boxed(in(o)[0], o, i);

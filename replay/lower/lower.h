@@ -86,6 +86,7 @@ class Lowering {
   void emit_get_item(const Op& op, ValueId i);
   void emit_set_item(const Op& op, ValueId i);
   bool may_be_masked(ValueId array, ValueId mask) const;
+  bool gathers_many(ValueId array, ValueId positions) const;
   void emit_element(const Op& op, ValueId i);
   void emit_item(const Op& op, ValueId i);
   void emit_text(const Op& op, ValueId i);

@@ -171,6 +171,7 @@ const Step* step_product(const Step* s, Reg* r, Machine& m);
 // The elements of an array of one dimension, of the dtype n, at the positions in another one, of the dtype imm: dst; a, b, list as above;
 // other: object register of the first one, or of what it is a view of
 const Step* step_gather(const Step* s, Reg* r, Machine& m);
+const Step* step_gather_many(const Step* s, Reg* r, Machine& m);  // positions of several axes, an object
 // An array's sum, largest or least element, where that is, mean or norm: dst; a: object, or (-1) a view whose registers begin at b; c: its
 // rank; imm: Callee; n: DType
 const Step* step_reduction(const Step* s, Reg* r, Machine& m);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "replay/machine/array_operand.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
 #include "replay/machine/vectors.h"
@@ -60,10 +61,32 @@ bool gather(const Vector& x, const Vector& at, char* out, int size) {
   return size == 4 ? gather_as<T, uint32_t>(x, at, out) : gather_as<T, uint64_t>(x, at, out);
 }
 
+constexpr auto kGathers = numpy::by_dtype([]<DType dtype>() { return gather<dtype>; });
+
+// Null: it is done by NumPy.
+PyObject* gathered(PyObject* object, PyObject* positions) {
+  ArrayFacts of, at;
+  if (!object || !positions || !numpy::facts_of(object, &of) || !numpy::facts_of(positions, &at) || of.rank != 1) return nullptr;
+  if (at.dtype == DType::kBool || is_float(at.dtype) || is_complex(at.dtype) || at.dtype == DType::kUint64) return nullptr;
+  PyArrayObject *a = plain_array(object, of), *p = plain_array(positions, at);
+  if (!a || !p || !PyArray_IS_C_CONTIGUOUS(p)) return nullptr;
+  const Vector x{PyArray_BYTES(a), PyArray_DIM(a, 0), PyArray_STRIDE(a, 0)}, all{PyArray_BYTES(p), PyArray_SIZE(p), PyArray_ITEMSIZE(p)};
+  PyObject* made = new_array(handed_on(PyArray_DESCR(a), of.dtype), at.rank, PyArray_DIMS(p));
+  if (made && !kGathers[static_cast<size_t>(at.dtype)](x, all, data_of(made), dtype_size(of.dtype))) Py_CLEAR(made);
+  return made;
+}
+
 }  // namespace
 
+const Step* step_gather_many(const Step* s, Reg* r, Machine& m) {
+  PyObject* made = gathered(r[s->a].o, r[s->b].o);
+  if (!made) [[unlikely]]
+    return step_get_item(s, r, m);
+  r[s->dst].o = made;
+  return go_on(s + 1, r, m);
+}
+
 const Step* step_gather(const Step* s, Reg* r, Machine& m) {
-  static constexpr auto kGathers = numpy::by_dtype([]<DType dtype>() { return gather<dtype>; });
   const auto dtype = static_cast<DType>(s->n), position = static_cast<DType>(s->imm);
   Vector x, at;
   if (!vector_of(s->a < 0 ? nullptr : r[s->a].o, s->list[0], r, dtype, &x) ||

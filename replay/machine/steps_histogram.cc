@@ -51,6 +51,8 @@ bool number(PyObject* o, double* out) {
   return overflow == 0 && std::abs(*out) <= kMostExact;
 }
 
+bool is_pair(PyObject* o) { return (PyTuple_CheckExact(o) || PyList_CheckExact(o)) && Py_SIZE(o) == 2; }
+
 struct Bins {
   double first, last, width;  // width: of all of them
   npy_intp n;
@@ -217,7 +219,7 @@ struct Work {
     using T = typename numpy::Element<dtype>::Type;
     const auto* from = reinterpret_cast<const T*>(PyArray_BYTES(numbers));
     const npy_intp n = PyArray_SIZE(numbers);
-    if (range ? !number(PyTuple_GET_ITEM(range, 0), &bins.first) || !number(PyTuple_GET_ITEM(range, 1), &bins.last)
+    if (range ? !number(PySequence_Fast_GET_ITEM(range, 0), &bins.first) || !number(PySequence_Fast_GET_ITEM(range, 1), &bins.last)
               : !extent_of(from, n, &bins.first, &bins.last))
       return false;
     bins.width = bins.last - bins.first;
@@ -282,7 +284,7 @@ PyObject* histogram(const Step& s, const Reg* r) {
   if (!numbers || !PyLong_CheckExact(arguments.bins)) return nullptr;
   PyArrayObject* weights = arguments.weights ? weights_of(arguments.weights, numbers) : nullptr;
   if (arguments.weights && !weights) return nullptr;
-  if (arguments.range && !(PyTuple_CheckExact(arguments.range) && PyTuple_GET_SIZE(arguments.range) == 2)) return nullptr;
+  if (arguments.range && !is_pair(arguments.range)) return nullptr;
   const npy_intp n = PyLong_AsLongLongAndOverflow(arguments.bins, &overflow), edges = n + 1;
   if (overflow != 0 || n < 1 || n > kMostBins) return nullptr;
   PyObject *counts = new_array(weights ? DType::kFloat64 : DType::kInt64, 1, &n), *memory = new_array(DType::kFloat64, 1, &edges);
