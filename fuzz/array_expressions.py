@@ -135,7 +135,7 @@ ARRAY_EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "<arr>.astype(bool)"),
         (2, "np.where(<mask>, <mask>, <mask>)"),
         (1, "np.floor(<mask>)"),
-        (1, "(abs(<wave>) < <num>)"),
+        (2, "(abs(<wave>) <cmp> <num>)"),
         (1, "(<wave> <cmp> <wave>)"),
         (1, "np.isfinite(<wave> * <pair>)"),
     ),

@@ -1,9 +1,11 @@
 // Writes into arrays that end a group of array ops: an operator in place, or an item set. And how NumPy's inner loops do a whole group.
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <unordered_map>
 
 #include "replay/lower/lower.h"
+#include "replay/machine/magnitudes.h"
 #include "replay/machine/to_complex.h"
 #include "replay/segment/casts.h"
 #include "replay/segment/complex_loops.h"
@@ -165,9 +167,34 @@ bool Lowering::plan_loop(ValueId i, const Operand& operand, LoopOp* made, LoopPl
     if (made->result == DType::kBool && values_[v].facts.rank > 0) dtype = values_[v].facts.dtype;
   const halide_gen::LoopTypes complex = loop_of_complex(o.fn, operands, made->result);
   if (complex.known) dtype = complex.loop, plan->forwards |= looks_at_direction(o.fn);
+  made->fn = o.fn;
   made->exact = complex.known || array_fn_is_expr(o.fn);
   made->loop = numpy::inner_loop(o.fn, dtype, made->result);
   return made->loop.function && std::all_of(operands.begin(), operands.end(), [&](ValueId v) { return operand(v, dtype, made); });
+}
+
+// abs(z) < r, where nothing else takes abs(z), is one op.
+static void compare_magnitudes_at_once(LoopPlan* plan) {
+  const auto takes = [](const LoopOp& op, int32_t v) { return std::count(op.operands.begin(), op.operands.end(), v); };
+  for (size_t k = 0; k < plan->ops.size(); ++k) {
+    const LoopOp& compared = plan->ops[k];
+    if (compared.result != DType::kBool || compared.operands.size() != 2 || compared.operands[0] < 0 || compared.operands[1] >= 0) continue;
+    const int32_t at = compared.operands[0];
+    const LoopOp& absolute = plan->ops[static_cast<size_t>(at)];
+    const LoopInput& bound = plan->inputs[static_cast<size_t>(~compared.operands[1])];
+    const bool of_complex = absolute.loop.function == numpy::inner_loop(ArrayFn::absolute, DType::kComplex128, DType::kFloat64).function;
+    const auto taken = std::accumulate(plan->ops.begin(), plan->ops.end(), 0L, [&](long all, const LoopOp& op) { return all + takes(op, at); });
+    const bool stored = plan->writes && plan->sink.stored == at;
+    if (absolute.fn != ArrayFn::absolute || !of_complex || absolute.out >= 0 || taken != 1 || stored || bound.as.kind == InputKind::kArray) continue;
+    const numpy::InnerLoop loop = magnitude_loop(compared.fn);
+    if (!loop.function) continue;
+    plan->ops[k].loop = loop, plan->ops[k].operands[0] = absolute.operands[0];
+    plan->ops.erase(plan->ops.begin() + at);
+    for (LoopOp& op : plan->ops)
+      for (int32_t& v : op.operands) v -= v > at;
+    plan->sink.stored -= plan->sink.stored > at;
+    --k;
+  }
 }
 
 // Null: what ends it is not written so.
@@ -204,6 +231,7 @@ std::shared_ptr<LoopPlan> Lowering::plan_loops(const Group& group, const Segment
   }
   if (!plan->by_loops) plan->inputs.clear();
   if (group.sink != kNull && !plan_sink(group.sink, operand, plan.get())) return nullptr;
+  if (plan->by_loops) compare_magnitudes_at_once(plan.get());
   return kernel_inputs(inputs, &plan->of_kernel) ? plan : nullptr;
 }
 
@@ -221,6 +249,7 @@ bool Lowering::kernel_inputs(const std::vector<ValueId>& values, std::vector<Loo
 void Lowering::fuse_sink(Group* group, SegmentSpec spec, std::vector<ValueId> inputs, LoopPlan* plan) {
   const typed::Into into = group->sink == kNull ? typed::Into{} : typed::into_of(typed_, op(group->sink));
   if (into.target == kNull || group->ops.empty() || group->ops.size() >= kMaxSegmentOps) return;  // (alone NumPy does it best)
+  if (plan->ops.size() != spec.ops.size() + 1) return;                                             // (no kernel knows complex numbers)
   const ArrayFacts& facts = values_[into.target].facts;
   SegmentOp last{.fn = into.fn, .result = facts.dtype, .rank = facts.rank, .output = true};
   for (int32_t k = 0; k < into.n; ++k) {

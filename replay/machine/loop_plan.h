@@ -26,6 +26,7 @@ struct LoopOp {
   std::vector<Shift> shifts = {};  // roll, which has no loop
   bool viewed = false;             // the result is a view of a new array
   int32_t handed = -1;             // handed_from() of the group's SegmentSpec
+  ArrayFn fn = ArrayFn::none;      // none: a cast, or a write
   bool exact = true;               // the same bits whatever the strides, and wherever the loop is cut in pieces
 };
 
