@@ -14,5 +14,9 @@ PyObject* position_per_row(const Step& s, const Reg* r);   // np.argwhere(a)
 // -- steps_histogram.cc. Takes its arguments by name, too.
 PyObject* histogram(const Step& s, const Reg* r);
 bool knows_histogram();  // calls NumPy once; until then the other is not to be called
+// -- steps_search.cc
+PyObject* searched(const Step& s, const Reg* r);      // a.searchsorted(v)
+PyObject* digitized(const Step& s, const Reg* r);     // np.digitize(x, bins)
+PyObject* interpolated(const Step& s, const Reg* r);  // np.interp(x, xp, fp)
 
 }  // namespace dalsegno::replay

@@ -331,7 +331,7 @@ constexpr Callee kElsewhere[] = {
     Callee::kRandom,    Callee::kRandomBits,    Callee::kNumpyRandom,  Callee::kBoundRandom,  Callee::kUniform,   Callee::kBoundUniform,
     Callee::kIntegers,  Callee::kRandint,       Callee::kBoundRandint, Callee::kAnyOf,        Callee::kAnyMethod, Callee::kAllOf,
     Callee::kAllMethod, Callee::kCountNonzero,  Callee::kWhere,        Callee::kNonzero,      Callee::kFlatnonzero, Callee::kArgwhere,
-    Callee::kHistogram};
+    Callee::kHistogram, Callee::kSearchsorted, Callee::kSearchsortedMethod, Callee::kDigitize, Callee::kInterp};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};

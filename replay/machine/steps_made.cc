@@ -357,6 +357,10 @@ constexpr Row kRows[] = {
     {typed::Callee::kNonzero, 2, step_make<positions>},
     {typed::Callee::kFlatnonzero, 2, step_make<flat_positions>},
     {typed::Callee::kHistogram, 0, step_make<histogram>},
+    {typed::Callee::kSearchsorted, 3, step_make<searched>},
+    {typed::Callee::kSearchsortedMethod, 3, step_make<searched>},
+    {typed::Callee::kDigitize, 3, step_make<digitized>},
+    {typed::Callee::kInterp, 4, step_make<interpolated>},
     {typed::Callee::kArgwhere, 2, step_make<position_per_row>},
 };
 

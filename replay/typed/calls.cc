@@ -177,6 +177,10 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kNonzero:
     case Callee::kFlatnonzero:
     case Callee::kArgwhere:
+    case Callee::kSearchsorted:
+    case Callee::kSearchsortedMethod:
+    case Callee::kDigitize:
+    case Callee::kInterp:
     case Callee::kHistogram:
     case Callee::kInv:
     case Callee::kCumsum:

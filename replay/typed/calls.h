@@ -109,6 +109,10 @@ namespace dalsegno::typed {
   X(kFlatnonzero, "numpy", "flatnonzero")                       \
   X(kArgwhere, "numpy", "argwhere")                             \
   X(kHistogram, "numpy", "histogram")                           \
+  X(kSearchsorted, "numpy", "searchsorted")                     \
+  X(kSearchsortedMethod, "ndarray", "searchsorted")             \
+  X(kDigitize, "numpy", "digitize")                             \
+  X(kInterp, "numpy", "interp")                                 \
   X(kInv, "numpy", "inv")                                       \
   X(kCumsum, "numpy", "cumsum")                                 \
   X(kCumsumMethod, "ndarray", "cumsum")                         \
