@@ -79,9 +79,34 @@ int64_t extreme(const char* data, int64_t n, int64_t stride) {
   return static_cast<int64_t>(made);
 }
 
+// Is there a byte that is not 0 (any), or one that is 0? By words. (A byte that is 0 borrows from the one above it, which can only then seem
+// to be 0, too.)
+template <bool any>
+bool has_byte(const char* data, int64_t n) {
+  constexpr int64_t kWords = 8, kBytes = kWords * sizeof(uint64_t);
+  constexpr uint64_t kOnes = 0x0101010101010101, kTops = kOnes << 7;
+  int64_t i = 0;
+  const auto look = [&](int64_t words) {
+    uint64_t found = 0;
+    for (int64_t k = 0; k < words; ++k) {
+      const auto word = at<uint64_t>(data + i, k, sizeof(uint64_t));
+      found |= any ? word : (word - kOnes) & ~word & kTops;
+    }
+    return found != 0;
+  };
+  for (; i + kBytes <= n; i += kBytes)
+    if (look(kWords)) return true;
+  for (; i + int64_t{sizeof(uint64_t)} <= n; i += sizeof(uint64_t))
+    if (look(1)) return true;
+  for (; i < n; ++i)
+    if ((data[i] != 0) == any) return true;
+  return false;
+}
+
 // Is there one that is not 0 (any), or one that is 0?
 template <class T, bool any>
 int64_t find(const char* data, int64_t n, int64_t stride) {
+  if (stride == sizeof(T) && (any || sizeof(T) == 1)) return has_byte<any>(data, n * int64_t{sizeof(T)}) == any;
   for (int64_t i = 0; i < n; i += kBlock) {
     const int64_t here = std::min(kBlock, n - i), found = count<T>(data + i * stride, here, stride);
     if (any ? found != 0 : found != here) return any;
