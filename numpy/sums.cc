@@ -47,13 +47,13 @@ template <bool squares, class T>
   return sum;
 }
 
-#define DALSEGNO_PAIRWISE(name, target)                                               \
-  template <bool squares, class T>                                                    \
-  target T name(const T* from, int64_t n, T mean) {                                   \
-    if (n <= kBlock) return block<squares>(from, n, mean);                            \
-    const int64_t half = n / 2 - n / 2 % kLanes;                                      \
-    const T first = name<squares>(from, half, mean);                                  \
-    return first + name<squares>(from + half, n - half, mean);                        \
+#define DALSEGNO_PAIRWISE(name, target)                        \
+  template <bool squares, class T>                             \
+  target T name(const T* from, int64_t n, T mean) {            \
+    if (n <= kBlock) return block<squares>(from, n, mean);     \
+    const int64_t half = n / 2 - n / 2 % kLanes;               \
+    const T first = name<squares>(from, half, mean);           \
+    return first + name<squares>(from + half, n - half, mean); \
   }
 DALSEGNO_PAIRWISE(plain_sum, )
 #if defined(__x86_64__) && !defined(__clang_analyzer__)
@@ -72,8 +72,8 @@ T pairwise(const T* from, int64_t n, T mean) {
   return kWay(from, n, mean);
 }
 
-InnerLoop g_add[2];           // NumPy's, of doubles and floats
-bool g_same[2] = {};          // whether they are known to give what pairwise() does
+InnerLoop g_add[2];   // NumPy's, of doubles and floats
+bool g_same[2] = {};  // whether they are known to give what pairwise() does
 template <class T>
 constexpr size_t kOf = sizeof(T) == sizeof(double) ? 0 : 1;
 
@@ -99,7 +99,8 @@ bool gives_same(const InnerLoop& numpys) {
   const npy_intp strides[] = {0, sizeof(T), 0};
   for (npy_intp n = 1; n <= kMost; n += n < 300 ? 1 : 471) {
     T want = T{0};
-    char* operands[] = {reinterpret_cast<char*>(&want), reinterpret_cast<char*>(numbers.data() + kMost - n), reinterpret_cast<char*>(&want)};
+    char* operands[] = {reinterpret_cast<char*>(&want), reinterpret_cast<char*>(numbers.data() + kMost - n),
+                        reinterpret_cast<char*>(&want)};
     numpys.function(operands, &n, strides, numpys.data);
     const T have = T{0} + pairwise<false>(numbers.data() + kMost - n, n, T{0});
     if (std::memcmp(&want, &have, sizeof have) != 0) return false;

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,18 @@ from dalsegno.fuzz.program import Program, load
 from dalsegno.fuzz.report import describe, describe_all
 from dalsegno.fuzz.runner import check as compare_engines
 
-__all__ = ["Call", "call", "check", "check_source", "counting", "reasons", "run_python", "settles", "stepped"]
+__all__ = [
+    "Call",
+    "call",
+    "check",
+    "check_source",
+    "counting",
+    "outcome_told",
+    "reasons",
+    "run_python",
+    "settles",
+    "stepped",
+]
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -123,3 +135,14 @@ def run_python(
     assert done.returncode == returncode, f"exit status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     lines = done.stdout.splitlines()
     return json.loads(lines[-1]) if lines else None
+
+
+def outcome_told(function: Any, *arguments: Any) -> Any:
+    """What a call gives or raises, and what it warns of."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            made: Any = function(*arguments)
+        except (ValueError, TypeError, ArithmeticError) as error:
+            made = type(error), str(error)
+    return made, [str(w.message) for w in told]

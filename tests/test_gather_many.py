@@ -51,7 +51,13 @@ def test_dtypes(table: str, at: str) -> None:
 
 def test_other_positions() -> None:
     t = R.random(50)
-    for p in (np.full((2, 3), -51), np.full((2, 3), 2**63 - 1), np.zeros((2, 50), bool), np.zeros((2, 2)), [[1, 2], [3, 4]]):
+    for p in (
+        np.full((2, 3), -51),
+        np.full((2, 3), 2**63 - 1),
+        np.zeros((2, 50), bool),
+        np.zeros((2, 2)),
+        [[1, 2], [3, 4]],
+    ):
         agrees(t, p)
     agrees(R.random((50, 3)), R.integers(0, 50, (4, 5)))
     agrees(t.view(np.ma.MaskedArray), R.integers(0, 50, (4, 5)))

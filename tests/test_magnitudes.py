@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 import dalsegno as ds
 import numpy as np
 from dalsegno.bench import harness
+from tests.support import outcome_told
 
 pytestmark = pytest.mark.once
 
@@ -27,24 +27,14 @@ def counted(z: Any, r: Any) -> Any:
     return m, m < r, seen, np.where(abs(z) < r, z, 0), (abs(z) < r) & (abs(z + 1) > r)
 
 
-def outcome(function: Any, *arguments: Any) -> Any:
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        try:
-            made: Any = function(*arguments)
-        except FloatingPointError as error:
-            made = str(error)
-    return made, [str(w.message) for w in told]
-
-
 def agrees(z: Any, r: Any) -> None:
     for function in (inside, counted):
         jitted = ds.jit(store=False)(function)
         for state in ({}, {"all": "warn"}, {"under": "raise"}):
             with np.errstate(**state):
-                want = outcome(function, z, r)
+                want = outcome_told(function, z, r)
                 for _ in range(3):
-                    assert harness.same(outcome(jitted, z, r), want)
+                    assert harness.same(outcome_told(jitted, z, r), want)
 
 
 def numbers(n: int) -> Any:
@@ -66,7 +56,9 @@ def test_at_the_bound() -> None:
     agrees(z[:600] * 3.7e-9, 2 * 3.7e-9)
 
 
-@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf, 1e308, 1e200, 1e-200, 5e-324, 0.0, -0.0, 1e71, 1e-71, 3e154])
+@pytest.mark.parametrize(
+    "special", [np.nan, np.inf, -np.inf, 1e308, 1e200, 1e-200, 5e-324, 0.0, -0.0, 1e71, 1e-71, 3e154]
+)
 def test_special_values(special: float) -> None:
     for at in (0, 3, 300):
         z = numbers(301)
@@ -80,7 +72,15 @@ def test_special_values(special: float) -> None:
 
 def test_other_operands() -> None:
     z = numbers(600)
-    for view in (z[::2], z[::-1], z.reshape(20, 30), z.reshape(20, 30).T, z.reshape(20, 30)[:, 3:20], z.astype("c8"), z.real.copy()):
+    for view in (
+        z[::2],
+        z[::-1],
+        z.reshape(20, 30),
+        z.reshape(20, 30).T,
+        z.reshape(20, 30)[:, 3:20],
+        z.astype("c8"),
+        z.real.copy(),
+    ):
         for r in (2.0, 2, True, np.float32(1.5), np.full(view.shape, 2.0), -1.0, 0.0, np.nan, np.inf):
             agrees(view, r)
 

@@ -1,4 +1,4 @@
-"""np.nonzero() and what is made of it: values, layout, flags and bases."""
+"""Elements at positions: of every dtype, negative ones, and none where one is out of bounds."""
 
 from __future__ import annotations
 
@@ -6,55 +6,44 @@ from typing import Any
 
 import pytest
 
-import dalsegno as ds
 import numpy as np
-from tests.test_reduced_groups import same
+from tests.native_kit import same
 
-pytestmark = pytest.mark.once
-
-R = np.random.default_rng(8)
+ITEMS = [np.arange(50).astype(c) for c in "?bhiqfdD"]
 
 
-def found(m: Any) -> Any:
-    return np.nonzero(m), m.nonzero(), np.where(m), np.flatnonzero(m), np.argwhere(m)
+def at(x: Any, positions: Any) -> Any:
+    return x[positions]
 
 
-def compared(m: Any) -> Any:
-    return np.where(m > 0.5)[0], np.flatnonzero(m < 0.2), np.argwhere(m > 0.9)
+def at_and_more(x: Any, positions: Any) -> Any:
+    return x[positions] * 2 - x[positions[::-1]]
 
 
-def look(array: Any) -> Any:
-    base = array.base
-    return array.flags.num, None if base is None else (base.shape, base.strides, base.flags.num, base.tobytes(), base.base is None)
+@pytest.mark.parametrize("dtype", "bBhHiIl")
+@pytest.mark.parametrize("function", [at, at_and_more])
+def test_all_dtypes(function: Any, dtype: str) -> None:
+    random = np.random.default_rng(5)
+    low = 0 if dtype.isupper() else -50
+    for x in ITEMS[1:]:
+        for positions in (
+            random.integers(low, 50, 37).astype(dtype),
+            random.integers(0, 50, 8).astype(dtype),
+            np.array([], dtype),
+        ):
+            same(function, lambda x=x, p=positions: (x, p))
+            same(function, lambda x=x, p=positions: (np.repeat(x, 2)[::2], np.repeat(p, 3)[::3]))
 
 
-def agrees(function: Any, argument: Any) -> None:
-    jitted = ds.jit(store=False)(function)
-    want = function(argument)
-    for _ in range(4):
-        have = jitted(argument)
-        for one, other in zip(have, want, strict=True):
-            same(one, other)
-            for a, b in zip(*(x if isinstance(x, tuple) else (x,) for x in (one, other)), strict=True):
-                assert look(a) == look(b)
-                a[...] += 1  # may be written
-                b[...] += 1
-                same(a, b)
-                a[...] -= 1
-                b[...] -= 1
+@pytest.mark.parametrize("bad", [50, -51, 2**63 - 1, -(2**63), 2**62])
+def test_out_of_bounds(bad: int) -> None:
+    x = np.arange(50.0)
+    good = np.array([3, -4, 49, -50, 0])
+    for place in range(5):
+        wrong = good.copy()
+        wrong[place] = bad
+        same(at, lambda: (x, good), lambda w=wrong: (x, w))
 
 
-@pytest.mark.parametrize("density", [0.0, 0.01, 0.3, 0.97, 1.0])
-@pytest.mark.parametrize("shape", [(1,), (7,), (64,), (1000,), (1025,), (5000,), (1, 1), (3, 70), (200, 31), (2, 3000), (40, 0)])
-def test_masks(shape: Any, density: float) -> None:
-    a = R.random(shape)
-    agrees(found, a < density)
-    agrees(compared, a)
-
-
-def test_other_arrays() -> None:
-    a = R.random((30, 40)) < 0.4
-    for m in (a.T, a[::2], a[:, ::-1], a[3:9, 4:], a[None], a.astype(int), a.astype(float), a.view(np.uint8) * 3):
-        agrees(found, m)
-    odd = (a.view(np.uint8) * 3).view(bool)
-    agrees(found, odd)
+def test_nothing_to_take_from() -> None:
+    same(at, lambda: (np.arange(0.0), np.array([], int)), lambda: (np.arange(0.0), np.array([0])))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import pytest
@@ -10,20 +9,11 @@ import pytest
 import dalsegno as ds
 import numpy as np
 from dalsegno.bench import harness
+from tests.support import outcome_told
 
 pytestmark = pytest.mark.once
 
 R = np.random.default_rng(31)
-
-
-def outcome(function: Any, *arguments: Any) -> Any:
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        try:
-            made: Any = function(*arguments)
-        except (ValueError, TypeError, ArithmeticError) as error:
-            made = type(error), str(error)
-    return made, [str(w.message) for w in told]
 
 
 def searched(a: Any, v: Any) -> Any:
@@ -43,9 +33,9 @@ def agrees(a: Any, v: Any, functions: Any = (searched, digitized, interpolated))
         jitted = ds.jit(store=False)(function)
         for state in ({}, {"all": "raise"}):
             with np.errstate(**state):
-                want = outcome(function, a, v)
+                want = outcome_told(function, a, v)
                 for _ in range(3):
-                    assert harness.same(outcome(jitted, a, v), want)
+                    assert harness.same(outcome_told(jitted, a, v), want)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 64, 100, 1000])
@@ -87,12 +77,22 @@ def test_what_is_not_sorted() -> None:
 
 def test_other_operands() -> None:
     a, v = np.sort(R.standard_normal(30)), R.standard_normal(200)
-    for other in (v[::2], v.reshape(20, 10).T, v.astype("f4"), v.astype(int), 0.5, [0.1, 0.2], np.ma.array(v), np.float64(0.3), v[:0]):
+    for other in (
+        v[::2],
+        v.reshape(20, 10).T,
+        v.astype("f4"),
+        v.astype(int),
+        0.5,
+        [0.1, 0.2],
+        np.ma.array(v),
+        np.float64(0.3),
+        v[:0],
+    ):
         agrees(a, other, (searched, digitized))
         agrees(a, other)
     for other in (a[::2], a.astype("f4"), a.tolist(), np.ma.array(a), np.sort(v.astype(int)), a.reshape(3, 10)):
         agrees(other, v, (digitized,))
         jitted = ds.jit(store=False)(lambda a, v: (np.searchsorted(a, v), np.interp(v, a, a)))
-        want = outcome(lambda a, v: (np.searchsorted(a, v), np.interp(v, a, a)), other, v)
+        want = outcome_told(lambda a, v: (np.searchsorted(a, v), np.interp(v, a, a)), other, v)
         for _ in range(3):
-            assert harness.same(outcome(jitted, other, v), want)
+            assert harness.same(outcome_told(jitted, other, v), want)

@@ -62,7 +62,8 @@ constexpr bool is_pure(uint32_t effects) { return (effects & ~uint32_t{kReadsMem
   X(guard_truthy, 1, 0, kNoEffect, "v is an instance of class `object`, which has neither __bool__ nor __len__")                           \
   X(guard_function, 1, 0, kNoEffect, "function v has code `object` and the globals dict imm (object)")                                     \
   X(guard_defaults, 1, 0, kNoEffect, "function v has imm positional defaults")                                                             \
-  X(guard_builtin, 1, 0, kNoEffect, "v is a method written in C, bound to an object, by `object`: a method descriptor, or a function of Cython's") \
+  X(guard_builtin, 1, 0, kNoEffect,                                                                                                        \
+    "v is a method written in C, bound to an object, by `object`: a method descriptor, or a function of Cython's")                         \
   X(guard_quiet_iterator, 1, 0, kNoEffect, "the next of iterator v runs no code of the user's (hook::quiet_iterator)")                     \
   X(guard_quiet_lookup, 2, 0, kReadsMemory, "looking plain v1 up in exact dict or set v0 runs no code of the user's (hook/lookups.h)")     \
   X(guard_world, 0, 0, kNoEffect, "nothing outside changed that the trace relies on while the instruction before ran: see Effect")         \
@@ -93,7 +94,7 @@ constexpr bool is_pure(uint32_t effects) { return (effects & ~uint32_t{kReadsMem
   X(call_ex, -1, 1, kAnyEffect, "v0(*v1, **v2)")                                                                                           \
   X(method_func, 1, 1, kNoEffect, "__func__ of exact bound method v")                                                                      \
   X(method_self, 1, 1, kNoEffect, "__self__ of exact bound method v, written in Python or C")                                              \
-  X(bind_method, 2, 1, kNoEffect, "method descriptor or function v0 bound to v1, an object of its type")                                               \
+  X(bind_method, 2, 1, kNoEffect, "method descriptor or function v0 bound to v1, an object of its type")                                   \
   X(jitted_func, 1, 1, kNoEffect, "the plain function of jitted function v")                                                               \
   X(build_tuple, -1, 1, kNoEffect, "(v0, ..)")                                                                                             \
   X(build_list, -1, 1, kNoEffect, "[v0, ..]")                                                                                              \

@@ -292,7 +292,7 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
   const bool of_items = !type || type == &PyList_Type || type == &PyTuple_Type;  // (others ask for an object, and a constant has one)
   if (form(i).mode != Mode::kIndex || (!of_items && is_constant(index))) {
     emit_python(o, i);
-    p_->steps.back().fn = may_be_masked(in(o)[0], index)    ? step_get_masked
+    p_->steps.back().fn = may_be_masked(in(o)[0], index)  ? step_get_masked
                           : gathers_many(in(o)[0], index) ? step_gather_many
                                                           : step_get_item;
     return;

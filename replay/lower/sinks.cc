@@ -183,9 +183,11 @@ static void compare_magnitudes_at_once(LoopPlan* plan) {
     const LoopOp& absolute = plan->ops[static_cast<size_t>(at)];
     const LoopInput& bound = plan->inputs[static_cast<size_t>(~compared.operands[1])];
     const bool of_complex = absolute.loop.function == numpy::inner_loop(ArrayFn::absolute, DType::kComplex128, DType::kFloat64).function;
-    const auto taken = std::accumulate(plan->ops.begin(), plan->ops.end(), 0L, [&](long all, const LoopOp& op) { return all + takes(op, at); });
+    const auto taken =
+        std::accumulate(plan->ops.begin(), plan->ops.end(), 0L, [&](long all, const LoopOp& op) { return all + takes(op, at); });
     const bool stored = plan->writes && plan->sink.stored == at;
-    if (absolute.fn != ArrayFn::absolute || !of_complex || absolute.out >= 0 || taken != 1 || stored || bound.as.kind == InputKind::kArray) continue;
+    if (absolute.fn != ArrayFn::absolute || !of_complex || absolute.out >= 0 || taken != 1 || stored || bound.as.kind == InputKind::kArray)
+      continue;
     const numpy::InnerLoop loop = magnitude_loop(compared.fn);
     if (!loop.function) continue;
     plan->ops[k].loop = loop, plan->ops[k].operands[0] = absolute.operands[0];
@@ -249,7 +251,7 @@ bool Lowering::kernel_inputs(const std::vector<ValueId>& values, std::vector<Loo
 void Lowering::fuse_sink(Group* group, SegmentSpec spec, std::vector<ValueId> inputs, LoopPlan* plan) {
   const typed::Into into = group->sink == kNull ? typed::Into{} : typed::into_of(typed_, op(group->sink));
   if (into.target == kNull || group->ops.empty() || group->ops.size() >= kMaxSegmentOps) return;  // (alone NumPy does it best)
-  if (plan->ops.size() != spec.ops.size() + 1) return;                                             // (no kernel knows complex numbers)
+  if (plan->ops.size() != spec.ops.size() + 1) return;                                            // (no kernel knows complex numbers)
   const ArrayFacts& facts = values_[into.target].facts;
   SegmentOp last{.fn = into.fn, .result = facts.dtype, .rank = facts.rank, .output = true};
   for (int32_t k = 0; k < into.n; ++k) {

@@ -58,9 +58,9 @@ Known function_in_c(PyObject* object) {
 
 // A Python function of NumPy's own that hands its array on to one in C.
 Known function_of_numpy(PyObject* function) {
-  constexpr std::string_view kModules[] = {"numpy._core.fromnumeric",    "numpy._core.numeric",         "numpy._core.shape_base",
-                                           "numpy.lib._shape_base_impl", "numpy.lib._twodim_base_impl", "numpy.linalg._linalg",
-                                           "numpy.lib._histograms_impl",   "numpy.lib._function_base_impl"};
+  constexpr std::string_view kModules[] = {"numpy._core.fromnumeric",    "numpy._core.numeric",          "numpy._core.shape_base",
+                                           "numpy.lib._shape_base_impl", "numpy.lib._twodim_base_impl",  "numpy.linalg._linalg",
+                                           "numpy.lib._histograms_impl", "numpy.lib._function_base_impl"};
   const std::string_view module = ascii(PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__"));
   if (std::find(std::begin(kModules), std::end(kModules), module) == std::end(kModules)) return {};
   return {"numpy", ascii(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))->co_name)};

@@ -121,9 +121,8 @@ void sum_pair(const numpy::InnerLoop& add, const T* from, npy_intp rows, npy_int
 template <class T>
 void sum(const numpy::InnerLoop& add, const Apart& apart, const char* from, char* to) {
   std::fill_n(reinterpret_cast<T*>(to), apart.kept, T{0});
-  each_of<T>(apart, from, to, [&](const T* first, npy_intp rows, npy_intp n, bool reduced, T* result) {
-    sum_pair(add, first, rows, n, reduced, result);
-  });
+  each_of<T>(apart, from, to,
+             [&](const T* first, npy_intp rows, npy_intp n, bool reduced, T* result) { sum_pair(add, first, rows, n, reduced, result); });
 }
 
 struct Special {

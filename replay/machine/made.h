@@ -8,9 +8,9 @@ namespace dalsegno::replay {
 using Make = PyObject* (*)(const Step& s, const Reg* r);
 
 // -- steps_positions.cc: where a mask of one or two axes is true
-PyObject* positions(const Step& s, const Reg* r);          // a.nonzero(), np.where(a)
-PyObject* flat_positions(const Step& s, const Reg* r);     // np.flatnonzero(a)
-PyObject* position_per_row(const Step& s, const Reg* r);   // np.argwhere(a)
+PyObject* positions(const Step& s, const Reg* r);         // a.nonzero(), np.where(a)
+PyObject* flat_positions(const Step& s, const Reg* r);    // np.flatnonzero(a)
+PyObject* position_per_row(const Step& s, const Reg* r);  // np.argwhere(a)
 // -- steps_histogram.cc. Takes its arguments by name, too.
 PyObject* histogram(const Step& s, const Reg* r);
 bool knows_histogram();  // calls NumPy once; until then the other is not to be called

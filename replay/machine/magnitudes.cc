@@ -22,13 +22,15 @@ struct Loops {
 Loops g_loops[4];
 
 // As eager does it. (A piece of one element NumPy may do in another way than it does it among others.)
-void by_numpy(const Loops& loops, const char* z, npy_intp step, const char* bound, npy_intp bound_step, npy_intp n, char* out, npy_intp out_step) {
+void by_numpy(const Loops& loops, const char* z, npy_intp step, const char* bound, npy_intp bound_step, npy_intp n, char* out,
+              npy_intp out_step) {
   std::array<double, kPiece + 1> magnitudes;
   for (npy_intp at = 0; at < n;) {
     npy_intp size = std::min(n - at, kPiece);
     if (n - at - size == 1) ++size;
     char* made = reinterpret_cast<char*>(magnitudes.data());
-    char *from[] = {const_cast<char*>(z) + at * step, made}, *compared[] = {made, const_cast<char*>(bound) + at * bound_step, out + at * out_step};
+    char *from[] = {const_cast<char*>(z) + at * step, made},
+         *compared[] = {made, const_cast<char*>(bound) + at * bound_step, out + at * out_step};
     const npy_intp steps[] = {step, sizeof(double)}, compared_steps[] = {sizeof(double), bound_step, out_step};
     loops.absolute.function(from, &size, steps, loops.absolute.data);
     const int raised = rt::all_raised();  // (comparisons clear flags)
@@ -41,8 +43,8 @@ void by_numpy(const Loops& loops, const char* z, npy_intp step, const char* boun
 #if defined(__x86_64__) && !defined(__clang_analyzer__)
 #define DALSEGNO_NEWER __attribute__((target("avx2")))
 
-// Whatever way abs() is computed, it errs by a few units in the last place: squares within a millionth of a millionth of the bound's are not
-// told, nor is what is so large or small that a square, or the quotient of two parts, would leave the range.
+// Whatever way abs() is computed, it errs by a few units in the last place: squares within a millionth of a millionth of the bound's are
+// not told, nor is what is so large or small that a square, or the quotient of two parts, would leave the range.
 constexpr double kNear = 1e-12, kMost = 1e70, kLeast = 1e-70;
 
 // Four numbers: a bit for each whose magnitude is less than the bound, and whether all are told.
@@ -76,7 +78,8 @@ constexpr std::array<uint32_t, 16> kBytes = [] {
 // False: they are not all told.
 DALSEGNO_NEWER bool look_at(const double* z, npy_intp n, double bound, bool wants_less, char* out) {
   const double square = bound * bound;
-  const Four four{_mm256_set1_pd(kLeast), _mm256_set1_pd(kMost), _mm256_set1_pd(square * (1 - kNear)), _mm256_set1_pd(square * (1 + kNear))};
+  const Four four{_mm256_set1_pd(kLeast), _mm256_set1_pd(kMost), _mm256_set1_pd(square * (1 - kNear)),
+                  _mm256_set1_pd(square * (1 + kNear))};
   const unsigned turned = wants_less ? 0 : 15;
   bool told = true;
   npy_intp i = 0;
@@ -125,7 +128,8 @@ numpy::InnerLoop magnitude_loop(ArrayFn compare) {
   const auto k = static_cast<size_t>(found - kKnown);
   Loops& loops = g_loops[k];
   if (!loops.compare.function)
-    loops = {numpy::inner_loop(ArrayFn::absolute, DType::kComplex128, DType::kFloat64), numpy::inner_loop(compare, DType::kFloat64, DType::kBool)};
+    loops = {numpy::inner_loop(ArrayFn::absolute, DType::kComplex128, DType::kFloat64),
+             numpy::inner_loop(compare, DType::kFloat64, DType::kBool)};
   return loops.absolute.function && loops.compare.function ? numpy::InnerLoop{kLoops[k], nullptr} : numpy::InnerLoop{};
 }
 

@@ -16,9 +16,9 @@
 namespace dalsegno::replay {
 namespace {
 
-constexpr double kMostExact = 0x1p53;      // whole numbers up to here are doubles
+constexpr double kMostExact = 0x1p53;  // whole numbers up to here are doubles
 constexpr npy_intp kMostBins = 1 << 20;
-constexpr npy_intp kWeighed = 65536;       // elements whose weights NumPy adds up for themselves
+constexpr npy_intp kWeighed = 65536;  // elements whose weights NumPy adds up for themselves
 
 // What was given; null: it was not.
 struct Given {
@@ -111,7 +111,8 @@ struct Extent {
     least = x < least ? x : least, most = x > most ? x : most, nan |= x != x;
   }
   Extent all{least[0], most[0], false};
-  for (npy_intp k = 0; k < kLanes; ++k) all.least = std::min(all.least, least[k]), all.most = std::max(all.most, most[k]), all.nan |= nan[k] != 0;
+  for (npy_intp k = 0; k < kLanes; ++k)
+    all.least = std::min(all.least, least[k]), all.most = std::max(all.most, most[k]), all.nan |= nan[k] != 0;
   for (; i < n; ++i) all.least = std::min(all.least, from[i]), all.most = std::max(all.most, from[i]), all.nan |= from[i] != from[i];
   return all;
 }
@@ -121,9 +122,9 @@ struct Ways {
   void (*place)(const Bins&, double*, int32_t*, int32_t*);
   Extent (*extent)(const double*, npy_intp);
 };
-#define DALSEGNO_WAYS(name, target)                                                                                                            \
-  target void place_##name(const Bins& bins, double* x, int32_t* near, int32_t* has) { place_lanes(bins, x, near, has); }                     \
-  target Extent extent_##name(const double* from, npy_intp n) { return extent_of_lanes(from, n); }                                            \
+#define DALSEGNO_WAYS(name, target)                                                                                       \
+  target void place_##name(const Bins& bins, double* x, int32_t* near, int32_t* has) { place_lanes(bins, x, near, has); } \
+  target Extent extent_##name(const double* from, npy_intp n) { return extent_of_lanes(from, n); }                        \
   constexpr Ways k##name = {place_##name, extent_##name};
 DALSEGNO_WAYS(Plain, )
 #if defined(__x86_64__) && !defined(__clang_analyzer__)
@@ -225,7 +226,8 @@ struct Work {
     bins.width = bins.last - bins.first;
     if (!(bins.width > 0) || !std::isfinite(bins.width) || !bins.set()) return false;
     if (double least, most; range && std::is_same_v<T, int64_t> && !extent_of(from, n, &least, &most)) return false;
-    if (weights) return weigh(from, reinterpret_cast<const double*>(PyArray_BYTES(weights)), n, bins, reinterpret_cast<double*>(data_of(counts)));
+    if (weights)
+      return weigh(from, reinterpret_cast<const double*>(PyArray_BYTES(weights)), n, bins, reinterpret_cast<double*>(data_of(counts)));
     count(from, n, bins, reinterpret_cast<int64_t*>(data_of(counts)));
     return true;
   }
@@ -288,7 +290,7 @@ PyObject* histogram(const Step& s, const Reg* r) {
   const npy_intp n = PyLong_AsLongLongAndOverflow(arguments.bins, &overflow), edges = n + 1;
   if (overflow != 0 || n < 1 || n > kMostBins) return nullptr;
   PyObject *counts = new_array(weights ? DType::kFloat64 : DType::kInt64, 1, &n), *memory = new_array(DType::kFloat64, 1, &edges);
-  PyObject *ends = memory && g_edges == Edges::kView ? new_view(memory, DType::kFloat64, edges, sizeof(double), 0) : Py_XNewRef(memory);
+  PyObject* ends = memory && g_edges == Edges::kView ? new_view(memory, DType::kFloat64, edges, sizeof(double), 0) : Py_XNewRef(memory);
   PyObject* made = nullptr;
   if (counts && ends) {
     std::fill_n(data_of(counts), n * npy_intp{sizeof(int64_t)}, char{0});

@@ -327,7 +327,6 @@ PyObject* inverse(const Step& s, const Reg* r) {
   return made;
 }
 
-
 template <Make make>
 const Step* step_make(const Step* s, Reg* r, Machine& m) {
   return made_or_called(make(*s, r), s, r, m);

@@ -1,6 +1,6 @@
 // Positions in sorted vectors, and what lies on lines between points of them: np.searchsorted(), np.digitize(), np.interp(). Several
-// searches go on side by side, without a branch, so that none waits for another. In a sorted vector there is but one answer; where it is not
-// sorted, or has a NaN, NumPy is asked.
+// searches go on side by side, without a branch, so that none waits for another. In a sorted vector there is but one answer; where it is
+// not sorted, or has a NaN, NumPy is asked.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -79,8 +79,8 @@ int64_t extreme(const char* data, int64_t n, int64_t stride) {
   return static_cast<int64_t>(made);
 }
 
-// Is there a byte that is not 0 (any), or one that is 0? By words. (A byte that is 0 borrows from the one above it, which can only then seem
-// to be 0, too.)
+// Is there a byte that is not 0 (any), or one that is 0? By words. (A byte that is 0 borrows from the one above it, which can only then
+// seem to be 0, too.)
 template <bool any>
 bool has_byte(const char* data, int64_t n) {
   constexpr int64_t kWords = 8, kBytes = kWords * sizeof(uint64_t);

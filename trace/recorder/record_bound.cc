@@ -1,6 +1,6 @@
 // Methods that are bound to objects: self.getrandbits, append = xs.append, rng.normal where `rng` is also a module's name (CPython loads no
-// method then: is_import_originated() of compile.c). Where it is known what they do they are called as what their class has, with the object
-// as the first argument.
+// method then: is_import_originated() of compile.c). Where it is known what they do they are called as what their class has, with the
+// object as the first argument.
 #include "numpy/random.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
