@@ -179,3 +179,19 @@ def test_methods_loaded_as_attributes(function: Any, make: Any) -> None:
         assert outcomes[0] == outcomes[1]
         ds.wait()
     Tally.add = plain  # type: ignore[method-assign]
+
+
+def calls_what_it_is_given(append: Any, n: int) -> Any:
+    for i in range(n):
+        append(i)
+    return getattr(append, "__self__", None)
+
+
+def test_a_descriptor_bound_to_something_else() -> None:
+    jitted = ds.jit(store=False)(calls_what_it_is_given)
+    for _ in range(4):
+        assert jitted([].append, 60) == list(range(60))
+    for function in (calls_what_it_is_given, jitted):
+        assert function(types.MethodType(list.append, []), 3) == [0, 1, 2]
+        with pytest.raises(TypeError, match="append"):
+            function(types.MethodType(list.append, (1, 2)), 3)

@@ -41,8 +41,7 @@ bool defaults(const Step& s, Reg* r) {
 
 // object: the descriptor, or the function of Cython's.
 bool builtin(const Step& s, Reg* r) {
-  if (PyMethod_Check(r[s.a].o)) return PyMethod_GET_FUNCTION(r[s.a].o) == s.object;
-  if (!Py_IS_TYPE(s.object, &PyMethodDescr_Type)) return false;
+  if (!Py_IS_TYPE(s.object, &PyMethodDescr_Type)) return PyMethod_Check(r[s.a].o) && PyMethod_GET_FUNCTION(r[s.a].o) == s.object;
   PyObject* self = PyCFunction_CheckExact(r[s.a].o) ? PyCFunction_GET_SELF(r[s.a].o) : nullptr;
   const auto* made_of = reinterpret_cast<PyMethodDescrObject*>(s.object);
   return self && reinterpret_cast<PyCFunctionObject*>(r[s.a].o)->m_ml == made_of->d_method &&
