@@ -92,6 +92,26 @@ def test_whole_numbers_that_no_double_holds() -> None:
         agrees(by_place, a, 7, limits)
 
 
+def test_the_last_edge_is_the_zero_that_numpy_finds() -> None:
+    for a in ([-1.0, 0.0, -0.0], [-1.0, -0.0, 0.0], [-1.0, -0.0], [0.0, 1.0, -0.0]):
+        agrees(by_place, np.array(a * 9), 2, None)
+    agrees(by_place, np.array([-1.0, 0.5]), 2, (-1.0, -0.0))
+
+
+def test_a_whole_number_that_only_rounds_to_the_limit() -> None:
+    agrees(by_place, np.array([2**53 + 1, 0]), 2, (0, 2**53))
+    agrees(by_place, np.array([2**53 + 1, -(2**53)]), 2, (-(2**53) - 1, 2**53))
+
+
+def test_another_linspace(monkeypatch: pytest.MonkeyPatch) -> None:
+    jitted = ds.jit(store=False)(by_place)
+    a = R.random(50)
+    for _ in range(3):
+        assert harness.same(jitted(a, 4, None), by_place(a, 4, None))
+    monkeypatch.setattr(np, "linspace", lambda *_, **__: np.array([0.0, 0.1, 0.5, 0.7, 1.0]))
+    assert harness.same(jitted(a, 4, (0.0, 1.0)), by_place(a, 4, (0.0, 1.0)))
+
+
 def test_what_numpy_refuses_or_does_in_another_way() -> None:
     a = R.random(50)
     for bins in (0, -3, True, np.int64(4), 2.5, "auto", [0.0, 0.5, 1.0], np.linspace(0, 1, 5)):

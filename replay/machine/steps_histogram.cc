@@ -16,7 +16,7 @@
 namespace dalsegno::replay {
 namespace {
 
-constexpr double kMostExact = 0x1p53;  // whole numbers up to here are doubles
+constexpr double kMostExact = 0x1p53;  // whole numbers below are doubles, and no other becomes one of those
 constexpr npy_intp kMostBins = 1 << 20;
 constexpr npy_intp kWeighed = 65536;  // elements whose weights NumPy adds up for themselves
 
@@ -48,7 +48,7 @@ bool number(PyObject* o, double* out) {
   int overflow = 0;
   const long long whole = PyLong_AsLongLongAndOverflow(o, &overflow);
   *out = static_cast<double>(whole);
-  return overflow == 0 && std::abs(*out) <= kMostExact;
+  return overflow == 0 && std::abs(*out) < kMostExact;
 }
 
 bool is_pair(PyObject* o) { return (PyTuple_CheckExact(o) || PyList_CheckExact(o)) && Py_SIZE(o) == 2; }
@@ -146,11 +146,12 @@ bool extent_of(const T* from, npy_intp n, double* first, double* last) {
   if constexpr (std::is_same_v<T, double>) {
     const Extent all = ways().extent(from, n);
     *first = all.least, *last = all.most;
-    return !all.nan && std::isfinite(*first) && std::isfinite(*last);
+    return !all.nan && std::isfinite(*first) && std::isfinite(*last) &&
+           *last != 0;  // (which of several zeros is the last edge, NumPy knows)
   }
   const auto [least, most] = std::minmax_element(from, from + n);
   *first = static_cast<double>(*least), *last = static_cast<double>(*most);
-  return std::max(std::abs(*first), std::abs(*last)) <= kMostExact;
+  return std::max(std::abs(*first), std::abs(*last)) < kMostExact;
 }
 
 // Calls take(number of the element, its bin, whether it has one) for each of them, or for what they are given to.
@@ -251,12 +252,15 @@ PyArrayObject* weights_of(PyObject* o, PyArrayObject* numbers) {
 
 // What linspace() gives: it is asked.
 enum class Edges : uint8_t { kUnknown, kOwn, kView } g_edges = Edges::kUnknown;
+PyObject* g_linspace = nullptr;
 
 }  // namespace
 
 bool knows_histogram() {
   static const bool knows = [] {
-    PyObject* made = PyObject_CallMethod(numpy::module(), "linspace", "ddi", 0.0, 1.0, 3);
+    PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy._core.function_base");
+    g_linspace = module ? PyObject_GetAttrString(module, "linspace") : nullptr;
+    PyObject* made = g_linspace ? PyObject_CallFunction(g_linspace, "ddi", 0.0, 1.0, 3) : nullptr;
     if (made && PyArray_CheckExact(made)) {
       PyObject* base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(made));
       const auto* whole = reinterpret_cast<PyArrayObject*>(base);
@@ -284,6 +288,7 @@ PyObject* histogram(const Step& s, const Reg* r) {
   if (s.n < 3 || named > s.n - 2 || !arguments.take(s.object, given.data(), s.n - 2 - named, named)) return nullptr;
   PyArrayObject* numbers = operand(r[s.list[1]].o, &dtype);
   if (!numbers || !PyLong_CheckExact(arguments.bins)) return nullptr;
+  if (PyDict_GetItemString(PyModule_GetDict(numpy::module()), "linspace") != g_linspace) return nullptr;
   PyArrayObject* weights = arguments.weights ? weights_of(arguments.weights, numbers) : nullptr;
   if (arguments.weights && !weights) return nullptr;
   if (arguments.range && !is_pair(arguments.range)) return nullptr;
