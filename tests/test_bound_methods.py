@@ -195,3 +195,21 @@ def test_a_descriptor_bound_to_something_else() -> None:
         assert function(types.MethodType(list.append, []), 3) == [0, 1, 2]
         with pytest.raises(TypeError, match="append"):
             function(types.MethodType(list.append, (1, 2)), 3)
+
+
+def calls_a_descriptor(n: int) -> Any:
+    """While a loop inside runs, a method's descriptor and its object wait on the stack, and are no constants behind it."""
+    r, out = random.Random(n), []
+    for _ in range(n):
+        out.append(r.randrange(40) + r.randrange(17))
+    return out
+
+
+def test_a_descriptor_on_the_stack_is_bound_to_nothing() -> None:
+    jitted = ds.jit(store=False)(calls_a_descriptor)
+    with ds.config(background=False, step_aside=False):
+        for _ in range(6):
+            assert jitted(900) == calls_a_descriptor(900)
+        before = ds.stats()["guard_failures"]
+        jitted(900)
+        assert ds.stats()["guard_failures"] - before < 100

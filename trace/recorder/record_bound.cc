@@ -27,7 +27,7 @@ bool Recorder::bound_attr(PyObject* name, PyObject* found, const std::string& pa
 // Null: it is no method, or it is not known what it does.
 static PyObject* method_in_class(PyObject* callee) {
   if (PyMethod_Check(callee)) return binds(PyMethod_GET_FUNCTION(callee)) ? PyMethod_GET_FUNCTION(callee) : nullptr;
-  PyObject* descriptor = descriptor_of(callee);
+  PyObject* descriptor = PyCFunction_CheckExact(callee) ? descriptor_of(callee) : nullptr;
   return descriptor && is_known_method(descriptor) ? descriptor : nullptr;
 }
 
