@@ -198,7 +198,7 @@ def test_a_descriptor_bound_to_something_else() -> None:
 
 
 def calls_a_descriptor(n: int) -> Any:
-    """While a loop inside runs, a method's descriptor and its object wait on the stack, and are no constants behind it."""
+    """While a loop inside runs, a method's descriptor and its object wait on the stack."""
     r, out = random.Random(n), []
     for _ in range(n):
         out.append(r.randrange(40) + r.randrange(17))
