@@ -38,8 +38,8 @@ bool cut_apart(PyArrayObject* a, unsigned axes, Apart* apart) {
   for (int d = apart->rank - 1; d >= 0; --d) {
     Apart::Axis& axis = apart->axes[static_cast<size_t>(d)];
     axis.from = from, axis.to = axis.reduced ? 0 : to;
-    (axis.reduced ? from : to) *= axis.extent;
-    if (!axis.reduced) from *= axis.extent;
+    from *= axis.extent;
+    if (!axis.reduced) to *= axis.extent;
   }
   return stretches > 1;
 }
@@ -97,11 +97,11 @@ void join_rows(const T* from, npy_intp rows, npy_intp n, Sum* to, Sum start, Joi
 
 constexpr auto kAdd = [](auto a, auto b) { return static_cast<decltype(a)>(a + static_cast<decltype(a)>(b)); };
 
-template <class T, class Take>
+template <class T, class Sum = T, class Take>
 void each_of(const Apart& apart, const char* from, char* to, Take take) {
   const auto axis = [&](int behind) -> const Apart::Axis& { return apart.axes[static_cast<size_t>(apart.rank - behind)]; };
   each_pair(apart, [&](npy_intp first, npy_intp result) {
-    take(reinterpret_cast<const T*>(from) + first, axis(2).extent, axis(1).extent, axis(1).reduced, reinterpret_cast<T*>(to) + result);
+    take(reinterpret_cast<const T*>(from) + first, axis(2).extent, axis(1).extent, axis(1).reduced, reinterpret_cast<Sum*>(to) + result);
   });
 }
 
@@ -219,14 +219,11 @@ void sum_whole(const Apart& apart, const char* from, int64_t* sums) {
       if constexpr (dtype == DType::kBool && std::is_same_v<decltype(b), T>) return a + (b != 0);
       return a + static_cast<uint64_t>(b);
     };
-    auto* to = reinterpret_cast<uint64_t*>(sums);
-    std::fill_n(to, apart.kept, 0);
-    const Apart::Axis &rows = apart.axes[static_cast<size_t>(apart.rank - 2)], &row = apart.axes[static_cast<size_t>(apart.rank - 1)];
-    each_pair(apart, [&](npy_intp first, npy_intp result) {
-      const T* start = reinterpret_cast<const T*>(from) + first;
-      row.reduced ? join_rows(start, rows.extent, row.extent, to + result, uint64_t{0}, add)
-                  : join_columns(start, rows.extent, row.extent, to + result, add);
-    });
+    std::fill_n(sums, apart.kept, 0);
+    const auto take = [&](const T* first, npy_intp rows, npy_intp n, bool reduced, uint64_t* result) {
+      reduced ? join_rows(first, rows, n, result, uint64_t{0}, add) : join_columns(first, rows, n, result, add);
+    };
+    each_of<T, uint64_t>(apart, from, reinterpret_cast<char*>(sums), take);
   }
 }
 

@@ -11,6 +11,12 @@ inline PyArrayObject* plain_array(PyObject* o, const ArrayFacts& facts) {
   return PyArray_NDIM(a) == facts.rank && numpy::is_plain(PyArray_DESCR(a), facts.dtype) && PyArray_ISALIGNED(a) ? a : nullptr;
 }
 
+// The same of any facts, which it tells, if it is in C order without a gap.
+inline PyArrayObject* dense_array(PyObject* o, ArrayFacts* facts) {
+  PyArrayObject* a = o && numpy::facts_of(o, facts) ? plain_array(o, *facts) : nullptr;
+  return a && PyArray_IS_C_CONTIGUOUS(a) ? a : nullptr;
+}
+
 // May it be written into without a word? (A flag asks for a warning with the first write into some arrays.)
 inline bool is_writeable(PyArrayObject* a) {
   constexpr int kWarnOnWrite = static_cast<int>(uint32_t{1} << 31);  // NPY_ARRAY_WARN_ON_WRITE, which NumPy keeps to itself

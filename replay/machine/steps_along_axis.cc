@@ -233,8 +233,7 @@ PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, P
   if (raised < 0) return Py_DECREF(made), nullptr;
   rt::clear_all_raised();
   const npy_intp kept = neighbours ? cut.before.many * cut.behind.many : apart.kept;
-  if (kind == Made::kMean)
-    (dtype == DType::kFloat64 ? divide<double> : divide<float>)(data_of(made), kept, neighbours ? cut.reduced() : apart.reduced);
+  if (kind == Made::kMean) divide_sums(dtype, data_of(made), kept, neighbours ? cut.reduced() : apart.reduced);
   raised |= rt::all_raised();
   return unless_raised(made, raised);
 }

@@ -66,10 +66,11 @@ constexpr auto kGathers = numpy::by_dtype([]<DType dtype>() { return gather<dtyp
 // Null: it is done by NumPy.
 PyObject* gathered(PyObject* object, PyObject* positions) {
   ArrayFacts of, at;
-  if (!object || !positions || !numpy::facts_of(object, &of) || !numpy::facts_of(positions, &at) || of.rank != 1) return nullptr;
+  PyArrayObject* p = dense_array(positions, &at);
+  if (!p || !object || !numpy::facts_of(object, &of) || of.rank != 1) return nullptr;
   if (at.dtype == DType::kBool || is_float(at.dtype) || is_complex(at.dtype) || at.dtype == DType::kUint64) return nullptr;
-  PyArrayObject *a = plain_array(object, of), *p = plain_array(positions, at);
-  if (!a || !p || !PyArray_IS_C_CONTIGUOUS(p)) return nullptr;
+  PyArrayObject* a = plain_array(object, of);
+  if (!a) return nullptr;
   const Vector x{PyArray_BYTES(a), PyArray_DIM(a, 0), PyArray_STRIDE(a, 0)}, all{PyArray_BYTES(p), PyArray_SIZE(p), PyArray_ITEMSIZE(p)};
   PyObject* made = new_array(handed_on(PyArray_DESCR(a), of.dtype), at.rank, PyArray_DIMS(p));
   if (made && !kGathers[static_cast<size_t>(at.dtype)](x, all, data_of(made), dtype_size(of.dtype))) Py_CLEAR(made);

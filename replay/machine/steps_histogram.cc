@@ -237,17 +237,18 @@ struct Work {
 // What there is a way for: doubles, and integers that doubles hold.
 PyArrayObject* operand(PyObject* o, DType* dtype) {
   ArrayFacts facts;
-  if (!o || !numpy::facts_of(o, &facts) || facts.rank < 1) return nullptr;
+  PyArrayObject* a = dense_array(o, &facts);
+  if (!a || facts.rank < 1 || PyArray_SIZE(a) == 0) return nullptr;
   const bool known = facts.dtype == DType::kFloat64 || !(is_float(facts.dtype) || is_complex(facts.dtype));
   if (!known || facts.dtype == DType::kBool || facts.dtype == DType::kUint64) return nullptr;
-  PyArrayObject* a = plain_array(o, facts);
   *dtype = facts.dtype;
-  return a && PyArray_IS_C_CONTIGUOUS(a) && PyArray_SIZE(a) > 0 ? a : nullptr;
+  return a;
 }
 
 PyArrayObject* weights_of(PyObject* o, PyArrayObject* numbers) {
-  PyArrayObject* a = plain_array(o, {DType::kFloat64, static_cast<int8_t>(PyArray_NDIM(numbers))});
-  return a && PyArray_IS_C_CONTIGUOUS(a) && PyArray_SAMESHAPE(a, numbers) ? a : nullptr;
+  ArrayFacts facts;
+  PyArrayObject* a = dense_array(o, &facts);
+  return a && facts.dtype == DType::kFloat64 && PyArray_SAMESHAPE(a, numbers) ? a : nullptr;
 }
 
 // What linspace() gives: it is asked.

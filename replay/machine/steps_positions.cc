@@ -15,13 +15,12 @@ constexpr int kMostAxes = 2;
 
 // A mask without gaps, and how often it is true. Null: it is none, or not known, or never true.
 PyArrayObject* mask_of(PyObject* o, npy_intp* count) {
-  for (int8_t rank = 1; rank <= kMostAxes; ++rank)
-    if (PyArrayObject* mask = plain_array(o, {DType::kBool, rank}); mask && PyArray_IS_C_CONTIGUOUS(mask)) {
-      bool odd = false;
-      *count = masks::count({PyArray_BYTES(mask), 1, PyArray_SIZE(mask)}, &odd);
-      return odd || *count == 0 ? nullptr : mask;
-    }
-  return nullptr;
+  ArrayFacts facts;
+  PyArrayObject* mask = dense_array(o, &facts);
+  if (!mask || facts.dtype != DType::kBool || facts.rank < 1 || facts.rank > kMostAxes) return nullptr;
+  bool odd = false;
+  *count = masks::count({PyArray_BYTES(mask), 1, PyArray_SIZE(mask)}, &odd);
+  return odd || *count == 0 ? nullptr : mask;
 }
 
 // Where the numbers of one axis after the other go.

@@ -60,16 +60,15 @@ void each_found(const T* sorted, npy_intp n, const T* keys, npy_intp many, Take 
   take(i, many - i, found.data());
 }
 
-PyArrayObject* vector_of(PyObject* o, DType dtype) {
-  PyArrayObject* a = plain_array(o, {dtype, 1});
-  return a && PyArray_IS_C_CONTIGUOUS(a) ? a : nullptr;
-}
-
 PyArrayObject* keys_of(PyObject* o, DType dtype) {
   ArrayFacts facts;
-  if (!o || !numpy::facts_of(o, &facts) || !(facts.dtype == dtype) || facts.rank < 1) return nullptr;
-  PyArrayObject* a = plain_array(o, facts);
-  return a && PyArray_IS_C_CONTIGUOUS(a) ? a : nullptr;
+  PyArrayObject* a = dense_array(o, &facts);
+  return a && facts.dtype == dtype && facts.rank > 0 ? a : nullptr;
+}
+
+PyArrayObject* vector_of(PyObject* o, DType dtype) {
+  PyArrayObject* a = keys_of(o, dtype);
+  return a && PyArray_NDIM(a) == 1 ? a : nullptr;
 }
 
 template <class T>
