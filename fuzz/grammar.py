@@ -58,7 +58,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "sum(max(q, <num>) / q for q in <list>)"),
         (1, "sum(p * q for p, q in zip(<list>, <list>))"),
         (1, "sum(q - i for i, q in enumerate(<list>) if i != <index>)"),
-        (1, "max((p * q for p, q in zip(<list>, range(3), strict=<bool>)), default=<num>)"),
+        (1, "max((p * q for p, q in zip(<list>, range(3), strict=<seldom>)), default=<num>)"),
         (1, "max(<list>, key=lambda q: -q * <num>)"),
         (1, "min(range(3), key=lambda q: (q - <num>) * q)"),
         (1, "sum(map(lambda q: q * q, <list>))"),

@@ -29,7 +29,7 @@ LOOPS: Weighted[tuple[str, tuple[str, ...]]] = Weighted(
         (1, ("$i in <str>[:3]", ("str",))),
         (1, ("$i in <str>.encode()", ("int",))),
         (1, ("$i, $x in zip(<list>[:4], <iter>)", ("num", "num"))),
-        (1, ("$i, $x in zip(<list>[:4], <list>, strict=<bool>)", ("num", "num"))),
+        (1, ("$i, $x in zip(<list>[:4], <list>, strict=<seldom>)", ("num", "num"))),
         (1, ("$i, $x in enumerate(reversed(<list>[:4]), <int>)", ("int", "num"))),
         (1, ("$i in (q for q in <list>[:4])", ("num",))),
         (1, ("$i in range(np.int64(<small>), np.int32(<small>) * 3)", ("int",))),

@@ -16,7 +16,8 @@ WORDS: dict[str, tuple[str, ...]] = {
         "square", "negative", "positive", "reciprocal", "sqrt", "exp", "log", "sin", "cos", "conjugate", "sign", "tanh",
     ),
     "inplace": ("+=", "-=", "*=", "+=", "*=", "/=", "//=", "%="),
-    "index": ("0", "-1", "0", "1", "0", "-1", "2", "4"),
+    "index": ("0", "-1", "0", "1", "0", "-1", "0", "-1", "1", "0", "-1", "2", "4"),
+    "seldom": ("False", "False", "False", "False", "False", "True"),
     "dtype": (
         "np.float64", "np.float32", "np.int64", "np.int32", "bool", "'float32'", "int", "float",
         "np.dtype('int32')", "np.uint8", "'int16'", "np.uint32", "np.int8",
