@@ -17,6 +17,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     ),
     "inplace": ("+=", "-=", "*=", "+=", "*=", "/=", "//=", "%="),
     "index": ("0", "-1", "0", "1", "0", "-1", "0", "-1", "1", "0", "-1", "2", "4"),
+    "unlike": ("i or j", "(i, j) != (0, 0)", "(j, i + j) == (2, i + j)", "not (i == 0 and j == 0)"),
     "seldom": ("False", "False", "False", "False", "False", "True"),
     "dtype": (
         "np.float64", "np.float32", "np.int64", "np.int32", "bool", "'float32'", "int", "float",

@@ -88,6 +88,19 @@ def pairs(xs: list[Any]) -> Any:
     return sum(a * b for a, b in rows), list(a for a, b, c in [(1, 2, 3), (4, 5, 6)]), sum(a for a, b in [(1, 2), (3,)])
 
 
+def pairs_compared(xs: list[Any]) -> Any:
+    return (
+        list(x for i, x in enumerate(xs) if (i, x) != (0, 1)),
+        sum(i for i, x in enumerate(xs) for y in xs if (x, i) == (y, 0)),
+        any((x + i, i - 1) == (x, i - 1) for i, x in enumerate(xs)),
+        all((x + 1, i * 2) != (i * 2, x + 1) for i, x in enumerate(xs)),
+        list((x, 1) == (1.0, True) for x in xs),
+        list(i for i, x in enumerate(xs) if (i, x) < (2, 3)),
+        list(i for i, x in enumerate(xs) if (x, x, i) != (1, 1, 0)),
+        list((1, x) == x for x in xs),
+    )
+
+
 CASES: list[list[Any]] = [
     [1, 2, 3, 4],
     [0.5, -0.0, 2.5, float("nan"), 1e308, -7.25],
@@ -104,7 +117,7 @@ CASES: list[list[Any]] = [
 ]
 
 
-@pytest.mark.parametrize("f", [sums, least, most, some, lists, shapes, sizes, side_by_side, strictly, pairs])
+@pytest.mark.parametrize("f", [sums, least, most, some, lists, shapes, sizes, side_by_side, strictly, pairs, pairs_compared])
 @pytest.mark.parametrize("xs", CASES, ids=str)
 def test_as_eager(f: Callable[..., Any], xs: list[Any]) -> None:
     same(f, xs)

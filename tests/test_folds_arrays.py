@@ -166,6 +166,7 @@ def test_the_first_of_arrays_that_are_not_slices_is_added_to_in_place() -> None:
 ROLLED = """
 sum(np.roll(np.roll(a, i, 0), j, 1) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i != 0 or j != 0))
 sum(np.roll(np.roll(a, i, 0), j, 1) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i or j))
+sum(np.roll(np.roll(a, i, 0), j, 1) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0))
 sum(np.roll(a, k, axis=0) for k in range(3))
 sum(np.roll(a, k, axis=-1) for k in (-2, 5, 0, 1000001))
 sum(np.roll(a, k) for k in range(4))

@@ -18,6 +18,7 @@ enum class FoldOp : uint8_t {
   kMove,      // dst = a
   kBinary,    // dst = a (sub: BinaryOp) b
   kCompare,   // dst = a (sub: Py_LT ... Py_GE) b
+  kPairs,     // dst = (list[b], list[b + 1]) == (list[b + 2], list[b + 3]) (sub: Py_EQ or Py_NE)
   kContains,  // dst = a in b (sub: not)
   kIs,        // dst = a is b (sub: not)
   kNegate,    // dst = -a

@@ -53,6 +53,7 @@ class Translator {
  private:
   // ---- ways ----------------------------------------------------------------------------------------------------------------------------
   int16_t temporary(size_t depth) const { return static_cast<int16_t>(temporaries_ + depth); }
+  bool is_temporary(int16_t slot) const { return slot >= temporaries_ && slot < temporaries_ + code_->co_stacksize; }
 
   bool settle() {
     for (size_t d = 0; d < stack_.size(); ++d) {
@@ -60,7 +61,7 @@ class Translator {
       if (stack_[d].kind != Entry::kSlot) return false;
       const int16_t to = temporary(d);
       if (stack_[d].slot == to) continue;
-      if (stack_[d].slot >= temporaries_ && stack_[d].slot < temporaries_ + code_->co_stacksize) return false;
+      if (is_temporary(stack_[d].slot)) return false;
       out_->instrs.push_back({FoldOp::kMove, 0, to, stack_[d].slot});
       stack_[d].slot = to;
     }
@@ -195,7 +196,7 @@ class Translator {
   // A slot for what is on top until the index is used: temporaries are used again before that.
   bool pop_part(int16_t* slot) {
     if (!pop(slot)) return false;
-    if (*slot < temporaries_ || *slot >= temporaries_ + code_->co_stacksize) return true;
+    if (!is_temporary(*slot)) return true;
     const auto own = static_cast<int16_t>(out_->slots++);
     out_->instrs.push_back({FoldOp::kMove, 0, own, *slot});
     return *slot = own, true;
@@ -253,6 +254,32 @@ class Translator {
     Entry e{Entry::kPair};
     if (i.arg != 2 || !pop(&e.second) || !pop(&e.slot)) return false;
     return stack_.push_back(e), true;
+  }
+
+  // What is on top, a pair or a constant one, at the list's end.
+  bool pop_pair() {
+    if (stack_.empty()) return false;
+    Entry e = stack_.back();
+    stack_.pop_back();
+    if (e.kind == Entry::kSlot) {
+      const auto of = std::find_if(out_->inputs.begin(), out_->inputs.end(), [&](const FoldInput& i) { return i.slot == e.slot; });
+      if (of == out_->inputs.end() || of->global || !PyTuple_CheckExact(of->object) || PyTuple_GET_SIZE(of->object) != 2) return false;
+      PyObject* constant = of->object;  // (input() moves them)
+      e = {Entry::kPair, input(false, PyTuple_GET_ITEM(constant, 0)), input(false, PyTuple_GET_ITEM(constant, 1))};
+    }
+    out_->list.insert(out_->list.end(), {e.slot, e.second});
+    return e.kind == Entry::kPair;
+  }
+
+  bool comparison(int op) {
+    const size_t n = stack_.size();
+    const auto is_pair = [&](size_t k) { return k <= n && stack_[n - k].kind == Entry::kPair; };
+    if (!is_pair(1) && !is_pair(2)) return operation(FoldOp::kCompare, static_cast<uint8_t>(op), 2);
+    if ((op != Py_EQ && op != Py_NE) || n < 2) return false;
+    if (is_pair(1) && is_temporary(stack_[n - 2].second)) return false;  // the upper one was computed in its place
+    FoldInstr made{FoldOp::kPairs, static_cast<uint8_t>(op)};
+    made.b = static_cast<int16_t>(out_->list.size());
+    return pop_pair() && pop_pair() && push_result(made);
   }
 
   static bool names_axis(PyObject* names) {
@@ -387,7 +414,7 @@ class Translator {
       case Opcode::UNPACK_SEQUENCE:
         return unpack(i);
       case Opcode::COMPARE_OP:
-        return operation(FoldOp::kCompare, static_cast<uint8_t>(recorder::compare_op(i.arg)), 2);
+        return comparison(recorder::compare_op(i.arg));
       case Opcode::CONTAINS_OP:
         return operation(FoldOp::kContains, static_cast<uint8_t>(i.arg), 2);
       case Opcode::IS_OP:

@@ -234,6 +234,9 @@ class Run {
         case FoldOp::kCompare:
           done = compare(i->sub, s[i->a], s[i->b], &is) && give_truth(&s[i->dst], is);
           break;
+        case FoldOp::kPairs:
+          done = equal_pairs(s, &code.list[static_cast<size_t>(i->b)], &is) && give_truth(&s[i->dst], is == (i->sub == Py_EQ));
+          break;
         case FoldOp::kContains:
           done = contains(s[i->a], s[i->b], &is) && give_truth(&s[i->dst], is != (i->sub != 0));
           break;

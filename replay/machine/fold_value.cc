@@ -111,6 +111,17 @@ bool compare(int op, const Slot& a, const Slot& b, bool* out) {
   return *out = holds(op, x, y), true;
 }
 
+// (Tuples ask first whether their items are the same object: NaN equals itself there.)
+bool equal_pairs(const Slot* slots, const int16_t* four, bool* out) {
+  const auto is_nan = [](const Slot& s) { return s.tag == Slot::kFloat && s.f != s.f; };
+  for (int k = 0; k < 2; ++k) {
+    const Slot &a = slots[four[k]], &b = slots[four[k + 2]];
+    if (is_nan(a) || is_nan(b) || !compare(Py_EQ, a, b, out)) return false;
+    if (!*out) break;
+  }
+  return true;
+}
+
 bool truth(const Slot& s, bool* out) {
   if (s.tag == Slot::kFloat) return *out = s.f != 0.0, true;
   if (s.tag == Slot::kObject && s.object != Py_None) {
