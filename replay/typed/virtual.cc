@@ -95,25 +95,12 @@ class Virtuals {
 
   // -- views
 
-  // What nobody works with as numbers is better made an object at once.
+  // What somebody wants as an object is built where it is first wanted: without a tuple, NumPy's parsing of it, or unknown code.
   void find_views() {
     for (ValueId i = 0; i < n_; ++i) {
       const bool plain = mode(i) == Mode::kPython || mode(i) == Mode::kIndex;
-      if (op(i).kind == OpKind::get_item && plain && y_.ops[i].view.rank > 0 && is_worked_with(i)) mode(i) = Mode::kView;
+      if (op(i).kind == OpKind::get_item && plain && y_.ops[i].view.rank > 0) mode(i) = Mode::kView;
     }
-  }
-
-  bool is_worked_with(ValueId view) const {
-    for (ValueId i = view + 1; i < n_; ++i) {
-      const Op& o = op(i);
-      if (!takes(t_, o, view)) continue;
-      const Mode how = y_.ops[i].mode;
-      if (o.fn != ArrayFn::none || o.kind == OpKind::inplace || into_of(y_, o).fn != ArrayFn::none || how == Mode::kProduct ||
-          how == Mode::kReduction || how == Mode::kGather)
-        return true;
-      if (how == Mode::kView && o.kind == OpKind::set_item && in(o)[2] == view) return true;
-    }
-    return false;
   }
 
   // -- tuples and slices

@@ -118,7 +118,7 @@ TEST(Virtual, ARowThatSomethingElseTakesIsBuilt) {
   const ValueId item = h.element();
   h.add(OpKind::build_list, {h.row});
   h.add(OpKind::return_, {item});
-  EXPECT_EQ(h.mode_of_row(), Mode::kIndex);
+  EXPECT_EQ(h.mode_of_row(), Mode::kView);
 }
 
 TEST(Virtual, ARowOutlivesItsArrayAsAnObject) {
@@ -126,7 +126,7 @@ TEST(Virtual, ARowOutlivesItsArrayAsAnObject) {
   h.add(OpKind::release, {h.array});
   h.trace.ops.back().effects = kDropsReferences;
   h.add(OpKind::return_, {h.element()});
-  EXPECT_EQ(h.mode_of_row(), Mode::kIndex);
+  EXPECT_EQ(h.mode_of_row(), Mode::kView);
 }
 
 TEST(Virtual, CodeMayChangeARow) {
@@ -134,7 +134,7 @@ TEST(Virtual, CodeMayChangeARow) {
   const ValueId other = h.add(OpKind::get_attr, {h.array});
   h.trace.ops[other].effects = kRunsCode;
   h.add(OpKind::return_, {h.element()});
-  EXPECT_EQ(h.mode_of_row(), Mode::kIndex);
+  EXPECT_EQ(h.mode_of_row(), Mode::kView);
 }
 
 TEST(Virtual, PositionsOfAConstantTuple) {
