@@ -216,6 +216,10 @@ ARRAY_EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "<arrvar>.view(np.uint8)"),
         (1, "np.zeros(int(<num>) % 5)"),
         (1, "np.full(<positive>, <num>)"),
+        (1, "np.full((2, <positive>), <num>)"),
+        (1, "np.arange(<small>, <positive>)"),
+        (1, "np.ones((<positive>, 2))"),
+        (1, "<arrvar:1>[<index>]"),
         (1, "np.outer([1, 2], <oddvar>[:4].ravel()[:4])"),
     ),
 }

@@ -359,6 +359,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
     "pair": (
         (4, "<pairlit>"),
         (12, "<pairvar>"),
+        (2, "<wavevar>.ravel()[<index>]"),
         (3, "complex(float(<num>), float(<num>))"),
         (1, "complex(<num>, <num>)"),
         (1, "complex(<int>)"),

@@ -117,7 +117,9 @@ CASES: list[list[Any]] = [
 ]
 
 
-@pytest.mark.parametrize("f", [sums, least, most, some, lists, shapes, sizes, side_by_side, strictly, pairs, pairs_compared])
+@pytest.mark.parametrize(
+    "f", [sums, least, most, some, lists, shapes, sizes, side_by_side, strictly, pairs, pairs_compared]
+)
 @pytest.mark.parametrize("xs", CASES, ids=str)
 def test_as_eager(f: Callable[..., Any], xs: list[Any]) -> None:
     same(f, xs)

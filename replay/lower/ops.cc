@@ -61,7 +61,7 @@ Step Lowering::base(const Op& o, ValueId i) {
   if (s.linked && !s.warns) s.plain = plain_of(o.kind);
   if (s.linked && !s.warns) s.in_c = in_c_of(o.kind);
   const bool calls_known = o.kind == OpKind::call && is_constant(in(o)[0]);
-  if (s.linked && !s.warns) s.silent = silent_of(o.kind, calls_known ? object(op(in(o)[0]).object) : nullptr);
+  if (s.linked) s.silent = silent_of(o.kind, calls_known ? object(op(in(o)[0]).object) : nullptr);
   s.link = s.linked || (o.effects & kDropsReferences) ? o.snapshot : -1;
   if (o.kind == OpKind::iter_next) {
     const std::vector<ValueId> held = o.exit_snapshot < 0 ? std::vector<ValueId>() : slots_of(t().snapshot(o.exit_snapshot));

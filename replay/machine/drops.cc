@@ -93,8 +93,19 @@ bool quiet(PyObject* o, Visits* visits) {
 
 }  // namespace
 
+namespace {
+
+// An array of its own memory, or of what others hold, too.
+bool holds_no_other(PyObject* o) {
+  auto* array = reinterpret_cast<PyArrayObject*>(o);
+  PyObject* base = PyArray_BASE(array);
+  return (!base || Py_REFCNT(base) > 1) && !has_weakrefs(o) && !PyDataType_REFCHK(PyArray_DESCR(array));
+}
+
+}  // namespace
+
 bool dies_quietly(PyObject* o) {
-  if (holds_leaves(o) || (!numpy::is_exact_array(o) && is_leaf(Py_TYPE(o)))) return true;
+  if (numpy::is_exact_array(o) ? holds_no_other(o) : holds_leaves(o) || is_leaf(Py_TYPE(o))) return true;
   Visits visits;
   return quiet(o, &visits);
 }

@@ -7,7 +7,9 @@
 
 #include "hook/hook.h"
 #include "hook/lookups.h"
+#include "numpy/dtypes.h"
 #include "replay/machine/run.h"
+#include "replay/machine/silent_numpy.h"
 #include "trace/fault.h"
 #include "trace/recorder/facts.h"
 
@@ -74,7 +76,8 @@ int keeps_leaves(PyObject* list, void*) { return Py_REFCNT(list) == 1 && !all_it
 
 // Whose items C code takes without running any other.
 bool gives_items(PyObject* o) {
-  if (is_array_of_items(o) || PyRange_Check(o) || PyUnicode_CheckExact(o) || Py_IS_TYPE(o, &PyRangeIter_Type)) return true;
+  if (is_array_of_items(o) || PyRange_Check(o) || PyUnicode_CheckExact(o) || Py_IS_TYPE(o, &PyRangeIter_Type) || is_number_array(o))
+    return true;
   return Py_IS_TYPE(o, &PyListRevIter_Type) && PyListRevIter_Type.tp_traverse(o, keeps_leaves, nullptr) == 0;
 }
 
@@ -137,6 +140,7 @@ bool joins(const Step& s, const Reg* r) {
   PyObject *a = first(s, r), *b = second(s, r);
   const auto op = static_cast<BinaryOp>(s.imm);
   if (PyAnySet_Check(a)) return are_sets(a, b, op);
+  if (computes_complex(a, b, op)) return true;
   if (op == BinaryOp::add) return is_array_of_items(a) && Py_IS_TYPE(b, Py_TYPE(a));
   return op == BinaryOp::multiply && ((is_array_of_items(a) && PyLong_CheckExact(b)) || (is_array_of_items(b) && PyLong_CheckExact(a)));
 }
@@ -145,7 +149,7 @@ bool joins(const Step& s, const Reg* r) {
 bool joins_in_place(const Step& s, const Reg* r) {
   PyObject *a = first(s, r), *b = second(s, r);
   if (PyList_CheckExact(a)) return static_cast<BinaryOp>(s.imm) == BinaryOp::add && gives_items(b);
-  return (PyTuple_CheckExact(a) || PyAnySet_Check(a)) && joins(s, r);
+  return (PyTuple_CheckExact(a) || PyAnySet_Check(a) || PyComplex_Check(a)) && joins(s, r);
 }
 
 bool compares(const Step& s, const Reg* r) {
@@ -167,7 +171,7 @@ bool gets_item(const Step& s, const Reg* r) {
   PyObject *o = first(s, r), *key = second(s, r);
   if (is_array_of_items(o) || PyUnicode_CheckExact(o)) return is_position(key);
   if (PyDict_Check(o)) return gets_from_dict(o, key);
-  return is_deque(o) && PyLong_CheckExact(key);
+  return (is_deque(o) && PyLong_CheckExact(key)) || gives_part(o, key);
 }
 
 bool deletes_item(const Step& s, const Reg* r) {
@@ -178,6 +182,7 @@ bool deletes_item(const Step& s, const Reg* r) {
 
 bool sets_item(const Step& s, const Reg* r) {
   if (PyObject* o = first(s, r); PyDict_Check(o)) return does_as_dicts(o, Does::kSet) && replaces_quietly(o, second(s, r));
+  if (takes_part(first(s, r), second(s, r), r[s.c].o)) return true;
   if (!deletes_item(s, r)) return false;
   return PyLong_CheckExact(second(s, r)) || gives_items(r[s.c].o);
 }
@@ -273,12 +278,20 @@ bool gets_attribute(const Step& s, const Reg* r) {
   PyObject* found = _PyType_Lookup(type, s.name);
   PyTypeObject* decides = found ? Py_TYPE(found) : nullptr;
   if (!decides) return false;
-  if (decides == &PyMemberDescr_Type || decides == item_getter) return true;
+  if (decides == &PyMemberDescr_Type || decides == item_getter || gives_attribute(first(s, r), s.name, found)) return true;
   const bool getter =
       std::string_view(decides->tp_name).ends_with("_tuplegetter") && recorder::is_found_as(decides, "_collections", "_tuplegetter");
   if (getter && !item_getter) item_getter = reinterpret_cast<PyTypeObject*>(Py_NewRef(decides));
   return getter;
 }
+
+// ---- NumPy's (silent_numpy.h)
+
+bool takes_absolute(const Step& s, const Reg* r) { return takes(s, 1) && has_absolute(argument(s, r, 0)); }
+bool gives_object(const Step& s, const Reg* r) { return takes(s, 1) && numpy::is_number_type(Py_TYPE(argument(s, r, 0))); }
+bool of_numbers(const Step& s, const Reg* r) { return takes(s, 1) && is_number_array(argument(s, r, 0)); }
+bool sorts_numbers(const Step& s, const Reg* r) { return takes(s, 1) && takes_numbers(argument(s, r, 0)); }
+bool fills(const Step& s, const Reg* r) { return takes(s, 2) && takes_fill(argument(s, r, 0), argument(s, r, 1)); }
 
 struct Row {
   const char *type, *name;  // type: "" for builtins
@@ -302,6 +315,11 @@ constexpr Row kCalls[] = {
     {"", "len", measures},
     {"", "isinstance", tests_class},
     {"", "next", gives_next},
+    {"", "abs", takes_absolute},
+    {"numpy.generic", "item", gives_object},
+    {"numpy.ndarray", "tolist", of_numbers},
+    {"numpy.ndarray", "sort", sorts_numbers},
+    {"numpy.ndarray", "fill", fills},
     {"dict", "get", looks_up},
     {"dict", "setdefault", looks_up},
     {"collections.OrderedDict", "get", looks_up},
@@ -312,12 +330,14 @@ constexpr Row kCalls[] = {
     {"collections.deque", "rotate", rotates},
 };
 
+bool has_rows(PyTypeObject* type) { return type == &PyArray_Type || type == &PyGenericArrType_Type || recorder::is_type_in_c(type); }
+
 // Of a callee in C: "" and a builtin's name, or its type's and its own.
 Plain call_of(PyObject* callee) {
   std::string_view type, name;
   if (callee == reinterpret_cast<PyObject*>(&PyList_Type) || callee == reinterpret_cast<PyObject*>(&PyTuple_Type)) {
     name = reinterpret_cast<PyTypeObject*>(callee)->tp_name;
-  } else if (Py_IS_TYPE(callee, &PyMethodDescr_Type) && recorder::is_type_in_c(PyDescr_TYPE(callee))) {
+  } else if (Py_IS_TYPE(callee, &PyMethodDescr_Type) && has_rows(PyDescr_TYPE(callee))) {
     type = PyDescr_TYPE(callee)->tp_name;
     name = reinterpret_cast<PyMethodDescrObject*>(callee)->d_method->ml_name;
   } else if (PyCFunction_CheckExact(callee) && recorder::is_builtin_in_c(callee)) {

@@ -342,7 +342,8 @@ constexpr Callee kElsewhere[] = {Callee::kNone,         Callee::kLen,           
                                  Callee::kAllMethod,    Callee::kCountNonzero,  Callee::kWhere,
                                  Callee::kNonzero,      Callee::kFlatnonzero,   Callee::kArgwhere,
                                  Callee::kHistogram,    Callee::kSearchsorted,  Callee::kSearchsortedMethod,
-                                 Callee::kDigitize,     Callee::kInterp};
+                                 Callee::kDigitize,     Callee::kInterp,        Callee::kOnes,
+                                 Callee::kFull,         Callee::kArange,        Callee::kCopyMethod};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};

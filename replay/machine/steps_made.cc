@@ -101,7 +101,73 @@ PyObject* identity(const Step& s, const Reg* r) {
   return made;
 }
 
+// ---- of one number
+
+// An int, or a tuple of ints, of some axes; no more than kMostMade elements, and at least one.
+struct Shape {
+  npy_intp extents[NPY_MAXDIMS];
+  int rank = 0;
+};
+bool shape_of(PyObject* o, Shape* shape) {
+  const bool tuple = PyTuple_CheckExact(o);
+  const Py_ssize_t rank = tuple ? PyTuple_GET_SIZE(o) : 1;
+  if (rank < 1 || rank > NPY_MAXDIMS) return false;
+  npy_intp size = 1;
+  for (Py_ssize_t d = 0; d < rank; ++d) {
+    PyObject* part = tuple ? PyTuple_GET_ITEM(o, d) : o;
+    Number extent;
+    if (!PyLong_CheckExact(part) || !number_of(part, &extent) || extent.i < 1 || extent.i > kMostMade) return false;
+    if ((size *= extent.i) > kMostMade) return false;
+    shape->extents[shape->rank++] = extent.i;
+  }
+  return true;
+}
+
+template <class T>
+PyObject* filled(DType dtype, const Shape& shape, T value) {
+  PyObject* made = new_array(dtype, shape.rank, shape.extents);
+  if (made) std::fill_n(reinterpret_cast<T*>(data_of(made)), PyArray_SIZE(reinterpret_cast<PyArrayObject*>(made)), value);
+  return made;
+}
+
+PyObject* ones(const Step& s, const Reg* r) {
+  Shape shape;
+  return shape_of(r[s.list[1]].o, &shape) ? filled(DType::kFloat64, shape, 1.0) : nullptr;
+}
+
+PyObject* full(const Step& s, const Reg* r) {
+  Shape shape;
+  Number value;
+  if (!shape_of(r[s.list[1]].o, &shape) || !number_of(r[s.list[2]].o, &value)) return nullptr;
+  return value.whole ? filled(DType::kInt64, shape, value.i) : filled(DType::kFloat64, shape, value.f);
+}
+
+// Of ints, up to one or from one to the other.
+PyObject* counted(const Step& s, const Reg* r) {
+  Number from, to;
+  if (s.n == 2) from.whole = true;
+  if (s.n > 2 && !number_of(r[s.list[1]].o, &from)) return nullptr;
+  if (!number_of(r[s.list[s.n - 1]].o, &to) || !from.whole || !to.whole) return nullptr;
+  npy_intp n = 0;
+  if (__builtin_sub_overflow(to.i, from.i, &n) || n < 1 || n > kMostMade) return nullptr;
+  PyObject* made = new_array(DType::kInt64, 1, &n);
+  if (!made) return nullptr;
+  auto* at = reinterpret_cast<int64_t*>(data_of(made));
+  for (npy_intp i = 0; i < n; ++i) at[i] = from.i + i;
+  return made;
+}
+
 // ---- like another
+
+// In C order, as it is.
+PyObject* copied(const Step& s, const Reg* r) {
+  ArrayFacts facts;
+  PyArrayObject* a = dense_array(r[s.list[1]].o, &facts);
+  if (!a || PyArray_SIZE(a) < 1 || PyArray_SIZE(a) > kMostMade) return nullptr;
+  PyObject* made = new_array(PyArray_DESCR(a), facts.rank, PyArray_DIMS(a));
+  if (made) std::memcpy(data_of(made), PyArray_BYTES(a), static_cast<size_t>(PyArray_NBYTES(a)));
+  return made;
+}
 
 PyObject* like(const Step& s, const Reg* r, bool zeros) {
   DType dtype;
@@ -340,6 +406,11 @@ struct Row {
 constexpr Row kRows[] = {
     {typed::Callee::kArray, 2, step_make<of_numbers>},
     {typed::Callee::kEye, 2, step_make<identity>},
+    {typed::Callee::kOnes, 2, step_make<ones>},
+    {typed::Callee::kFull, 3, step_make<full>},
+    {typed::Callee::kArange, 2, step_make<counted>},
+    {typed::Callee::kArange, 3, step_make<counted>},
+    {typed::Callee::kCopyMethod, 2, step_make<copied>},
     {typed::Callee::kZerosLike, 2, step_make<zeros_like>},
     {typed::Callee::kEmptyLike, 2, step_make<empty_like>},
     {typed::Callee::kConcatenate, 2, step_make<concatenated>},

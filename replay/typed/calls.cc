@@ -164,6 +164,10 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kCountNonzero:
     case Callee::kArray:
     case Callee::kEye:
+    case Callee::kOnes:
+    case Callee::kFull:
+    case Callee::kArange:
+    case Callee::kCopyMethod:
     case Callee::kZerosLike:
     case Callee::kEmptyLike:
     case Callee::kConcatenate:

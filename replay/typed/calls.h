@@ -95,6 +95,10 @@ namespace dalsegno::typed {
   X(kNorm, "numpy", "norm")                                     \
   X(kArray, "numpy", "array")                                   \
   X(kEye, "numpy", "eye")                                       \
+  X(kOnes, "numpy", "ones")                                     \
+  X(kFull, "numpy", "full")                                     \
+  X(kArange, "numpy", "arange")                                 \
+  X(kCopyMethod, "ndarray", "copy")                             \
   X(kZerosLike, "numpy", "zeros_like")                          \
   X(kEmptyLike, "numpy", "empty_like")                          \
   X(kConcatenate, "numpy", "concatenate")                       \

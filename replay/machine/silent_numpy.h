@@ -1,0 +1,18 @@
+// What NumPy does on its own arrays of numbers and its scalars without running code of the user's and without a warning; it may raise.
+// Asked by silent.cc, each time anew.
+#pragma once
+#include "replay/machine/run.h"
+
+namespace dalsegno::replay {
+
+bool is_number_array(PyObject* o);  // exact
+bool takes_numbers(PyObject* o);    // such a one, which is written without a warning that it is
+bool gives_part(PyObject* array, PyObject* key);
+bool takes_part(PyObject* array, PyObject* key, PyObject* value);
+// a (op) b, where one is a scalar of NumPy's and one a complex number.
+bool computes_complex(PyObject* a, PyObject* b, BinaryOp op);
+bool has_absolute(PyObject* complex);
+bool gives_attribute(PyObject* o, PyObject* name, PyObject* descriptor);
+bool takes_fill(PyObject* array, PyObject* value);
+
+}  // namespace dalsegno::replay
