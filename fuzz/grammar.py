@@ -360,6 +360,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (4, "<pairlit>"),
         (12, "<pairvar>"),
         (2, "<wavevar>.ravel()[<index>]"),
+        (1, "np.resize(<wavevar>, (2, 3))[<index>, <index>]"),
         (3, "complex(float(<num>), float(<num>))"),
         (1, "complex(<num>, <num>)"),
         (1, "complex(<int>)"),

@@ -24,6 +24,7 @@ void Lowering::emit_element(const Op& o, ValueId i) {
   s.n = e.rank;
   s.list = list(std::move(indices)).data();
   if (e.stored == kNull) s.dst = loc(i).raw;
+  if (s.rep == Rep::kNone) s.fn = step_scalar_object, s.does = native::Do::kStep, s.dst = loc(i).obj;
   push(s);
   if (e.stored == kNull) defined(i);
 }

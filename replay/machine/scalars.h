@@ -139,7 +139,8 @@ const Step* step_tuple_item(const Step* s, Reg* r, Machine& m);
 
 // -- steps_element.cc. a: the array; n: its rank; b: the index of an element in one dimension, otherwise list: all indices
 StepFn load_step(DType dtype, int rank);
-StepFn store_step(DType dtype);  // list: always; c: the value, as the dtype
+const Step* step_scalar_object(const Step* s, Reg* r, Machine& m);  // an element of a complex dtype, as NumPy's scalar
+StepFn store_step(DType dtype);                                     // list: always; c: the value, as the dtype
 void read_element(DType dtype, const char* from, Reg* to);
 StepFn next_element_step(DType dtype);  // a: an iterator over an array; other: plan of its exit_snapshot
 

@@ -117,6 +117,18 @@ constexpr auto kNext = by_dtype([]<DType dtype>() -> StepFn { return next<dtype>
 
 }  // namespace
 
+const Step* step_scalar_object(const Step* s, Reg* r, Machine& m) {
+  ArrayFacts facts;
+  PyObject* o = r[s->a].o;
+  auto* a = reinterpret_cast<PyArrayObject*>(o);
+  const bool known = numpy::facts_of(o, &facts) && facts.rank == s->n && is_complex(facts.dtype);
+  char* p = known ? element_at(a, s, r) : nullptr;
+  if (!p) [[unlikely]]
+    return refuse(m, s->exit);
+  r[s->dst].o = PyArray_Scalar(p, PyArray_DESCR(a), o);
+  return r[s->dst].o ? go_on(s + 1, r, m) : fail(m, s->exit, s->pure);
+}
+
 const Step* step_row(const Step* s, Reg* r, Machine& m) {
   PyObject* o = r[s->a].o;
   auto* a = reinterpret_cast<PyArrayObject*>(o);

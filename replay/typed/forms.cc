@@ -136,7 +136,8 @@ void Inference::form_subscript(const Op& o, ValueId i) {
   if (is_lookup(i, in(o)[0], in(o)[1])) return form_lookup(i, Callee::kNone);
   if (is_element(o)) {
     form(i).mode = Mode::kElement;
-    if (o.kind == OpKind::get_item) born(i, rep_of_dtype(t_.facts[o.facts].dtype));
+    const Rep rep = rep_of_dtype(t_.facts[o.facts].dtype);
+    if (o.kind == OpKind::get_item && rep != Rep::kNone) born(i, rep);
     return;
   }
   if (gathers(o)) {
@@ -210,7 +211,7 @@ void Inference::form_item_of(ValueId i, Type container) {
 
 bool Inference::is_element(const Op& o) const {
   const std::optional<Element> e = element_of(typed_, o);
-  if (!e || is_complex(t_.facts[o.facts].dtype)) return false;
+  if (!e || (is_complex(t_.facts[o.facts].dtype) && o.kind != OpKind::get_item)) return false;
   for (int32_t k = 0; k < e->rank; ++k)
     if (e->at[k] != kNull && !is_position(typed_.rep_in_ops(e->at[k]))) return false;
   return e->stored == kNull || stores(t_.facts[o.facts].dtype, typed_.rep_in_ops(e->stored));

@@ -148,8 +148,9 @@ class Verifier {
     if (o.facts < 0) return "an element of what?";
     const Rep rep = rep_of_dtype(t_.facts[o.facts].dtype), got = y_.values[i].rep;
     const bool same = o.kind == OpKind::call ? same_bits(rep, got) : got == rep;
-    if (rep == Rep::kNone) return "an element without a representation";
-    if (op_has_result(o.kind) && (!y_.values[i].born_raw || !same)) return "its element is not unboxed";
+    const bool object = rep == Rep::kNone && o.kind == OpKind::get_item;  // of a complex dtype
+    if (rep == Rep::kNone && !object) return "an element without a representation";
+    if (op_has_result(o.kind) && !object && (!y_.values[i].born_raw || !same)) return "its element is not unboxed";
     if (o.kind == OpKind::iter_next) return t_.facts[o.facts].rank == 1 ? "" : "an iterator over more than elements";
     const std::optional<Element> e = element_of(y_, o);
     if (!e) return "no indices";

@@ -157,7 +157,7 @@ class Builder {
   bool know_callee(ValueId v, PyObject* live);
   void know_module(ValueId v);  // that it is an ordinary one: guards that
   // The facts of the array whose element is read or written, for an exact index of ints; -1: it is something else.
-  int element_facts(ValueId container, ValueId index, PyObject* live_index);
+  int element_facts(ValueId container, ValueId index, PyObject* live_index, bool object_will_do = false);
   bool safe_index(ValueId v, PyObject* live);  // int, slice, None, Ellipsis, array, tuple of those
   void forget();                               // an op just ran code nothing is known of
 

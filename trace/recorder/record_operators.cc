@@ -395,7 +395,7 @@ void Recorder::get_item(const Instr&) {
     if (quiet && know_lookup(container, live, index, live_index)) effects = kWritesMemory;
   }
   ValueId v = emit(OpKind::get_item, {container, index}, {.effects = effects});
-  if (effects == kReadsMemory && numpy::is_exact_array(live)) op(v).facts = element_facts(container, index, live_index);
+  if (effects == kReadsMemory && numpy::is_exact_array(live)) op(v).facts = element_facts(container, index, live_index, true);
   pop();
   pop();
   push(v);
