@@ -91,10 +91,6 @@ bool quiet(PyObject* o, Visits* visits) {
   return held_quietly;
 }
 
-}  // namespace
-
-namespace {
-
 // An array of its own memory, or of what others hold, too.
 bool holds_no_other(PyObject* o) {
   auto* array = reinterpret_cast<PyArrayObject*>(o);

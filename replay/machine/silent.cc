@@ -48,12 +48,7 @@ bool has_plain_order(PyObject* o, int depth) {
 }
 bool is_ordered(PyObject* o) { return has_plain_order(o, 0); }
 
-bool is_bound(PyObject* o) { return o == Py_None || PyLong_CheckExact(o); }
-bool is_position(PyObject* o) {
-  if (!PySlice_Check(o)) return PyLong_CheckExact(o);
-  const auto* slice = reinterpret_cast<PySliceObject*>(o);
-  return is_bound(slice->start) && is_bound(slice->stop) && is_bound(slice->step);
-}
+bool is_position(PyObject* o) { return PyLong_CheckExact(o) || is_plain_slice(o); }
 
 // Nothing that the list drops at a position runs code when it dies.
 bool drops_leaves(PyObject* list, PyObject* position) {

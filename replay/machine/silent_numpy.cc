@@ -21,14 +21,8 @@ bool is_number_array(PyObject* o) {
 
 namespace {
 
-bool is_bound(PyObject* o) { return o == Py_None || PyLong_CheckExact(o); }
-
 bool is_part(PyObject* key) {
-  if (PySlice_Check(key)) {
-    const auto* slice = reinterpret_cast<PySliceObject*>(key);
-    return is_bound(slice->start) && is_bound(slice->stop) && is_bound(slice->step);
-  }
-  return is_bound(key) || key == Py_Ellipsis || numpy::is_number_type(Py_TYPE(key));
+  return is_plain_slice(key) || PyLong_CheckExact(key) || key == Py_None || key == Py_Ellipsis || numpy::is_number_type(Py_TYPE(key));
 }
 
 }  // namespace

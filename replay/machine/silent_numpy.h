@@ -5,6 +5,14 @@
 
 namespace dalsegno::replay {
 
+// A slice from, to and by ints or None.
+inline bool is_plain_slice(PyObject* o) {
+  const auto is_bound = [](PyObject* bound) { return bound == Py_None || PyLong_CheckExact(bound); };
+  if (!PySlice_Check(o)) return false;
+  const auto* slice = reinterpret_cast<PySliceObject*>(o);
+  return is_bound(slice->start) && is_bound(slice->stop) && is_bound(slice->step);
+}
+
 bool is_number_array(PyObject* o);  // exact
 bool takes_numbers(PyObject* o);    // such a one, which is written without a warning that it is
 bool gives_part(PyObject* array, PyObject* key);
