@@ -21,10 +21,10 @@ def told(function: Callable[..., Any], *args: Any) -> Any:
     return result, [repr(a) for a in args if isinstance(a, np.ndarray)]
 
 
-def same(function: Callable[..., Any], *calls: Make) -> None:
+def same(function: Callable[..., Any], *calls: Make, **settings: object) -> None:
     """Calls are made in turn, each of them twice, by eager and by native code."""
     jitted = ds.jit(store=False)(function)
-    with stepped(step_aside=False, hot_loop=1):
+    with stepped(step_aside=False, hot_loop=1, **settings):
         for _ in range(3):
             for make in calls:
                 for _ in range(2):

@@ -122,6 +122,21 @@ const Step* in_parts(const Step* s, Machine& m, const Group& group) {
 
 }  // namespace
 
+// asked: how what is not small is to be done, if that had to be found out.
+static bool is_done(ProgramImpl& p, Group& group, Reg* r, const Machine& m, std::optional<Way>* asked) {
+  if (group.reduced >= 0 && is_reduced(*p.reduced_groups[static_cast<size_t>(group.reduced)], r)) return true;
+  return m.kept_frames.empty() && run_without_objects(p, group, r, settings().inner_loops, asked);
+}
+
+bool run_at_once(ProgramImpl& p, const Step& s, Reg* r, const Machine& m, bool* long_enough) {
+  Group& group = p.groups[static_cast<size_t>(s.imm)];
+  if (*m.breaker != 0 || m.unsettled || (m.dirty && !facts_hold(group, r))) return false;
+  std::optional<Way> asked;
+  const bool done = is_done(p, group, r, m, &asked);
+  *long_enough = asked.has_value();
+  return done;
+}
+
 // imm: the group; exit: the plan to leave by before anything is done; link: the frames as they are then.
 const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   ProgramImpl& p = *m.program;
@@ -129,9 +144,8 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   if (const Step * next; *m.breaker != 0 && !settle(s, m, &next)) [[unlikely]]
     return next;
   if (m.dirty && !facts_hold(group, r)) return leave(m, s->exit);
-  if (group.reduced >= 0 && is_reduced(*p.reduced_groups[static_cast<size_t>(group.reduced)], r)) return go_on(s + 1, r, m);
   std::optional<Way> asked;
-  if (m.kept_frames.empty() && run_without_objects(p, group, r, settings().inner_loops, &asked)) return go_on(s + 1, r, m);
+  if (is_done(p, group, r, m, &asked)) return go_on(s + 1, r, m);
   make_all(p, *s, group, r);
   if (group.unread && !m.kept_frames.empty()) return one_by_one(s, m, group, false);  // a frame was kept: it is looked at later
   const Way way = asked ? *asked : way_of(p, group, r);

@@ -117,9 +117,11 @@ int32_t do_silently(native::Frame* frame, int32_t number) {
   Running& running = running_of(frame);
   const NativePlace& at = running.places[number];
   const Step& s = *at.step;
-  if (!s.runs_none && !(s.on_objects && s.silent)) return kUnknown;
+  const bool views = s.fn == step_view;
+  if (!views && !s.runs_none && !(s.on_objects && s.silent)) return kUnknown;
   if (at.depth > 0 && frame->loaded[at.depth] != at.block) turn_to(*frame, running, number);
   Reg* r = running.r + at.offset;
+  if (views) return find_view(*s.what, r) ? native::kNext : kUnknown;
   if (s.silent && !s.silent(s, r)) return kUnknown;
   Machine& m = *running.m;
   const uint64_t run = m.code_run;
@@ -153,6 +155,27 @@ int32_t do_step(native::Frame* frame, int32_t number) {
   }
   // (A step may pass over a guard of the world behind it, which is done all the same.)
   return running.next > s && running.next < s + kAlone ? native::kNext : native::kLeft;
+}
+
+// Array ops without objects, which run no code. What has to be done in another way leaves: what is known of objects may hold no more.
+int32_t compute(native::Frame* frame, int32_t number) {
+  Running& running = running_of(frame);
+  const NativePlace& at = running.places[number];
+  if (at.depth > 0 && frame->loaded[at.depth] != at.block) turn_to(*frame, running, number);
+  ProgramImpl& p = *running.native->programs[static_cast<size_t>(at.block)];
+  bool done = false, long_enough = false;  // for other threads to have run
+  try {
+    done = run_at_once(p, *at.step, running.r + at.offset, *running.m, &long_enough);
+  } catch (const std::bad_alloc&) {  // NumPy may have more luck
+  }
+  if (!done) {
+    do_step(frame, number);
+    return native::kLeft;
+  }
+  if (!long_enough || worlds_hold(*running.native)) return native::kNext;
+  turn_to(*frame, running, number);
+  running.next = at.step + 1;
+  return native::kLeft;
 }
 
 // The next item of an iterator that runs no code. What it goes through may die with its end.
@@ -408,6 +431,7 @@ void fill(native::Frame* frame, Running* running) {
   frame->breaker = running->m->breaker;
   frame->unsettled = &running->m->unsettled;
   frame->step = do_step;
+  frame->compute = compute;
   frame->advance = advance;
   frame->iterate = iterate;
   frame->drop = drop_one;

@@ -5,6 +5,7 @@
 #include <set>
 #include <span>
 
+#include "replay/machine/loop_plan.h"
 #include "replay/machine/native.h"
 #include "replay/machine/scalars.h"
 #include "trace/recorder/walks.h"
@@ -179,9 +180,10 @@ class Describer {
     needs(p, s, &in);
     in.dst = s.dst, in.a = s.a, in.b = s.b, in.c = s.c, in.imm = s.imm, in.n = s.n;
     in.advances = s.advances;
-    in.only_called = s.only_called || s.runs_none;
+    in.only_called = s.only_called || s.runs_none || s.fn == step_view;
     in.settles = (s.advances || s.does == native::Do::kPutItem || s.does == native::Do::kSetAttribute) && s.n == 1;
     if (s.does == native::Do::kNext) next(*s.next, &in);
+    if (s.fn == step_segment) computes(p.groups[static_cast<size_t>(s.imm)], &in);
     switch (in.what) {
       case native::Do::kBinary:
         binary(s, &in);
@@ -227,6 +229,17 @@ class Describer {
         break;
     }
     return in;
+  }
+
+  // What the write that ends the group gives is a register of its own (LoopSink::result).
+  static void computes(const Group& group, native::Instr* in) {
+    if (!group.loops) return;
+    in->computes = in->settles = in->only_called = true;
+    in->runs_code = false;
+    in->fills = group.outputs;
+    for (const LoopOp& op : group.loops->ops)
+      if (op.out >= 0) in->fills.push_back(op.out);
+    if (group.loops->sink.result >= 0) in->fills.push_back(group.loops->sink.result);
   }
 
   void next(const NextPlan& plan, native::Instr* in) {

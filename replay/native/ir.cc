@@ -150,7 +150,10 @@ std::string Writer::call_step(size_t function) {
 }
 
 void Writer::by_step(const Instr& in) {
-  const std::string came = call_step(in.advances ? offsetof(Frame, advance) : offsetof(Frame, step)), next = label("n");
+  const std::string came = call_step(in.advances   ? offsetof(Frame, advance)
+                                     : in.computes ? offsetof(Frame, compute)
+                                                   : offsetof(Frame, step)),
+                    next = label("n");
   dirty_.clear();
   leave_ = -1;
   std::string other = "elsewhere";
@@ -166,7 +169,8 @@ void Writer::by_step(const Instr& in) {
   reload(in.c);
   for (const NextItem& item : in.next) reload(item.raw);
   if (in.runs_code) fresh_.clear();
-  std::erase_if(fresh_, [&](const Fact& fact) { return fact.key == key_of(in.dst); });
+  forget(key_of(in.dst));
+  for (const int32_t reg : in.fills) forget(key_of(reg));
   const auto of_iterator = [](const Fact& fact) { return fact.type == kRangeFact || fact.type == kElementsFact; };
   if (in.what == Do::kStep) std::erase_if(fresh_, [&](const Fact& fact) { return of_iterator(fact) && fact.key == key_of(in.a); });
 }

@@ -159,6 +159,7 @@ std::vector<int32_t> Writer::puts(const Instr& in) const {
   }
   std::vector<int32_t> regs = {in.dst, in.c};
   regs.insert(regs.end(), in.objects.begin(), in.objects.end());
+  regs.insert(regs.end(), in.fills.begin(), in.fills.end());
   for (const NextItem& item : in.next) regs.push_back(item.obj);
   return regs;
 }
@@ -198,6 +199,7 @@ void Writer::find_changes(const Instr& in) {
   for (int32_t reg : {in.dst, in.what == Do::kStep || !in.objects.empty() ? in.c : -1}) note_change(key_of(reg));
   for (int32_t reg : in.objects)
     if (reg >= 0) note_change(key_of(reg));
+  for (int32_t reg : in.fills) note_change(key_of(reg));
   if (in.what == Do::kRelease)
     for (int32_t reg : in.list) note_change(key_of(reg));
   if (in.what == Do::kJump && loop_of(block_) != in.target) return;

@@ -121,6 +121,7 @@ struct Instr {
   int32_t target = 0;             // kJump: the block
   std::vector<Promise> promises;  // kJump
   std::vector<int32_t> list;
+  std::vector<int32_t> fills;    // kStep: object registers that it fills, beside dst
   std::vector<int32_t> objects;  // kCall that gives one of its operands: their object registers (-1: nobody sees it); c: the result's
   std::vector<Move> moves;
   std::vector<int32_t> drops;  // object registers, mostly null
@@ -129,6 +130,7 @@ struct Instr {
   bool asks = false;         // kJump: whether the run may go on has to be asked each time
   bool only_called = false;  // neither faster nor slower here than as a step
   bool advances = false;     // kStep: of an iterator, whose end leads to `side`
+  bool computes = false;     // kStep: array ops, by Frame::compute
   bool settles = false;      // done natively, it needs no kGuardWorld behind it
 };
 
@@ -201,6 +203,7 @@ struct Frame {
   const volatile unsigned char* breaker = nullptr;  // not 0: something waits for the thread
   const bool* unsettled = nullptr;
   int32_t (*step)(Frame*, int32_t number) = nullptr;     // does one by its step: what came of it
+  int32_t (*compute)(Frame*, int32_t number) = nullptr;  // the same of one that `computes`, and leaves where it has run code
   int32_t (*advance)(Frame*, int32_t number) = nullptr;  // the same of one that `advances`: kEnded, if there is no item
   void (*drop)(Frame*, int32_t reg) = nullptr;           // drops the reference in an object register; unsettled if code has run
   int32_t (*quiet)(Frame*, int32_t reg) = nullptr;       // drops the reference, if that runs no code: 1; else 0
