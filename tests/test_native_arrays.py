@@ -100,8 +100,9 @@ def test_numbers_that_numpy_warns_of(bad: float) -> None:
             assert told[0] == told[1]
 
 
-def test_handlers_of_warnings_that_change_what_was_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A global, and the shape of the array that the loop goes through."""
+@pytest.mark.parametrize("reshapes", [False, True])
+def test_handlers_of_warnings_that_change_what_was_known(monkeypatch: pytest.MonkeyPatch, reshapes: bool) -> None:
+    """A global, or the shape of the array that the loop goes through."""
     jitted = ds.jit(store=False)(by_global)
 
     def run(f: Any, big: bool) -> Any:
@@ -113,7 +114,10 @@ def test_handlers_of_warnings_that_change_what_was_known(monkeypatch: pytest.Mon
 
         def show(*_: Any, **__: Any) -> None:
             global factor
-            factor += 0.5
+            if reshapes:
+                rows.shape = (12, 2)
+            else:
+                factor += 0.5
 
         with warnings.catch_warnings():
             warnings.simplefilter("always")

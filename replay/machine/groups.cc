@@ -122,19 +122,28 @@ const Step* in_parts(const Step* s, Machine& m, const Group& group) {
 
 }  // namespace
 
-// asked: how what is not small is to be done, if that had to be found out.
-static bool is_done(ProgramImpl& p, Group& group, Reg* r, const Machine& m, std::optional<Way>* asked) {
-  if (group.reduced >= 0 && is_reduced(*p.reduced_groups[static_cast<size_t>(group.reduced)], r)) return true;
-  return m.kept_frames.empty() && run_without_objects(p, group, r, settings().inner_loops, asked);
+// Has it been done while it was reduced? (Then other threads may have run.)
+static bool is_done(const ProgramImpl& p, const Group& group, const Reg* r) {
+  return group.reduced >= 0 && is_reduced(*p.reduced_groups[static_cast<size_t>(group.reduced)], r);
 }
 
-bool run_at_once(ProgramImpl& p, const Step& s, Reg* r, const Machine& m, bool* long_enough) {
+Tried run_at_once(ProgramImpl& p, const Step& s, Reg* r, const Machine& m, std::optional<Way>* way) {
   Group& group = p.groups[static_cast<size_t>(s.imm)];
-  if (*m.breaker != 0 || m.unsettled || (m.dirty && !facts_hold(group, r))) return false;
-  std::optional<Way> asked;
-  const bool done = is_done(p, group, r, m, &asked);
-  *long_enough = asked.has_value();
-  return done;
+  if (*m.breaker != 0 || m.unsettled || !m.kept_frames.empty() || (m.dirty && !facts_hold(group, r)) || is_done(p, group, r))
+    return Tried::kNot;
+  return run_without_objects(p, group, r, settings().inner_loops, way) ? Tried::kDone : Tried::kNeedsObjects;
+}
+
+const Step* run_with_objects(const Step* s, Reg* r, Machine& m, std::optional<Way> way) {
+  ProgramImpl& p = *m.program;
+  Group& group = p.groups[s->imm];
+  make_all(p, *s, group, r);
+  if (group.unread && !m.kept_frames.empty()) return one_by_one(s, m, group, false);  // a frame was kept: it is looked at later
+  if (!way) way = way_of(p, group, r);
+  if (*way == Way::kInParts) return in_parts(s, m, group);
+  if (*way == Way::kAtOnce && group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
+    return group.sink >= 0 ? written(s, m, group) : s + 1;
+  return one_by_one(s, m, group, *way == Way::kMeasured);
 }
 
 // imm: the group; exit: the plan to leave by before anything is done; link: the frames as they are then.
@@ -144,15 +153,10 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   if (const Step * next; *m.breaker != 0 && !settle(s, m, &next)) [[unlikely]]
     return next;
   if (m.dirty && !facts_hold(group, r)) return leave(m, s->exit);
-  std::optional<Way> asked;
-  if (is_done(p, group, r, m, &asked)) return go_on(s + 1, r, m);
-  make_all(p, *s, group, r);
-  if (group.unread && !m.kept_frames.empty()) return one_by_one(s, m, group, false);  // a frame was kept: it is looked at later
-  const Way way = asked ? *asked : way_of(p, group, r);
-  if (way == Way::kInParts) return in_parts(s, m, group);
-  if (way == Way::kAtOnce && group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
-    return group.sink >= 0 ? written(s, m, group) : s + 1;
-  return one_by_one(s, m, group, way == Way::kMeasured);
+  if (is_done(p, group, r)) return go_on(s + 1, r, m);
+  std::optional<Way> way;
+  if (m.kept_frames.empty() && run_without_objects(p, group, r, settings().inner_loops, &way)) return go_on(s + 1, r, m);
+  return run_with_objects(s, r, m, way);
 }
 
 std::vector<SegmentInfo> ProgramImpl::segment_ops() const {

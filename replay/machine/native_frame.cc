@@ -133,9 +133,9 @@ int32_t do_silently(native::Frame* frame, int32_t number) {
   return native::kLeft;
 }
 
-// One step: not those that it goes on with itself.
-int32_t do_step(native::Frame* frame, int32_t number) {
-  if (const int32_t came = do_silently(frame, number); came != kUnknown) return came;
+// What a step does (its function, or another with the step given), and not what it goes on with itself.
+template <typename Function>
+int32_t do_alone(native::Frame* frame, int32_t number, const Function& function) {
   Running& running = running_of(frame);
   const Step* s = turn_to(*frame, running, number);
   if (s->link >= 0 || s->exec) hide_iterators(frame);  // it may run code
@@ -143,7 +143,7 @@ int32_t do_step(native::Frame* frame, int32_t number) {
   const bool quiet = makes_quiet_iterator(*s);
   const Py_ssize_t before = quiet ? hook::collections(running.m->collections) : 0;
   try {
-    running.next = alone->fn(alone, running.m->r, *running.m);
+    running.next = function(alone, running.m->r, *running.m);
   } catch (const std::bad_alloc&) {  // native code is not to be unwound
     running.no_memory = true;
     return native::kLeft;
@@ -157,24 +157,26 @@ int32_t do_step(native::Frame* frame, int32_t number) {
   return running.next > s && running.next < s + kAlone ? native::kNext : native::kLeft;
 }
 
+int32_t do_step(native::Frame* frame, int32_t number) {
+  if (const int32_t came = do_silently(frame, number); came != kUnknown) return came;
+  return do_alone(frame, number, running_of(frame).places[number].step->fn);
+}
+
 // Array ops without objects, which run no code. What has to be done in another way leaves: what is known of objects may hold no more.
 int32_t compute(native::Frame* frame, int32_t number) {
   Running& running = running_of(frame);
   const NativePlace& at = running.places[number];
   if (at.depth > 0 && frame->loaded[at.depth] != at.block) turn_to(*frame, running, number);
   ProgramImpl& p = *running.native->programs[static_cast<size_t>(at.block)];
-  bool done = false, long_enough = false;  // for other threads to have run
+  Tried tried = Tried::kNot;
+  std::optional<Way> way;
   try {
-    done = run_at_once(p, *at.step, running.r + at.offset, *running.m, &long_enough);
+    tried = run_at_once(p, *at.step, running.r + at.offset, *running.m, &way);
   } catch (const std::bad_alloc&) {  // NumPy may have more luck
   }
-  if (!done) {
-    do_step(frame, number);
-    return native::kLeft;
-  }
-  if (!long_enough || worlds_hold(*running.native)) return native::kNext;
-  turn_to(*frame, running, number);
-  running.next = at.step + 1;
+  if (tried == Tried::kDone) return native::kNext;
+  do_alone(frame, number,
+           [&](const Step* s, Reg* r, Machine& m) { return tried == Tried::kNot ? s->fn(s, r, m) : run_with_objects(s, r, m, way); });
   return native::kLeft;
 }
 

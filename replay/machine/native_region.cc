@@ -236,7 +236,6 @@ class Describer {
     if (!group.loops) return;
     in->computes = in->settles = in->only_called = true;
     in->runs_code = false;
-    in->fills = group.outputs;
     for (const LoopOp& op : group.loops->ops)
       if (op.out >= 0) in->fills.push_back(op.out);
     if (group.loops->sink.result >= 0) in->fills.push_back(group.loops->sink.result);

@@ -245,8 +245,11 @@ enum class Way : uint8_t { kAtOnce, kInParts, kMeasured };
 // All of a group, the write that ends it included, and none of the views that it reads are built: by NumPy's inner loops, if that is at
 // most so many elements, else by the kernel if that does not take long. False: nothing has been done; `way`, if that has been asked for.
 bool run_without_objects(ProgramImpl& p, Group& group, Reg* r, int64_t most, std::optional<Way>* way);
-// step_segment's work where that runs no code and needs no objects, else nothing. long_enough: for other threads to have had the GIL.
-bool run_at_once(ProgramImpl& p, const Step& s, Reg* r, const Machine& m, bool* long_enough);
+// step_segment's work where that runs no code, needs no objects and keeps the GIL, else nothing.
+enum class Tried : uint8_t { kDone, kNeedsObjects, kNot };
+Tried run_at_once(ProgramImpl& p, const Step& s, Reg* r, const Machine& m, std::optional<Way>* way);
+// step_segment's work behind what run_without_objects() or run_at_once() did not do.
+const Step* run_with_objects(const Step* s, Reg* r, Machine& m, std::optional<Way> way);
 // What dies in an order of its own only where nobody can tell.
 void drop_quietly(const std::vector<int32_t>& regs, Reg* r);
 // Do the facts of array inputs still hold?
