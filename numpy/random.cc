@@ -289,9 +289,9 @@ bool may_draw(PyObject* generator, const Random& random, const Lock& lock) {
   return holder == 0 || holder == PyThread_get_thread_ident();
 }
 
-// That of a new object, if it draws what its functions give.
+// That of a new object, if it draws what its functions give. (The state of a PCG64 is two numbers, that of others many.)
 Py_ssize_t checked_offset(Random& random, Lock* lock) {
-  PyObject* bits = PyObject_CallMethod(PyDict_GetItemString(PyImport_GetModuleDict(), "numpy.random._mt19937"), "MT19937", "i", 20221124);
+  PyObject* bits = PyObject_CallMethod(PyDict_GetItemString(PyImport_GetModuleDict(), "numpy.random._pcg64"), "PCG64", "i", 20221124);
   PyObject* generator = bits ? PyObject_CallOneArg(reinterpret_cast<PyObject*>(random.type), bits) : nullptr;
   Py_ssize_t offset = generator ? find_offset(generator, random.bit_generator) : 0;
   if (offset != 0 && random.masked) {
