@@ -42,6 +42,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "<mathfn>(<num>)"),
         (1, "max(<list>)"),
         (1, "round(<num>, 2)"),
+        (1, "round(<num>)"),
         (2, "sum(<list>)"),
         (2, "len(<list>)"),
         (2, "(<num> if <bool> else <num>)"),

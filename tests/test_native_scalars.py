@@ -123,6 +123,23 @@ def test_gcd_and_round() -> None:
     assert steps_of(reduced, xs, 84) < 150
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "u2"])
+def test_round_of_numpy_scalars(dtype: str) -> None:
+    def rounded(xs: Any) -> Any:
+        out = []
+        for i in range(len(xs)):
+            out.append(round(xs[i]))
+        return out
+
+    xs = (np.arange(120) / 4 if dtype[0] == "f" else np.arange(120)).astype(dtype)
+    calls = [(xs,), (-xs,)]
+    if dtype[0] == "f":
+        calls += [(np.array([*xs[:9], x]).astype(dtype),) for x in (0.49999999999999994, 1e300, 2.0**62, -(2.0**63), np.nan, np.inf)]
+    check(rounded, *calls)
+    if dtype in ("f8", "f4"):
+        assert steps_of(rounded, xs) < 150
+
+
 def test_ord() -> None:
     def digest(text: str) -> Any:
         h = 7

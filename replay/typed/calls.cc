@@ -40,9 +40,9 @@ Operator to_int(Rep a) {
   return {a == Rep::kNpUint64 ? Rep::kInt : a, Rep::kInt};  // not every one fits
 }
 
-// Floats alone: ints give themselves, and NumPy's scalars ask methods of theirs.
+// Floats alone: ints give themselves. NumPy's floats round to the nearest (scalartypes.c: rint), halves to the even one, as Python's do.
 Operator to_whole(Callee callee, Rep a) {
-  const bool takes = callee == Callee::kRound ? a == Rep::kFloat : is_double(a);
+  const bool takes = callee == Callee::kRound ? is_any_float(a) : is_double(a);
   return takes ? Operator{Rep::kFloat, Rep::kInt} : Operator{};
 }
 

@@ -22,7 +22,8 @@ TEST(Calls, FollowTheLanguage) {
   EXPECT_EQ(call_of(Callee::kInt, {kNpFloat32}), (Operator{kFloat, kInt}));
   EXPECT_EQ(call_of(Callee::kInt, {kNpInt32}), (Operator{kNpInt32, kInt}));
   EXPECT_FALSE(call_of(Callee::kRound, {kInt}));
-  EXPECT_FALSE(call_of(Callee::kRound, {kNpFloat64}));
+  EXPECT_EQ(call_of(Callee::kRound, {kNpFloat64}), (Operator{kFloat, kInt}));
+  EXPECT_EQ(call_of(Callee::kRound, {kNpFloat32}), (Operator{kFloat, kInt}));
   EXPECT_EQ(call_of(Callee::kAtan2, {kInt, kNpFloat64}), (Operator{kFloat, kFloat}));
   EXPECT_TRUE(gives_argument(Callee::kAbs, kInt));
   EXPECT_FALSE(gives_argument(Callee::kAbs, kFloat));
