@@ -170,6 +170,8 @@ typed::ObjectFacts facts_of(PyObject* object) {
   static PyObject* const kReduce = PyDict_GetItemString(PyUFunc_Type.tp_dict, "reduce");  // borrowed; the type keeps it
   facts.reduces = object == kReduce;
   if (facts.ufunc != ArrayFn::none && facts.callee == typed::Callee::kNone) facts.callee = typed::Callee::kUfunc;
+  if (PyType_Check(object) && typed::is_numpy_scalar(rep_of(reinterpret_cast<PyTypeObject*>(object))))
+    facts.callee = typed::Callee::kScalar;
   facts.names_out = PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 1 && PyUnicode_Check(PyTuple_GET_ITEM(object, 0)) &&
                     PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(object, 0), "out") == 0;
   facts.uses_up = fold_unmade_step(object).fn != nullptr;

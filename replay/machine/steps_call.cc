@@ -273,6 +273,7 @@ constexpr Row kRows[] = {
     {Callee::kInt, {nullptr, int_step}},
     {Callee::kFloat, {nullptr, same_step}},
     {Callee::kBool, {nullptr, bool_step}},
+    {Callee::kScalar, {copy}},
     {Callee::kComplex, {nullptr, complex_step<Callee::kComplex>}},
     {Callee::kReal, {nullptr, complex_step<Callee::kReal>}},
     {Callee::kImag, {nullptr, complex_step<Callee::kImag>}},

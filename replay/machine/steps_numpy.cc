@@ -66,21 +66,13 @@ bool unbox_numpy(Rep rep, PyObject* o, Reg* out) {
 
 // ---- conversions -----------------------------------------------------------------------------------------------------------------
 
-// Does an integer fit in this representation? `above`: it is 2**63 or more, and stands in `value` as the bits of an unsigned one.
-static bool fits(int64_t value, bool above, Rep to) {
-  if (above) return to == Rep::kNpUint64;
-  const int size = typed::size_of_integer(to);
-  if (typed::is_unsigned(to)) return value >= 0 && (size == 8 || value >> (8 * size) == 0);
-  const int64_t limit = size == 8 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (8 * size - 1)) - 1;
-  return value <= limit && value >= -limit - 1;
-}
-
 // A number as the dtype that NumPy computes in, as NumPy converts it. False: it does not fit, which NumPy has to say.
 bool convert(Rep from, Rep to, Reg value, Reg* out) {
   const typed::Bits bits = typed::bits_of(from);
   if (typed::bits_of(to) == typed::Bits::kInt64) {
     *out = value;
-    return fits(value.i, from == Rep::kNpUint64 && value.i < 0, to);
+    const bool above = from == Rep::kNpUint64 && value.i < 0;  // 2**63 or more
+    return above ? to == Rep::kNpUint64 : typed::holds(to, value.i);
   }
   double wide = bits == typed::Bits::kDouble  ? value.f
                 : bits == typed::Bits::kFloat ? value.s
@@ -294,6 +286,19 @@ constexpr StepFn kIntSteps[] = {int_binary<T, IntOps<T>::add>,
                                 int_binary<T, IntOps<T>::sub>,
                                 nullptr,
                                 int_binary<T, IntOps<T>::bxor>};
+constexpr StepFn kTruthSteps[] = {nullptr,
+                                  int_binary<npy_bool, IntOps<npy_bool>::band>,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  int_binary<npy_bool, IntOps<npy_bool>::bor>,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  int_binary<npy_bool, IntOps<npy_bool>::bxor>};
 template <class T>
 constexpr StepFn kFloatSteps[] = {float_binary<Add, T>,
                                   nullptr,
@@ -329,8 +334,9 @@ struct DtypeSteps {
 template <DType dtype>
 constexpr DtypeSteps steps_of() {
   using T = typename numpy::Element<dtype>::Type;
-  if constexpr (dtype == DType::kBool) return {};  // never computed in
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (dtype == DType::kBool) {
+    return {kTruthSteps};
+  } else if constexpr (std::is_floating_point_v<T>) {
     return {kFloatSteps<T>, float_negative<T>};
   } else {
     return {kIntSteps<T>, int_negative<T>, int_invert<T>};

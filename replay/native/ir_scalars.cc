@@ -319,6 +319,7 @@ void Writer::call(const Instr& in) {
     case Callee::kCeil:
       return whole(in, intrinsic("ceil"));
     case Callee::kFloat:
+    case Callee::kScalar:
       return same(in, a);
     case Callee::kRound:
       return whole(in, intrinsic("rint"));

@@ -213,6 +213,8 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
       return {Rep::kFloat, Rep::kFloat};
     case Callee::kBool:
       return {a, Rep::kBool};
+    case Callee::kScalar:  // of one that it is already
+      return {a, a};
     case Callee::kRound:
     case Callee::kFloor:
     case Callee::kCeil:
@@ -229,17 +231,32 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
 
 // Doubles and Python's floats; of two, one may be an int of Python's, which becomes a double then.
 Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments) {
+  if (const bool asks = fn == ArrayFn::isnan || fn == ArrayFn::isinf || fn == ArrayFn::isfinite; asks)
+    return arguments.size() == 1 && is_any_float(arguments[0]) ? Operator{Rep::kFloat, Rep::kNpBool} : Operator{};
   constexpr ArrayFn kOfDoubles[] = {
-      ArrayFn::sqrt,    ArrayFn::exp,      ArrayFn::log,      ArrayFn::log2,   ArrayFn::log10,   ArrayFn::log1p,     ArrayFn::expm1,
-      ArrayFn::exp2,    ArrayFn::sin,      ArrayFn::cos,      ArrayFn::tan,    ArrayFn::arcsin,  ArrayFn::arccos,    ArrayFn::arctan,
-      ArrayFn::sinh,    ArrayFn::cosh,     ArrayFn::tanh,     ArrayFn::cbrt,   ArrayFn::fabs,    ArrayFn::absolute,  ArrayFn::square,
-      ArrayFn::floor,   ArrayFn::ceil,     ArrayFn::trunc,    ArrayFn::rint,   ArrayFn::sign,    ArrayFn::negative,  ArrayFn::reciprocal,
-      ArrayFn::maximum, ArrayFn::minimum,  ArrayFn::fmax,     ArrayFn::fmin,   ArrayFn::arctan2, ArrayFn::hypot,     ArrayFn::copysign,
-      ArrayFn::add,     ArrayFn::subtract, ArrayFn::multiply, ArrayFn::divide, ArrayFn::power,   ArrayFn::remainder, ArrayFn::floor_divide};
+      ArrayFn::sqrt,        ArrayFn::exp,      ArrayFn::log,       ArrayFn::log2,       ArrayFn::log10,     ArrayFn::log1p,
+      ArrayFn::expm1,       ArrayFn::exp2,     ArrayFn::sin,       ArrayFn::cos,        ArrayFn::tan,       ArrayFn::arcsin,
+      ArrayFn::arccos,      ArrayFn::arctan,   ArrayFn::sinh,      ArrayFn::cosh,       ArrayFn::tanh,      ArrayFn::cbrt,
+      ArrayFn::fabs,        ArrayFn::absolute, ArrayFn::square,    ArrayFn::floor,      ArrayFn::ceil,      ArrayFn::trunc,
+      ArrayFn::rint,        ArrayFn::sign,     ArrayFn::negative,  ArrayFn::reciprocal, ArrayFn::maximum,   ArrayFn::minimum,
+      ArrayFn::fmax,        ArrayFn::fmin,     ArrayFn::arctan2,   ArrayFn::hypot,      ArrayFn::copysign,  ArrayFn::deg2rad,
+      ArrayFn::rad2deg,     ArrayFn::radians,  ArrayFn::degrees,   ArrayFn::arcsinh,    ArrayFn::arccosh,   ArrayFn::arctanh,
+      ArrayFn::heaviside,   ArrayFn::fmod,     ArrayFn::logaddexp, ArrayFn::logaddexp2, ArrayFn::nextafter, ArrayFn::positive,
+      ArrayFn::add,         ArrayFn::subtract, ArrayFn::multiply,  ArrayFn::divide,     ArrayFn::power,     ArrayFn::remainder,
+      ArrayFn::floor_divide};
   if (std::find(std::begin(kOfDoubles), std::end(kOfDoubles), fn) == std::end(kOfDoubles)) return {};
   if (static_cast<int>(arguments.size()) != array_fn_inputs(fn) || std::none_of(arguments.begin(), arguments.end(), is_double)) return {};
   const bool all = std::all_of(arguments.begin(), arguments.end(), [](Rep rep) { return is_double(rep) || rep == Rep::kInt; });
   return all ? Operator{Rep::kFloat, Rep::kNpFloat64} : Operator{};
+}
+
+Operator scalar_operator(Rep to, Rep from) {
+  if (!is_numpy_scalar(to) || is_truth(to) || from == Rep::kNone || from == Rep::kComplex || is_modular(from)) return {};
+  const bool whole = bits_of(from) == Bits::kInt64;
+  if (to == Rep::kNpFloat64 || from == to) return {to, to};
+  // (NumPy's cast of a double of its own may raise flags, and rounds large integers otherwise.)
+  if (to == Rep::kNpFloat32) return is_python_number(from) || (whole && size_of_integer(from) <= 4) ? Operator{to, to} : Operator{};
+  return whole ? Operator{to, to} : Operator{};
 }
 
 bool gives_argument(Callee callee, Rep argument) {

@@ -151,6 +151,7 @@ namespace dalsegno::typed {
   X(kIsupper, "str", "isupper")                                 \
   X(kStartswith, "str", "startswith")                           \
   X(kEndswith, "str", "endswith")                               \
+  X(kScalar, "scalar", "")                                      \
   X(kUfunc, "ufunc", "")
 
 enum class Callee : uint8_t {
@@ -178,8 +179,10 @@ constexpr bool draws_by_distribution(Callee callee) { return callee >= Callee::k
 
 // In what a call with these arguments computes and gives its result; false: not done unboxed.
 Operator call_operator(Callee callee, std::span<const Rep> arguments);
-// What a ufunc of floats computes in; the result is NumPy's double. False: not done unboxed.
+// What a ufunc of floats computes in; the result is NumPy's double, or its bool. False: not done unboxed.
 Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments);
+// What a type of NumPy's scalars makes of a number: the result, to which that is converted. False: not done unboxed.
+Operator scalar_operator(Rep to, Rep from);
 // Does it tell how far elements are spread?
 constexpr bool finds_spread(Callee callee) { return callee >= Callee::kStd && callee <= Callee::kVarMethod; }
 // What a reduction gives of all elements of an array of this dtype; kNone: that is not done unboxed.

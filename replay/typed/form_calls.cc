@@ -69,7 +69,12 @@ void Inference::form_call(const Op& o, ValueId i) {
   std::vector<Rep> arguments;
   for (int32_t k = 1; k < o.n_inputs; ++k) arguments.push_back(typed_.rep_in_ops(in(o)[k]));
   const ArrayFn fn = callee == Callee::kUfunc ? constant(in(o)[0]).ufunc : ArrayFn::none;
-  const Operator found = fn != ArrayFn::none ? ufunc_operator(fn, arguments) : call_operator(callee, arguments);
+  const auto operator_called = [&] {
+    if (callee == Callee::kScalar)
+      return arguments.size() == 1 ? scalar_operator(rep_of_type(constant(in(o)[0]).names), arguments[0]) : Operator{};
+    return fn != ArrayFn::none ? ufunc_operator(fn, arguments) : call_operator(callee, arguments);
+  };
+  const Operator found = operator_called();
   if (!found) return;
   form(i) = {Mode::kTyped, found, callee, fn};
   born(i, found.result);

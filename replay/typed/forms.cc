@@ -269,12 +269,19 @@ bool Inference::is_whole_power(const Op& o, ValueId i, Rep a, Rep b) const {
   return constant(in(o)[1]).bits >= 2 && constant(in(o)[1]).bits <= kMost;
 }
 
+// An int that is a constant and fits in the dtype of NumPy's integer beside it is one of those.
+Rep Inference::taken_as(ValueId v, Rep other) const {
+  const Rep rep = typed_.rep_in_ops(v);
+  const bool fits = rep == Rep::kInt && is_numpy_integer(other) && is_constant(v) && constant(v).unboxes && holds(other, constant(v).bits);
+  return fits ? other : rep;
+}
+
 Operator Inference::operator_of(const Op& o, ValueId i) const {
   Rep a = typed_.rep_in_ops(in(o)[0]);
   if (o.kind == OpKind::unary) return unary_operator(static_cast<UnaryOp>(o.imm), a);
   Rep b = typed_.rep_in_ops(in(o)[1]);
   if (is_whole_power(o, i, a, b)) return {Rep::kInt, Rep::kInt};
-  if (o.kind != OpKind::compare) return binary_operator(static_cast<BinaryOp>(o.imm), a, b);
+  if (o.kind != OpKind::compare) return binary_operator(static_cast<BinaryOp>(o.imm), taken_as(in(o)[0], b), taken_as(in(o)[1], a));
   if (compares_as_float(in(o)[0], b)) a = Rep::kFloat;
   if (compares_as_float(in(o)[1], a)) b = Rep::kFloat;
   return compare_operator(a, b, is_equality(o));

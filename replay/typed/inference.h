@@ -84,6 +84,7 @@ class Inference {
   bool is_element(const Op& o) const;
   bool never_same(const Op& o);
   bool compares_as_float(ValueId v, Rep other) const;
+  Rep taken_as(ValueId v, Rep other) const;
   bool is_whole_power(const Op& o, ValueId i, Rep a, Rep b) const;
   static bool is_equality(const Op& o);
   bool compares_texts(const Op& o);

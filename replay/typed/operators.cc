@@ -58,6 +58,7 @@ bool is_truth(Rep rep) { return rep == Rep::kBool || rep == Rep::kNpBool; }
 // a float any of floats; NumPy's own bool is a dtype that any other holds). kNone: not done here.
 Rep common(Rep a, Rep b) {
   if (a == b) return a;
+  if (is_truth(a) && is_truth(b)) return Rep::kNpBool;
   if (a == Rep::kBool || b == Rep::kBool) return common(a == Rep::kBool ? Rep::kInt : a, b == Rep::kBool ? Rep::kInt : b);
   if (a == Rep::kNpBool || b == Rep::kNpBool) {
     const Rep other = a == Rep::kNpBool ? b : a;
@@ -123,7 +124,8 @@ Operator complex_operator(BinaryOp op, Rep a, Rep b) {
 }
 
 Operator numpy_operator(BinaryOp op, Rep a, Rep b) {
-  if (a == Rep::kNone || b == Rep::kNone || (is_truth(a) && is_truth(b))) return {};
+  if (a == Rep::kNone || b == Rep::kNone) return {};
+  if (is_truth(a) && is_truth(b)) return bitwise(op) ? Operator{Rep::kNpBool, Rep::kNpBool} : Operator{};
   const Rep dtype = common(a, b);
   const auto whole = [](Rep rep) { return rep == Rep::kInt || rep == Rep::kBool; };
   if (bits_of(dtype) == Bits::kInt64) return numpy_integer_operator(op, dtype, whole(a) || whole(b));
@@ -152,7 +154,7 @@ Operator compare_operator(Rep a, Rep b, bool equality) {
   }
   if (integral(a) && integral(b)) return {Rep::kInt, Rep::kBool};
   if (a == Rep::kFloat && b == Rep::kFloat) return {Rep::kFloat, Rep::kBool};
-  const bool numbers = a != Rep::kNone && b != Rep::kNone && !(is_truth(a) && is_truth(b));
+  const bool numbers = a != Rep::kNone && b != Rep::kNone;
   // NumPy compares uint64 with signed integers by their values, in no common dtype.
   const bool natural = a == Rep::kNpUint64 || b == Rep::kNpUint64;
   if (numbers && !natural && (is_numpy_scalar(a) || is_numpy_scalar(b))) return {common(a, b), Rep::kNpBool};

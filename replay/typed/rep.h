@@ -57,6 +57,13 @@ constexpr int size_of_integer(Rep rep) {
   return rep == Rep::kNpInt32 || rep == Rep::kNpUint32 ? 4 : 8;
 }
 
+// Does an int fit in NumPy's integers of this representation?
+constexpr bool holds(Rep to, int64_t value) {
+  const int bits = 8 * size_of_integer(to);
+  if (is_unsigned(to)) return value >= 0 && (bits == 64 || value >> bits == 0);
+  return bits == 64 || (value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << (bits - 1));
+}
+
 // Of an int, but not by itself a number of 64 bits with a sign.
 constexpr bool is_modular(Rep rep) { return rep == Rep::kNatural || rep == Rep::kWrapped; }
 

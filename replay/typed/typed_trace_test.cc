@@ -51,6 +51,8 @@ TEST(Operators, FollowTheLanguage) {
       {BinaryOp::multiply, kNpBool, kNpFloat32, {kNpFloat32, kNpFloat32}},
       {BinaryOp::power, kNpFloat64, kNpBool, {}},
       {BinaryOp::add, kNpBool, kBool, {}},
+      {BinaryOp::and_, kNpBool, kBool, {kNpBool, kNpBool}},
+      {BinaryOp::xor_, kNpBool, kNpBool, {kNpBool, kNpBool}},
   };
   for (const auto& row : kRows) EXPECT_EQ(binary_operator(row.op, row.a, row.b), row.expected) << rep_name(row.a) << rep_name(row.b);
   EXPECT_EQ(binary_operator(BinaryOp::add, kComplex, kFloat), (Operator{kComplex, kComplex}));

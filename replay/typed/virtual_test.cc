@@ -24,6 +24,14 @@ TEST(Calls, FollowTheLanguage) {
   EXPECT_FALSE(call_of(Callee::kRound, {kInt}));
   EXPECT_EQ(call_of(Callee::kRound, {kNpFloat64}), (Operator{kFloat, kInt}));
   EXPECT_EQ(call_of(Callee::kRound, {kNpFloat32}), (Operator{kFloat, kInt}));
+  EXPECT_EQ(scalar_operator(kNpInt16, kInt), (Operator{kNpInt16, kNpInt16}));
+  EXPECT_EQ(scalar_operator(kNpFloat32, kFloat), (Operator{kNpFloat32, kNpFloat32}));
+  EXPECT_EQ(scalar_operator(kNpFloat64, kNpUint64), (Operator{kNpFloat64, kNpFloat64}));
+  EXPECT_FALSE(scalar_operator(kNpFloat32, kNpFloat64));
+  EXPECT_FALSE(scalar_operator(kNpFloat32, kNpInt64));
+  EXPECT_FALSE(scalar_operator(kNpInt32, kFloat));
+  EXPECT_FALSE(scalar_operator(kNpBool, kInt));
+  EXPECT_FALSE(scalar_operator(kNone, kInt));
   EXPECT_EQ(call_of(Callee::kAtan2, {kInt, kNpFloat64}), (Operator{kFloat, kFloat}));
   EXPECT_TRUE(gives_argument(Callee::kAbs, kInt));
   EXPECT_FALSE(gives_argument(Callee::kAbs, kFloat));
