@@ -81,6 +81,7 @@ typed::Callee callee_called(const Known& known) {
     // Older names, of functions of their own that do the same (numpy/_core/fromnumeric.py).
     table->emplace(Known{"numpy", "amax"}, typed::Callee::kLargest);
     table->emplace(Known{"numpy", "amin"}, typed::Callee::kLeast);
+    table->emplace(Known{"numpy", "around"}, typed::Callee::kRoundTo);
     return table;
   }();
   const auto found = callees->find(known);

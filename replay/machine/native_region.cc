@@ -258,10 +258,10 @@ class Describer {
   }
 
   static Rep result_of(typed::Callee callee, Rep operand) {
-    const Rep operands[] = {operand, operand};
+    const Rep operands[] = {operand, operand, operand};
     const bool two =
         callee == typed::Callee::kMin || callee == typed::Callee::kMax || callee == typed::Callee::kGcd || typed::takes_two_doubles(callee);
-    return typed::call_operator(callee, std::span(operands, two ? 2 : 1)).result;
+    return typed::call_operator(callee, std::span(operands, callee == typed::Callee::kClip ? 3 : two ? 2 : 1)).result;
   }
   static Rep result_of(const Step& s) { return replay::result_of(s); }
 

@@ -159,6 +159,26 @@ double pow_(double x, double y) { return std::pow(x, y); }
 double fmod_(double x, double y) { return std::fmod(x, y); }
 double copysign_(double x, double y) { return std::copysign(x, y); }
 double atan2__(double x, double y) { return std::atan2(x, y); }
+// As PyArray_Round() of NumPy's calculation.c, which the ufuncs do for it.
+double round_to(double x, double places) {
+  constexpr double kPowers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8};
+  static_assert(std::size(kPowers) == typed::kMostPlaces + 1);
+  const double power = kPowers[static_cast<size_t>(places)];
+  return std::rint(x * power) / power;
+}
+
+// As NumPy's clip.cpp where the bounds are no arrays; where NaN is among them NumPy says what there is to say.
+template <class T>
+const Step* clip(const Step* s, Reg* r, Machine& m) {
+  T x = part_of<T>(r[s->list[0]]);
+  const T least = part_of<T>(r[s->list[1]]), most = part_of<T>(r[s->list[2]]);
+  if (x != x || least != least || most != most) [[unlikely]]
+    return refuse(m, s->exit);
+  if (x < least) x = least;
+  if (x > most) x = most;
+  part_of<T>(r[s->dst]) = x;
+  return go_on(s + 1, r, m);
+}
 
 // Ints of two digits at most are always new ones (_PyLong_GCD of Objects/longobject.c).
 const Step* gcd_(const Step* s, Reg* r, Machine& m) {
@@ -255,6 +275,8 @@ StepFn same_step(const Operands& of) { return of.shares ? same : copy; }
 
 StepFn int_step(const Operands& of) { return typed::bits_of(of.rep) == typed::Bits::kDouble ? to_int<trunc_> : same_step(of); }
 
+StepFn clip_step(const Operands& of) { return typed::bits_of(of.rep) == typed::Bits::kDouble ? clip<double> : clip<int64_t>; }
+
 StepFn bool_step(const Operands& of) { return of.rep == Rep::kBool ? copy : truth_step(of.rep); }
 
 // A callee has one step, or chooses.
@@ -274,6 +296,8 @@ constexpr Row kRows[] = {
     {Callee::kFloat, {nullptr, same_step}},
     {Callee::kBool, {nullptr, bool_step}},
     {Callee::kScalar, {copy}},
+    {Callee::kClip, {nullptr, clip_step}},
+    {Callee::kRoundTo, {of_two<round_to>}},
     {Callee::kComplex, {nullptr, complex_step<Callee::kComplex>}},
     {Callee::kReal, {nullptr, complex_step<Callee::kReal>}},
     {Callee::kImag, {nullptr, complex_step<Callee::kImag>}},
@@ -375,8 +399,11 @@ const void* c_function(Callee callee) {
       {Callee::kCbrt, cbrt_},   {Callee::kCos, cos_},   {Callee::kCosh, cosh_},       {Callee::kExp, exp_},        {Callee::kExp2, exp2_},
       {Callee::kExpm1, expm1_}, {Callee::kSin, sin_},   {Callee::kSinh, sinh_},       {Callee::kTan, tan_},        {Callee::kTanh, tanh_},
       {Callee::kErf, erf_},     {Callee::kErfc, erfc_}, {Callee::kRadians, radians_}, {Callee::kDegrees, degrees_}};
-  static constexpr std::pair<Callee, F2> kOfTwo[] = {
-      {Callee::kAtan2, atan2__}, {Callee::kPow, pow_}, {Callee::kFmod, fmod_}, {Callee::kCopysign, copysign_}};
+  static constexpr std::pair<Callee, F2> kOfTwo[] = {{Callee::kAtan2, atan2__},
+                                                     {Callee::kPow, pow_},
+                                                     {Callee::kFmod, fmod_},
+                                                     {Callee::kCopysign, copysign_},
+                                                     {Callee::kRoundTo, round_to}};
   for (const auto& [one, function] : kOfOne)
     if (one == callee) return reinterpret_cast<const void*>(function);
   for (const auto& [one, function] : kOfTwo)

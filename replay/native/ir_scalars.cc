@@ -323,6 +323,8 @@ void Writer::call(const Instr& in) {
       return same(in, a);
     case Callee::kRound:
       return whole(in, intrinsic("rint"));
+    case Callee::kClip:
+      return clip(in, type, a);
     case Callee::kIsnan:
       return test("fcmp uno double " + a + ", 0.0");
     case Callee::kIsinf:
@@ -363,6 +365,18 @@ void Writer::c_function(const Instr& in) {
   set(in.dst, out);
   branch(finite(out), join, slow, true);
   slowly(in, slow, join);
+}
+
+// Between bounds of which none, and no number, is NaN.
+void Writer::clip(const Instr& in, const std::string& type, const std::string& a) {
+  const std::string least = get(in.list[1]), most = get(in.list[2]);
+  const bool whole = type == "i64";
+  if (!whole) guard(op("and i1 " + op("fcmp ord double " + a + ", " + least) + ", " + op("fcmp ord double " + most + ", 0.0")));
+  const auto chosen = [&](const char* how, const std::string& x, const std::string& bound) {
+    return op("select i1 " + op(std::string(whole ? "icmp s" : "fcmp o") + how + " " + type + " " + x + ", " + bound) + ", " + type + " " +
+              bound + ", " + type + " " + x);
+  };
+  set(in.dst, chosen("gt", chosen("lt", a, least), most));
 }
 
 // The first one stays unless another is less (greater): NaN never is.

@@ -192,6 +192,7 @@ class Writer {
 
   // -- ir_scalars.cc
   void call(const Instr& in);
+  void clip(const Instr& in, const std::string& type, const std::string& a);
   void extreme(const Instr& in, const std::string& type, std::string found);
   void absolute(const Instr& in, const std::string& a);
   void same(const Instr& in, const std::string& a);

@@ -40,6 +40,16 @@ Operator to_int(Rep a) {
   return {a == Rep::kNpUint64 ? Rep::kInt : a, Rep::kInt};  // not every one fits
 }
 
+// A number and its bounds: all of them ints, or a double between what becomes one.
+Operator clip_operator(std::span<const Rep> arguments) {
+  const auto whole = [](Rep rep) { return rep == Rep::kInt || rep == Rep::kNpInt64; };
+  const auto real = [](Rep rep) { return is_double(rep) || rep == Rep::kInt; };
+  if (arguments.size() != 3) return {};
+  if (std::all_of(arguments.begin(), arguments.end(), whole)) return {Rep::kNpInt64, Rep::kNpInt64};
+  return is_double(arguments[0]) && std::all_of(arguments.begin(), arguments.end(), real) ? Operator{Rep::kFloat, Rep::kNpFloat64}
+                                                                                          : Operator{};
+}
+
 // Floats alone: ints give themselves. NumPy's floats round to the nearest (scalartypes.c: rint), halves to the even one, as Python's do.
 Operator to_whole(Callee callee, Rep a) {
   const bool takes = callee == Callee::kRound ? is_any_float(a) : is_double(a);
@@ -122,6 +132,8 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
   if (callee == Callee::kMin || callee == Callee::kMax) return extreme(arguments);
   if (callee == Callee::kGcd)
     return arguments.size() == 2 && a == Rep::kInt && arguments[1] == Rep::kInt ? Operator{Rep::kInt, Rep::kInt} : Operator{};
+  if (callee == Callee::kClip) return clip_operator(arguments);
+  if (callee == Callee::kRoundTo) return arguments.size() == 2 && is_double(a) ? Operator{Rep::kFloat, Rep::kNpFloat64} : Operator{};
   if (takes_two_doubles(callee))
     return arguments.size() == 2 && of_double(a, Rep::kFloat) && of_double(arguments[1], Rep::kFloat) ? Operator{Rep::kFloat, Rep::kFloat}
                                                                                                       : Operator{};
@@ -192,6 +204,8 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kCumprod:
     case Callee::kCumprodMethod:
     case Callee::kUfunc:
+    case Callee::kClip:
+    case Callee::kRoundTo:
     case Callee::kRandom:
     case Callee::kRandomBits:
     case Callee::kNumpyRandom:

@@ -151,6 +151,8 @@ namespace dalsegno::typed {
   X(kIsupper, "str", "isupper")                                 \
   X(kStartswith, "str", "startswith")                           \
   X(kEndswith, "str", "endswith")                               \
+  X(kClip, "numpy", "clip")                                     \
+  X(kRoundTo, "numpy", "round")                                 \
   X(kScalar, "scalar", "")                                      \
   X(kUfunc, "ufunc", "")
 
@@ -198,8 +200,11 @@ constexpr bool is_text_test(Callee callee) { return callee >= Callee::kIsalnum &
 constexpr int32_t texts_tested(Callee callee) { return callee >= Callee::kStartswith ? 2 : 1; }
 // Does it take two numbers, both as doubles?
 constexpr bool takes_two_doubles(Callee callee) {
-  return callee == Callee::kAtan2 || callee == Callee::kPow || callee == Callee::kFmod || callee == Callee::kCopysign;
+  return callee == Callee::kAtan2 || callee == Callee::kPow || callee == Callee::kFmod || callee == Callee::kCopysign ||
+         callee == Callee::kRoundTo;
 }
+// To how many decimal places kRoundTo rounds: as the powers of ten stand in a table of NumPy's (calculation.c).
+constexpr int64_t kMostPlaces = 8;
 // Does the call give back one of its arguments, the very object? (abs of an int that is not negative does.)
 bool gives_argument(Callee callee, Rep argument);
 

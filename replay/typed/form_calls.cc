@@ -51,6 +51,7 @@ void Inference::form_call(const Op& o, ValueId i) {
     if (o.n_inputs == 3 && form_product(o, i, in(o) + 1)) form(i).callee = callee;
     return;
   }
+  if (callee == Callee::kRoundTo || (callee == Callee::kRound && o.n_inputs == 3)) return form_round(o, i, callee);
   if (callee == Callee::kOrd) return form_ord(o, i);
   if (is_text_test(callee)) return form_text_test(o, i, callee);
   if (callee == Callee::kItem) return form_item(o, i);
@@ -90,6 +91,23 @@ void Inference::form_draw(const Op& o, ValueId i, Callee callee) {
     if (const Rep rep = typed_.rep_in_ops(in(o)[k]); rep != Rep::kInt && !(draw.takes_floats() && rep == Rep::kFloat)) return;
   form(i) = {.mode = Mode::kDraw, .callee = callee};
   born(i, draw.result);
+}
+
+// np.round(x), np.round(x, places) and, of NumPy's double, round(x, places), which is the same. (Python's own float rounds by its digits.)
+void Inference::form_round(const Op& o, ValueId i, Callee callee) {
+  const Rep rep = typed_.rep_in_ops(in(o)[1]);
+  const bool takes = rep == Rep::kNpFloat64 || (rep == Rep::kFloat && callee == Callee::kRoundTo);
+  if (!takes || o.n_inputs > 3) return;
+  const Operator found{Rep::kFloat, Rep::kNpFloat64};
+  if (o.n_inputs == 2) {
+    form(i) = {Mode::kTyped, found, Callee::kUfunc, ArrayFn::rint};
+    return born(i, found.result);
+  }
+  const ValueId places = in(o)[2];
+  if (!is_constant(places) || typed_.rep_in_ops(places) != Rep::kInt || !constant(places).unboxes) return;
+  if (constant(places).bits < 0 || constant(places).bits > kMostPlaces) return;
+  form(i) = {Mode::kTyped, found, Callee::kRoundTo};
+  born(i, found.result);
 }
 
 void Inference::form_ord(const Op& o, ValueId i) {

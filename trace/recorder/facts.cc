@@ -236,6 +236,7 @@ void fill_numpy_functions(PyObject* numpy) {
     facts.same_array = PyCFunction_Check(value) && (text == "asarray" || text == "asanyarray");
     if (function && by_method.contains(text)) facts.method = PyDict_GetItem(PyArray_Type.tp_dict, name);
     if (function && through.contains(text)) facts.through = implementation_of(value);
+    facts.of_arrays = text == "round" || text == "around";
     g_callees.try_emplace(Py_NewRef(value), facts);
   }
 }

@@ -36,6 +36,7 @@ struct CalleeFacts {
   int index = 0;                        // quiet_write: the argument that is used as an index, if it is there
   bool reverses = false;                // of a vector: gives it as a view from its end to its beginning
   PyFunctionObject* through = nullptr;  // what its dispatcher runs, or it itself, where that is recorded through (held)
+  bool of_arrays = false;               // it is recorded through where it is given no double first
   size_t through_with = 0;              // arguments, or more: with fewer it is not recorded through
   PyObject* method = nullptr;           // that of its one array it calls, and does nothing else (borrowed)
   bool axis_behind = false;             // its second parameter is the axis
