@@ -270,6 +270,35 @@ PyObject* sequence_of(PyObject* iterator, Py_ssize_t** position) {
   return inner_of(iterator);
 }
 
+// Is there no more? Then it ends, as iter_iternext() of Objects/iterobject.c ends it when the sequence has raised IndexError.
+static bool ends_without_error(PyObject* iterator) {
+  Py_ssize_t* position;
+  PyObject* sequence = sequence_of(iterator, &position);
+  if (!sequence || !is_quiet_sequence(sequence)) return false;
+  const lenfunc length = Py_TYPE(sequence)->tp_as_sequence ? Py_TYPE(sequence)->tp_as_sequence->sq_length : nullptr;
+  const Py_ssize_t n = length ? length(sequence) : -1;
+  if (n < 0) return PyErr_Clear(), false;
+  if (*position < n) return false;
+  reinterpret_cast<Holder*>(iterator)->inner = nullptr;
+  Py_DECREF(sequence);
+  return true;
+}
+
+PyObject* next_of(PyObject* iterator) {
+  if (Py_IS_TYPE(iterator, &PySeqIter_Type)) {
+    if (ends_without_error(iterator)) return nullptr;
+  } else if (Py_IS_TYPE(iterator, &PyEnum_Type) && g_holding_iterators && inner_of(iterator) != nullptr) {
+    ends_without_error(inner_of(iterator));
+  } else if (Py_IS_TYPE(iterator, &PyZip_Type) && g_holding_iterators && inner_of(iterator) != nullptr) {
+    PyObject* all = inner_of(iterator);
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(all); ++k) {  // none behind the first that has ended is asked
+      PyObject* one = PyTuple_GET_ITEM(all, k);
+      if (!Py_IS_TYPE(one, &PySeqIter_Type) || inner_of(one) == nullptr || ends_without_error(one)) break;
+    }
+  }
+  return Py_TYPE(iterator)->tp_iternext(iterator);
+}
+
 PyObject* held_by(PyObject* iterator) {
   if (Py_IS_TYPE(iterator, &PySeqIter_Type)) return g_sequence ? inner_of(iterator) : nullptr;
   const Own* known = own(Py_TYPE(iterator));

@@ -13,7 +13,24 @@ import numpy as np
 from dalsegno.fuzz import equivalent
 from tests.support import counting, stepped
 
-ODD = [0.0, -0.0, 0.5, 2.5, -2.5, 0.125, 2.675, 1e-310, -1e308, 5e-324, 1e16, math.inf, -math.inf, math.nan, 7.25, -7.255]
+ODD = [
+    0.0,
+    -0.0,
+    0.5,
+    2.5,
+    -2.5,
+    0.125,
+    2.675,
+    1e-310,
+    -1e308,
+    5e-324,
+    1e16,
+    math.inf,
+    -math.inf,
+    math.nan,
+    7.25,
+    -7.255,
+]
 PLAIN = [((k * 37) % 101) / 8 - 5 for k in range(200)]
 
 
@@ -73,7 +90,12 @@ DOUBLES = [
 def test_functions_of_doubles(source: str) -> None:
     of = compiled(source)
     plain = np.array(PLAIN)
-    check(of, (plain, plain[::-1]), (PLAIN, PLAIN[::-1]), *[(np.array([*PLAIN[:9], x, y, 1.0]), np.full(12, y)) for x in ODD for y in ODD[::4]])
+    check(
+        of,
+        (plain, plain[::-1]),
+        (PLAIN, PLAIN[::-1]),
+        *[(np.array([*PLAIN[:9], x, y, 1.0]), np.full(12, y)) for x in ODD for y in ODD[::4]],
+    )
     check(of, (plain.astype("f4"), plain.astype("f4")), (np.arange(-6, 6), np.arange(12)[::-1]), (plain > 0, plain < 1))
     assert steps_of(of, plain, plain[::-1]) < 150
 
@@ -81,7 +103,12 @@ def test_functions_of_doubles(source: str) -> None:
 @pytest.mark.parametrize("places", [-1, 4, 8, 9, 23, True, None])
 def test_places(places: Any) -> None:
     for source in "np.round(x, places)", "round(x, places)":
-        check(compiled(source, places=places), (np.array(PLAIN), PLAIN), (np.array([*ODD, 1e304, 123456.7895]), [0.0] * 18), (PLAIN, PLAIN))
+        check(
+            compiled(source, places=places),
+            (np.array(PLAIN), PLAIN),
+            (np.array([*ODD, 1e304, 123456.7895]), [0.0] * 18),
+            (PLAIN, PLAIN),
+        )
 
 
 DTYPES = ["f8", "f4", "i8", "i4", "i2", "u1", "u4", "u8", "?"]
@@ -94,7 +121,11 @@ def test_types_of_scalars(name: str, dtype: str) -> None:
     whole = np.arange(12)
     check(of, (whole.astype(dtype), [1] * 12), (whole.astype(dtype), [0, 1] * 6))
     if dtype[0] in "fi":
-        check(of, ((-whole).astype(dtype), [1] * 12), (np.array([*whole[:9] / 2, 3.5, 300.0, -1.0]).astype(dtype), [1.5] * 12))
+        check(
+            of,
+            ((-whole).astype(dtype), [1] * 12),
+            (np.array([*whole[:9] / 2, 3.5, 300.0, -1.0]).astype(dtype), [1.5] * 12),
+        )
     for odd in 2**7, 2**16 - 1, 2**31, -(2**31) - 1, 2**63 - 1, 2**63, -1, 2**64, 1e300, math.nan, 16777217, 2**53 + 1:
         check(of, ([1, 2, 3, 4, odd, 5], [1] * 6))
 
@@ -114,11 +145,16 @@ def test_quotients_of_integers(dtype: str) -> None:
         assert steps_of(compiled("x / 255"), whole, whole) < 150
 
 
-@pytest.mark.parametrize("source", ["x & y", "x | y", "x ^ y", "x == y", "x != True", "x & True", "False | y", "x < y", "x + y", "x * y", "~x"])
+@pytest.mark.parametrize(
+    "source",
+    ["x & y", "x | y", "x ^ y", "x == y", "x != True", "x & True", "False | y", "x < y", "x + y", "x * y", "~x"],
+)
 def test_bools(source: str) -> None:
     of = compiled(source)
     a, b = np.array([True, False, True, False] * 20), np.array([True, True, False, False] * 20)
-    check(of, (a, b), (a, b.tolist()), (a.tolist(), b), (a, [0, 1, 2, 3] * 20), (a, b.astype("i2")), (np.ones(80) > 0, a))
+    check(
+        of, (a, b), (a, b.tolist()), (a.tolist(), b), (a, [0, 1, 2, 3] * 20), (a, b.astype("i2")), (np.ones(80) > 0, a)
+    )
     if source[0] != "~" and not set(source) & set("+*"):
         assert steps_of(of, a, b) < 200
 
@@ -136,3 +172,78 @@ def test_flags_are_told() -> None:
                     warnings.simplefilter("always")
                     told.append((repr(f(*rows)), [(str(w.message), w.lineno) for w in caught]))
             assert told[0] == told[1]
+
+
+LEAST = np.finfo("f8").tiny
+
+
+@pytest.mark.parametrize("under", ["ignore", "warn", "raise"])
+def test_what_is_rounded_up_to_the_least_normal_number(under: Any) -> None:
+    """Such a product underflows, and the number is a normal one."""
+    xs = np.array([1.5] * 9 + [np.nextafter(2 * LEAST, 0), 4 * LEAST, 1.0])
+    ys = np.array([0.5] * 12)
+    for source in "x * y", "x / (1 / y)", "x // y":
+        of = compiled(source)
+        jitted = ds.jit(store=False)(of)
+        with stepped(step_aside=False, hot_loop=1), np.errstate(under=under):
+            for _ in range(5):
+                assert outcome(jitted, xs, ys) == outcome(of, xs, ys)
+
+
+def outcome(f: Any, *args: Any) -> Any:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result: Any = repr(f(*args))
+        except Exception as error:
+            result = type(error).__name__, str(error)
+    return result, [repr(a) for a in args], [(str(w.message), w.lineno) for w in caught]
+
+
+@pytest.mark.parametrize("under", ["ignore", "warn", "raise"])
+def test_doubles_in_arrays_of_floats(under: Any) -> None:
+    """NumPy's cast of one tells of all flags."""
+    scope: dict[str, Any] = {}
+    exec("def put(to, xs):\n    for i in range(len(xs)):\n        to[i] = xs[i]\n", scope)
+    single = float(np.finfo("f4").tiny)
+    odd = [*ODD, 1e300, 3.5e38, single, single * (1 - 2.0**-24), single / 3, 1e-50, 0.1]
+    for f in scope["put"], compiled("np.float32(xs[i]) + np.float32(ys[i])"):
+        jitted = ds.jit(store=False)(f)
+        with stepped(step_aside=False, hot_loop=1), np.errstate(under=under):
+            for x in [1.5, *odd]:
+                for made in np.array, list:
+                    values = [*PLAIN[:12], x, 2.0]
+                    told = [outcome(g, np.zeros(14, "f4"), made(values)) for g in (jitted, f)]
+                    assert told[0] == told[1]
+    put = scope["put"]
+    assert steps_of(put, np.zeros(200, "f4"), np.array(PLAIN)) < 150
+
+
+@pytest.mark.parametrize(
+    "loop", ["for v in r:", "for j, v in enumerate(r):", "for v, w in zip(r, m[0]):", "for v, w in zip(m[0][:3], r):"]
+)
+def test_ends_of_iterators_over_arrays(loop: str) -> None:
+    """They end without an IndexError being made, and stay ended."""
+    source = f"def of(m):\n    s = 0.0\n    out = []\n    for r in m:\n        {loop}\n            s += v\n        out.append(s)\n    return out\n"
+    scope: dict[str, Any] = {}
+    exec(source, scope)
+    check(
+        scope["of"],
+        (np.arange(40.0).reshape(10, 4),),
+        (np.arange(10.0).reshape(10, 1),),
+        ([np.arange(3), np.arange(2.0), np.arange(0)],),
+    )
+
+
+def test_iterators_that_are_asked_again() -> None:
+    def halves(m: Any) -> Any:
+        out = []
+        for r in m:
+            it = iter(r)
+            for _, v in zip(range(2), it):
+                out.append(v)
+            out.append(list(it))
+            out.append(next(it, None))
+        return out
+
+    check(halves, (np.arange(40.0).reshape(10, 4),), (np.arange(20.0).reshape(10, 2),), (np.arange(10).reshape(10, 1),))

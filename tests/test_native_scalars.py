@@ -134,7 +134,10 @@ def test_round_of_numpy_scalars(dtype: str) -> None:
     xs = (np.arange(120) / 4 if dtype[0] == "f" else np.arange(120)).astype(dtype)
     calls = [(xs,), (-xs,)]
     if dtype[0] == "f":
-        calls += [(np.array([*xs[:9], x]).astype(dtype),) for x in (0.49999999999999994, 1e300, 2.0**62, -(2.0**63), np.nan, np.inf)]
+        calls += [
+            (np.array([*xs[:9], x]).astype(dtype),)
+            for x in (0.49999999999999994, 1e300, 2.0**62, -(2.0**63), np.nan, np.inf)
+        ]
     check(rounded, *calls)
     if dtype in ("f8", "f4"):
         assert steps_of(rounded, xs) < 150

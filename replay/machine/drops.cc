@@ -148,10 +148,10 @@ bool ends_quietly(PyObject* iterator) {
 
 bool end_shown(const Step& s, Machine& m, PyObject* iterator, PyObject** item) {
   if (s.dies < 0 || ends_quietly(iterator)) {
-    *item = Py_TYPE(iterator)->tp_iternext(iterator);
+    *item = hook::next_of(iterator);
   } else {
     LinkedScope frames(m, s.dies);
-    *item = Py_TYPE(iterator)->tp_iternext(iterator);
+    *item = hook::next_of(iterator);
   }
   if (*item || !PyErr_Occurred()) return !*item;
   if (!PyErr_ExceptionMatches(PyExc_StopIteration)) return false;

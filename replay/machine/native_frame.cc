@@ -194,7 +194,7 @@ int32_t advance(native::Frame* frame, int32_t number) {
     const uint64_t run = m.code_run;
     const int32_t came = do_step(frame, number);
     if (came != native::kNext || m.code_run == run) return came;
-  } else if (PyObject* item = Py_TYPE(it)->tp_iternext(it)) {
+  } else if (PyObject* item = hook::next_of(it)) {
     r[s->dst].o = item;
     if (hook::collections(m.collections) == before) return native::kNext;
     turn_to(*frame, running, number);
@@ -316,7 +316,7 @@ int32_t ends(native::Frame* frame, int32_t reg) {
   const auto* over = reinterpret_cast<hook::SequenceIterator*>(o);
   const bool lives_on = is_over_items(o) && over->sequence && Py_REFCNT(over->sequence) > 1;
   if (!lives_on && !(ends_quietly(o) && (is_over_items(o) || drops_quietly(o)))) return 0;
-  Py_XDECREF(Py_TYPE(o)->tp_iternext(o));
+  Py_XDECREF(hook::next_of(o));
   return 1;
 }
 

@@ -222,7 +222,7 @@ Next no_next() {
 }
 
 Next next_item(PyObject* it, PyObject** item) {
-  *item = Py_TYPE(it)->tp_iternext(it);
+  *item = hook::next_of(it);
   return *item ? Next::kItem : no_next();
 }
 

@@ -128,7 +128,7 @@ const Step* no_item(const Step* s, Reg* r, Machine& m, Found found, Item* items)
 
 // By the holder itself: what its tuple holds lives until the next items come. False: no memory.
 bool take_objects(const NextPlan& plan, PyObject* iterator, Item* items) {
-  PyObject* tuple = Py_TYPE(iterator)->tp_iternext(iterator);
+  PyObject* tuple = hook::next_of(iterator);
   for (int k = 0; k < plan.n; ++k)
     if (items[k].object) Py_SETREF(items[k].object, tuple ? Py_NewRef(PyTuple_GET_ITEM(tuple, k)) : nullptr);
   Py_XDECREF(tuple);

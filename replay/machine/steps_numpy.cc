@@ -66,6 +66,12 @@ bool unbox_numpy(Rep rep, PyObject* o, Reg* out) {
 
 // ---- conversions -----------------------------------------------------------------------------------------------------------------
 
+// Is a result no underflow for certain? (The least normal number may be what a smaller one was rounded to.)
+template <class T>
+static bool is_above_underflow(T result) {
+  return std::isfinite(result) && std::fabs(result) > std::numeric_limits<T>::min();
+}
+
 // A number as the dtype that NumPy computes in, as NumPy converts it. False: it does not fit, which NumPy has to say.
 bool convert(Rep from, Rep to, Reg value, Reg* out) {
   const typed::Bits bits = typed::bits_of(from);
@@ -87,7 +93,9 @@ bool convert(Rep from, Rep to, Reg value, Reg* out) {
     return true;
   }
   out->s = bits == typed::Bits::kFloat ? value.s : static_cast<float>(wide);
-  return std::isfinite(out->s) || !std::isfinite(wide);
+  // (Of a double of its own NumPy's cast looks at all flags, of other numbers whether they are too large.)
+  const bool may_underflow = from == Rep::kNpFloat64 && !is_above_underflow(out->s) && std::isfinite(wide) && wide != 0;
+  return (std::isfinite(out->s) || !std::isfinite(wide)) && (!may_underflow || numpy::errstate_ignores(rt::kUnderflow));
 }
 
 namespace {
@@ -162,7 +170,7 @@ template <class F, class T>
 template <class F, class T>
 bool float_result(T a, T b, T* to) {
   const T out = F::apply(a, b);
-  const bool plain = F::kMayUnderflow ? std::isnormal(out) || (out == 0 && F::gives_zero(a, b)) : std::isfinite(out);
+  const bool plain = F::kMayUnderflow ? is_above_underflow(out) || (out == 0 && F::gives_zero(a, b)) : std::isfinite(out);
   *to = out;
   return plain || quiet<F, T>(a, b);
 }
@@ -180,7 +188,7 @@ const Step* float_binary(const Step* s, Reg* r, Machine& m) {
 template <class T, bool quotient>
 bool floored(T a, T b, T* out) {
   const T ratio = a / b;
-  const bool plain = std::isfinite(a) && std::isfinite(b) && (std::isnormal(ratio) || (a == 0 && b != 0));
+  const bool plain = std::isfinite(a) && std::isfinite(b) && (is_above_underflow(ratio) || (a == 0 && b != 0));
   if (!plain) return false;
   T rest = std::fmod(a, b), whole = (a - rest) / b;
   if (rest == 0) {
@@ -405,6 +413,7 @@ StepFn convert_step(Rep from, Rep to) {
   if (to == Rep::kComplex) return bits == typed::Bits::kInt64 ? converted<Rep::kInt, Rep::kComplex> : converted<Rep::kFloat, Rep::kComplex>;
   if (typed::bits_of(to) == typed::Bits::kDouble)
     return bits == typed::Bits::kFloat ? converted<Rep::kNpFloat32, Rep::kNpFloat64> : converted<Rep::kInt, Rep::kFloat>;
+  if (from == Rep::kNpFloat64) return converted<Rep::kNpFloat64, Rep::kNpFloat32>;
   return bits == typed::Bits::kInt64 ? converted<Rep::kInt, Rep::kNpFloat32> : converted<Rep::kFloat, Rep::kNpFloat32>;
 }
 

@@ -198,11 +198,12 @@ void Writer::floating(const Instr& in, const std::string& a, const std::string& 
   set(in.dst, out);
   if (python) return unless_scalar(op("fcmp ord double " + out + ", 0.0"), in, a, b);
   const std::string size = op("call " + type + " @llvm.fabs." + (type == "float" ? "f32" : "f64") + "(" + type + " " + out + ")");
-  // Is it finite, and normal where that matters? Against infinity and the least normal number LLVM would rather look at the bits.
+  // Is it finite, and no underflow where that matters? (The least normal number may be what a smaller one was rounded to. Against infinity
+  // LLVM would rather look at the bits.)
   const bool single = std::string_view(type) == "float";
   std::string plain = op("fcmp ole " + type + " " + size + (single ? ", 0x47EFFFFFE0000000" : ", 0x7FEFFFFFFFFFFFFF"));
-  const char* denormal = single ? "0x380FFFFFC0000000" : "0x000FFFFFFFFFFFFF";  // the largest
-  if (!exact) plain = op("and i1 " + plain + ", " + op("fcmp ogt " + type + " " + size + ", " + denormal));
+  const char* least = single ? "0x3810000000000000" : "0x0010000000000000";
+  if (!exact) plain = op("and i1 " + plain + ", " + op("fcmp ogt " + type + " " + size + ", " + least));
   const std::string rare = label("z"), done = label("j");
   branch(plain, done, rare, true);
   begin(rare);
@@ -277,10 +278,15 @@ void Writer::convert(const Instr& in) {
   if (from == Bits::kFloat && to == Bits::kDouble) return set(in.dst, op("fpext float " + get(in.a) + " to double"));
   if (from == Bits::kInt64 && to == Bits::kInt64) return convert_integer(in, get(in.a));
   if (from == Bits::kDouble && to == Bits::kFloat) {
-    // What is not finite is the step's.
+    // What is not finite is the step's, and of NumPy's doubles what may be too small.
     const std::string out = op("fptrunc double " + get(in.a) + " to float");
+    const std::string size = op("call float @llvm.fabs.f32(float " + out + ")"),
+                      finite = op("fcmp olt float " + size + ", 0x7FF0000000000000");
     set(in.dst, out);
-    return unless(op("fcmp olt float " + op("call float @llvm.fabs.f32(float " + out + ")") + ", 0x7FF0000000000000"), in);
+    if (in.rep != Rep::kNpFloat64) return unless(finite, in);
+    const std::string fits =
+        op("or i1 " + op("fcmp ogt float " + size + ", 0x3810000000000000") + ", " + op("fcmp oeq double " + get(in.a) + ", 0.0"));
+    return unless(op("and i1 " + finite + ", " + fits), in);
   }
   by_step(in);
 }

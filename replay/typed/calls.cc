@@ -268,8 +268,8 @@ Operator scalar_operator(Rep to, Rep from) {
   if (!is_numpy_scalar(to) || is_truth(to) || from == Rep::kNone || from == Rep::kComplex || is_modular(from)) return {};
   const bool whole = bits_of(from) == Bits::kInt64;
   if (to == Rep::kNpFloat64 || from == to) return {to, to};
-  // (NumPy's cast of a double of its own may raise flags, and rounds large integers otherwise.)
-  if (to == Rep::kNpFloat32) return is_python_number(from) || (whole && size_of_integer(from) <= 4) ? Operator{to, to} : Operator{};
+  // (NumPy's own large integers are rounded once, not twice.)
+  if (to == Rep::kNpFloat32) return is_python_number(from) || !whole || size_of_integer(from) <= 4 ? Operator{to, to} : Operator{};
   return whole ? Operator{to, to} : Operator{};
 }
 

@@ -185,7 +185,7 @@ bool stores(DType dtype, Rep value) {
     case DType::kInt64:
       return value == Rep::kInt || value == rep_of_dtype(dtype);
     case DType::kFloat32:
-      return value == Rep::kFloat || value == Rep::kNpFloat32;
+      return value == Rep::kFloat || value == Rep::kNpFloat64 || value == Rep::kNpFloat32;
     case DType::kFloat64:
       return value == Rep::kFloat || value == Rep::kInt || (is_numpy_scalar(value) && !is_truth(value));
     case DType::kComplex64:

@@ -27,7 +27,7 @@ TEST(Calls, FollowTheLanguage) {
   EXPECT_EQ(scalar_operator(kNpInt16, kInt), (Operator{kNpInt16, kNpInt16}));
   EXPECT_EQ(scalar_operator(kNpFloat32, kFloat), (Operator{kNpFloat32, kNpFloat32}));
   EXPECT_EQ(scalar_operator(kNpFloat64, kNpUint64), (Operator{kNpFloat64, kNpFloat64}));
-  EXPECT_FALSE(scalar_operator(kNpFloat32, kNpFloat64));
+  EXPECT_EQ(scalar_operator(kNpFloat32, kNpFloat64), (Operator{kNpFloat32, kNpFloat32}));
   EXPECT_FALSE(scalar_operator(kNpFloat32, kNpInt64));
   EXPECT_FALSE(scalar_operator(kNpInt32, kFloat));
   EXPECT_FALSE(scalar_operator(kNpBool, kInt));
