@@ -76,12 +76,14 @@ bool quiet(PyObject* o, Visits* visits) {
   PyTypeObject* type = Py_TYPE(o);
   const bool array = numpy::is_exact_array(o);
   if (!array && is_leaf(type)) return true;
-  if (has_weakrefs(o) || visits->depth == kMaxDepth) return false;
-  if (array) {
+  if (has_weakrefs(o)) return false;
+  if (array) {  // (however deep: zip() over rows has them there)
     PyObject* base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(o));
     return !PyDataType_REFCHK(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(o))) && (!base || visit(base, visits) == 0);
   }
-  if (type->tp_finalize != nullptr || type->tp_del != nullptr || type->tp_traverse == nullptr || !PyType_IS_GC(type)) return false;
+  if (visits->depth == kMaxDepth || type->tp_finalize != nullptr || type->tp_del != nullptr || type->tp_traverse == nullptr ||
+      !PyType_IS_GC(type))
+    return false;
   ++visits->depth;
   const bool held_quietly = type == &PyList_Type    ? holds_quietly(reinterpret_cast<PyListObject*>(o)->ob_item, Py_SIZE(o), visits)
                             : type == &PyTuple_Type ? holds_quietly(reinterpret_cast<PyTupleObject*>(o)->ob_item, Py_SIZE(o), visits)
