@@ -194,6 +194,7 @@ ARRAY_EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "np.<ufunc1>(<odd>)"),
         (1, "np.nonzero(<arr>)[0]"),
         (1, "np.unique(<arr>)"),
+        (1, "np.cross(<arrvar:1>[:3], <arrvar:1>[-3:])"),
         (1, "np.stack([<arrvar:1>, <arrvar:1>])"),
         (1, "np.array(<list>)"),
         (1, "np.linspace(0, 1, <positive>)"),

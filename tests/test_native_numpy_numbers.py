@@ -247,3 +247,41 @@ def test_iterators_that_are_asked_again() -> None:
         return out
 
     check(halves, (np.arange(40.0).reshape(10, 4),), (np.arange(20.0).reshape(10, 2),), (np.arange(10).reshape(10, 1),))
+
+
+def crosses(us: Any, vs: Any) -> Any:
+    out = []
+    for i in range(len(us)):
+        w = np.cross(us[i], vs[i])
+        out.append((w, w.base is not None, w.flags.owndata, w.strides))
+    return out
+
+
+def test_cross_products_of_vectors() -> None:
+    u, v = np.arange(36.0).reshape(12, 3) % 7, np.arange(36.0).reshape(12, 3)[::-1] / 3
+    odd = np.array([[x, y, 1.0] for x in ODD[:14] for y in ODD[::3]])
+    check(
+        crosses,
+        (u, v),
+        (u[:, ::-1], v),
+        (u.astype("f4"), v.astype("f4")),
+        (u.astype(int), v.astype(int)),
+        (odd, odd[::-1]),
+        (odd, -odd),
+    )
+    check(
+        crosses,
+        (u, v[:, None, :]),
+        (u.tolist(), v),
+        (u.astype("f4"), v),
+        (u[:, :2], v),
+        (np.zeros((12, 3)), -v),
+        (u[:4], v[:, :1]),
+    )
+    check(lambda p, q: np.cross(p, q), (u, v), (u[0], v[0]), (u, v[0]), (u[0], v))
+    assert steps_of(crosses, u, v) < 400
+    jitted = ds.jit(store=False)(crosses)
+    with stepped(step_aside=False, hot_loop=1):
+        for rows in [(u, v)] * 3 + [(odd, odd[::-1]), (u * 1e300, v * 1e300), (u * 1e-160, v * 1e-160)] * 2:
+            with np.errstate(under="warn"):
+                assert outcome(jitted, *rows) == outcome(crosses, *rows)

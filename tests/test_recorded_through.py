@@ -50,6 +50,7 @@ CALLS: dict[str, Call] = {
     "tri": lambda a, b: np.tri(len(a), 3) * 2,
     "ediff1d": lambda a, b: np.ediff1d(a, to_begin=b[:1]),
     "fix": lambda a, b: np.fix(a) + b,
+    "cross": lambda a, b: np.cross(np.column_stack([a.ravel()[:4]] * 3), np.arange(12.0).reshape(4, 3) + b.ravel()[0]),
     "norm": lambda a, b: np.linalg.norm(a),
     "norm along": lambda a, b: np.linalg.norm(a, axis=-1),
     "norm of a result along": lambda a, b: np.linalg.norm(a - b, axis=0) * 2,

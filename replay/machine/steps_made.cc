@@ -2,7 +2,9 @@
 // Where anything is not as expected, or a flag is up, the step is done as any other: nothing has happened yet.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <span>
 
 #include "numpy/loops.h"
@@ -369,6 +371,41 @@ PyObject* outer_product(const Step& s, const Reg* r) {
   return unless_raised(made);
 }
 
+// Of two vectors of three doubles: a view, as np.cross() moves its axis at the end. Of its products and differences none may be told of:
+// all are finite, and no product is so small that it may have underflowed.
+PyObject* crossed(const Step& s, const Reg* r) {
+  constexpr npy_intp kThree = 3;
+  constexpr double kLeast = std::numeric_limits<double>::min();
+  double of[2][kThree];
+  for (int k = 0; k < 2; ++k) {
+    DType dtype;
+    PyArrayObject* vector = small_operand(r[s.list[k + 1]].o, &dtype);
+    if (!vector || dtype != DType::kFloat64 || PyArray_NDIM(vector) != 1 || PyArray_DIM(vector, 0) != kThree) return nullptr;
+    for (npy_intp i = 0; i < kThree; ++i)
+      of[k][i] = *reinterpret_cast<const double*>(PyArray_BYTES(vector) + i * PyArray_STRIDE(vector, 0));
+  }
+  double result[kThree];
+  bool quiet = true;
+  const auto product = [&](double a, double b) {
+    const double ab = a * b;
+    quiet &= std::fabs(ab) > kLeast || a == 0 || b == 0;
+    return ab;
+  };
+  for (int i = 0; i < kThree; ++i) {
+    const int j = (i + 1) % kThree, k = (i + 2) % kThree;
+    const double left = product(of[0][j], of[1][k]), right = product(of[0][k], of[1][j]);
+    result[i] = left - right;
+    quiet &= std::isfinite(result[i]);
+  }
+  PyObject* made = quiet ? new_array(DType::kFloat64, 1, &kThree) : nullptr;
+  if (!made) return nullptr;
+  std::memcpy(data_of(made), result, sizeof result);
+  PyObject* view = PyArray_Transpose(reinterpret_cast<PyArrayObject*>(made), nullptr);
+  Py_DECREF(made);
+  if (!view) PyErr_Clear();
+  return view;
+}
+
 // ---- linear algebra
 
 // As np.linalg.inv() does it: LAPACK's, of doubles; a matrix without an inverse comes up as an invalid operation, other flags are ignored.
@@ -422,6 +459,7 @@ constexpr Row kRows[] = {
     {typed::Callee::kColumnStack, 2, step_make<in_columns>},
     {typed::Callee::kRoll, 3, step_make<rolled>},
     {typed::Callee::kOuter, 3, step_make<outer_product>},
+    {typed::Callee::kCross, 3, step_make<crossed>},
     {typed::Callee::kInv, 2, step_make<inverse>},
     {typed::Callee::kWhere, 2, step_make<positions>},
     {typed::Callee::kNonzero, 2, step_make<positions>},

@@ -189,6 +189,7 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kColumnStack:
     case Callee::kRoll:
     case Callee::kOuter:
+    case Callee::kCross:
     case Callee::kWhere:
     case Callee::kNonzero:
     case Callee::kFlatnonzero:

@@ -108,6 +108,7 @@ namespace dalsegno::typed {
   X(kColumnStack, "numpy", "column_stack")                      \
   X(kRoll, "numpy", "roll")                                     \
   X(kOuter, "numpy", "outer")                                   \
+  X(kCross, "numpy", "cross")                                   \
   X(kWhere, "numpy", "where")                                   \
   X(kNonzero, "ndarray", "nonzero")                             \
   X(kFlatnonzero, "numpy", "flatnonzero")                       \

@@ -177,7 +177,7 @@ constexpr const char* kNumpyReaders =
     "zeros "
     "zeros_like";
 // Of those, written in Python, the ones that are recorded through.
-constexpr const char* kNumpyThrough = "around average diff ediff1d fix gradient isclose outer polyval round trapezoid tri tril triu";
+constexpr const char* kNumpyThrough = "around average cross diff ediff1d fix gradient isclose outer polyval round trapezoid tri tril triu";
 // Those that are C throughout, with no dispatcher, and neither convert elements nor compute with them.
 constexpr const char* kNumpyQuiet = "empty zeros";
 constexpr const char* kNumpyWriters = "copyto fill_diagonal place put put_along_axis putmask";
@@ -236,7 +236,8 @@ void fill_numpy_functions(PyObject* numpy) {
     facts.same_array = PyCFunction_Check(value) && (text == "asarray" || text == "asanyarray");
     if (function && by_method.contains(text)) facts.method = PyDict_GetItem(PyArray_Type.tp_dict, name);
     if (function && through.contains(text)) facts.through = implementation_of(value);
-    facts.of_arrays = text == "round" || text == "around";
+    if (text == "round" || text == "around") facts.but = Through::kNotOfDouble;
+    if (text == "cross") facts.but = Through::kNotOfVector;
     g_callees.try_emplace(Py_NewRef(value), facts);
   }
 }

@@ -29,6 +29,8 @@ enum class CalleeKind : uint8_t {
   frame_reader,     // locals, exec, super ...: needs to see the frames
   refcount,         // looks at reference counts
 };
+// A function is recorded through but where it is first given this, which a step of its own does at once.
+enum class Through : uint8_t { kAlways, kNotOfDouble, kNotOfVector };
 struct CalleeFacts {
   CalleeKind kind = CalleeKind::unknown;
   PyTypeObject* result = nullptr;       // exact type of the result, where certain
@@ -36,13 +38,13 @@ struct CalleeFacts {
   int index = 0;                        // quiet_write: the argument that is used as an index, if it is there
   bool reverses = false;                // of a vector: gives it as a view from its end to its beginning
   PyFunctionObject* through = nullptr;  // what its dispatcher runs, or it itself, where that is recorded through (held)
-  bool of_arrays = false;               // it is recorded through where it is given no double first
-  size_t through_with = 0;              // arguments, or more: with fewer it is not recorded through
-  PyObject* method = nullptr;           // that of its one array it calls, and does nothing else (borrowed)
-  bool axis_behind = false;             // its second parameter is the axis
-  bool rounds = false;                  // a method: a.round(), which is three operations on arrays
-  bool same_array = false;              // of an array, gives that array
-  bool any_self = false;  // a method that asks nothing of its object but that it is one of its own type, or of a class below it
+  Through but = Through::kAlways;
+  size_t through_with = 0;     // arguments, or more: with fewer it is not recorded through
+  PyObject* method = nullptr;  // that of its one array it calls, and does nothing else (borrowed)
+  bool axis_behind = false;    // its second parameter is the axis
+  bool rounds = false;         // a method: a.round(), which is three operations on arrays
+  bool same_array = false;     // of an array, gives that array
+  bool any_self = false;       // a method that asks nothing of its object but that it is one of its own type, or of a class below it
 };
 CalleeFacts callee_facts(PyObject* callee);
 // Of a method descriptor, or what a method written in C was made of that is bound to an object (borrowed); null: it is neither.

@@ -51,12 +51,15 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
 void Recorder::on_CALL(const Instr& i) { call(i, i.arg, i.kwnames >= 0 ? const_at(i.kwnames) : nullptr); }
 void Recorder::on_CALL_KW(const Instr& i) { call(i, i.arg, live_top()); }
 
-static bool is_double(const PyObject* o) { return PyFloat_CheckExact(o) || Py_IS_TYPE(o, &PyDoubleArrType_Type); }
+static bool is_done_at_once(Through but, PyObject* first) {
+  if (but == Through::kNotOfDouble) return PyFloat_CheckExact(first) || Py_IS_TYPE(first, &PyDoubleArrType_Type);
+  return but == Through::kNotOfVector && PyArray_CheckExact(first) && PyArray_NDIM(reinterpret_cast<PyArrayObject*>(first)) == 1;
+}
 
 // What CALL does with a callee that runs a Python function first of all. False: it is called as it is.
 bool Recorder::call_through(ValueId callee, PyObject* live, Arguments arguments) {
   if (!goes_through(live)) return false;
-  if (callee_facts(live).of_arrays && !arguments.live.empty() && is_double(arguments.live[0])) return false;
+  if (!arguments.live.empty() && is_done_at_once(callee_facts(live).but, arguments.live[0])) return false;
   if (PyFunction_Check(live)) return call_python(callee, reinterpret_cast<PyFunctionObject*>(live), arguments);
   if (live == options_.callable) return call_itself(callee, arguments);
   if (PyMethod_Check(live)) return call_method(callee, live, std::move(arguments));
