@@ -224,15 +224,12 @@ def test_doubles_in_arrays_of_floats(under: Any) -> None:
 )
 def test_ends_of_iterators_over_arrays(loop: str) -> None:
     """They end without an IndexError being made, and stay ended."""
-    source = f"def of(m):\n    s = 0.0\n    out = []\n    for r in m:\n        {loop}\n            s += v\n        out.append(s)\n    return out\n"
+    lines = "def of(m):", "    s = 0.0", "    out = []", "    for r in m:"
+    inside = f"        {loop}", "            s += v", "        out.append(s)", "    return out"
     scope: dict[str, Any] = {}
-    exec(source, scope)
-    check(
-        scope["of"],
-        (np.arange(40.0).reshape(10, 4),),
-        (np.arange(10.0).reshape(10, 1),),
-        ([np.arange(3), np.arange(2.0), np.arange(0)],),
-    )
+    exec("\n".join(lines + inside), scope)
+    rows = [np.arange(3), np.arange(2.0), np.arange(0)]
+    check(scope["of"], (np.arange(40.0).reshape(10, 4),), (np.arange(10.0).reshape(10, 1),), (rows,))
 
 
 def test_iterators_that_are_asked_again() -> None:

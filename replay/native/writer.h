@@ -189,7 +189,6 @@ class Writer {
   void complex_compare(const Instr& in);
   void complex_call(const Instr& in);
   std::string both(const std::string& pair);
-
   // -- ir_scalars.cc
   void call(const Instr& in);
   void clip(const Instr& in, const std::string& type, const std::string& a);
