@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .data import F64
+from .data import F64, Array
 
 
 def iir_filter(x: F64, b: list[float], a: list[float]) -> F64:
@@ -149,3 +149,26 @@ def iir_windows(x: F64, b: F64, a: F64) -> F64:
     for n in range(len(x)):
         y[n + m - 1] = np.dot(b, padded[n : n + m][::-1]) - np.dot(a[1:], y[n : n + m - 1][::-1])
     return y[m - 1 :]
+
+
+def fourier_in_place(x: Array) -> Array:
+    """Radix 2 by slices, after Cooley and Tukey."""
+    x, n, j = x.copy(), len(x), 0
+    for i in range(1, n):
+        bit = n >> 1
+        while j & bit:
+            j ^= bit
+            bit >>= 1
+        j |= bit
+        if i < j:
+            x[i], x[j] = x[j], x[i]
+    length = 2
+    while length <= n:
+        half = length // 2
+        w = np.exp(-2j * np.pi * np.arange(half) / length)
+        for s in range(0, n, length):
+            a, b = x[s : s + half].copy(), x[s + half : s + length] * w
+            x[s : s + half] = a + b
+            x[s + half : s + length] = a - b
+        length *= 2
+    return x

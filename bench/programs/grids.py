@@ -148,3 +148,30 @@ def shallow_water(h: F64, steps: int) -> F64:
         u *= 0.999
         h -= 0.1 * (u[1:] - u[:-1])
     return h
+
+
+def lattice_boltzmann(density: F64, steps: int) -> F64:
+    """Nine directions, each relaxed and moved on."""
+    ways = [(0, 0), (1, 0), (0, 1), (-1, 0), (0, -1), (1, 1), (-1, 1), (-1, -1), (1, -1)]
+    weights = np.array([4 / 9] + [1 / 9] * 4 + [1 / 36] * 4)
+    flow = weights[:, None, None] * (1.0 + 0.1 * density)
+    for _ in range(steps):
+        rho = flow.sum(axis=0)
+        ux = (flow[1] + flow[5] + flow[8] - flow[3] - flow[6] - flow[7]) / rho
+        uy = (flow[2] + flow[5] + flow[6] - flow[4] - flow[7] - flow[8]) / rho
+        square = 1.5 * (ux**2 + uy**2)
+        for i, (dx, dy) in enumerate(ways):
+            along = 3.0 * (dx * ux + dy * uy)
+            balance = rho * weights[i] * (1.0 + along + 0.5 * along**2 - square)
+            flow[i] += 1.2 * (balance - flow[i])
+            flow[i] = np.roll(flow[i], (dx, dy), axis=(0, 1))
+    return flow
+
+
+def edge_preserving(picture: F64, steps: int) -> F64:
+    """Diffusion that stops at edges (Perona and Malik)."""
+    u = picture.copy()
+    for _ in range(steps):
+        near = [np.roll(u, shift, axis) - u for shift in (-1, 1) for axis in (0, 1)]
+        u += 0.2 * sum(np.exp(-((d / 0.3) ** 2)) * d for d in near)
+    return u

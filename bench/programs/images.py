@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .data import F64, U8, Array
+from .data import F64, I64, U8, Array
 
 
 def box_blur(picture: F64, radius: int) -> F64:
@@ -172,3 +172,44 @@ def julia(points: Array, c: complex, turns: int) -> Array:
         counts[near] += 1
         z[near] = z[near] * z[near] + c
     return counts
+
+
+def hough_lines(edges: Array, angles: int) -> I64:
+    """How many points of an image of edges lie on each line, point by point."""
+    height, width = edges.shape
+    diagonal = int(np.ceil(np.hypot(height, width)))
+    theta = np.deg2rad(np.linspace(-90.0, 89.0, angles))
+    cos, sin = np.cos(theta), np.sin(theta)
+    votes = np.zeros((2 * diagonal, angles), dtype=np.int64)
+    ys, xs = np.nonzero(edges)
+    for i in range(len(xs)):
+        for t in range(angles):
+            rho = int(round(xs[i] * cos[t] + ys[i] * sin[t])) + diagonal  # noqa: RUF046 - as it is written
+            votes[rho, t] += 1
+    return votes
+
+
+def tone_curve(picture: U8, gamma: float, contrast: float) -> U8:
+    """Pixel by pixel, clipped and rounded."""
+    result = np.empty_like(picture)
+    height, width = picture.shape
+    for y in range(height):
+        for x in range(width):
+            value = (picture[y, x] / 255) ** gamma
+            value = np.clip((value - 0.5) * contrast + 0.5, 0.0, 1.0)
+            result[y, x] = np.uint8(int(round(value * 255)))  # noqa: RUF046
+    return result
+
+
+def local_threshold(picture: F64, radius: int) -> Array:
+    """Darker or lighter than the mean around, by a table of sums."""
+    sums = np.pad(picture.cumsum(0).cumsum(1), ((1, 0), (1, 0)))
+    height, width = picture.shape
+    lighter = np.zeros(picture.shape, dtype=bool)
+    for y in range(height):
+        for x in range(width):
+            top, bottom = max(0, y - radius), min(height, y + radius + 1)
+            left, right = max(0, x - radius), min(width, x + radius + 1)
+            total = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+            lighter[y, x] = picture[y, x] > 0.95 * total / ((bottom - top) * (right - left))
+    return lighter

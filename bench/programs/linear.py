@@ -206,3 +206,31 @@ def durbin(r: F64) -> F64:
         y[:k] += alpha * np.flip(y[:k])
         y[k] = alpha
     return y
+
+
+def householder(a: F64) -> tuple[F64, F64]:
+    """Q and R."""
+    r, n = a.copy(), len(a)
+    q = np.eye(n)
+    for k in range(n - 1):
+        v = r[k:, k].copy()
+        v[0] += np.copysign(np.linalg.norm(v), v[0])
+        v /= np.linalg.norm(v)
+        r[k:, k:] -= 2.0 * np.outer(v, v @ r[k:, k:])
+        q[:, k:] -= 2.0 * np.outer(q[:, k:] @ v, v)
+    return q, r
+
+
+def lanczos(a: F64, start: F64, steps: int) -> tuple[F64, F64]:
+    """The tridiagonal matrix, every vector made orthogonal to those before."""
+    basis = np.zeros((steps + 1, len(start)))
+    basis[0] = start / np.linalg.norm(start)
+    alpha, beta = np.zeros(steps), np.zeros(steps)
+    for j in range(steps):
+        w = a @ basis[j]
+        alpha[j] = w @ basis[j]
+        for i in range(j + 1):
+            w -= (w @ basis[i]) * basis[i]
+        beta[j] = np.linalg.norm(w)
+        basis[j + 1] = w / beta[j]
+    return alpha, beta

@@ -221,3 +221,81 @@ def spins(coupling: Array, state: Array, steps: int) -> Array:
                 after[i] += coupling[i, j] @ state[j] * 0.1
         state = state + after
     return state
+
+
+def rays_and_spheres(width: int, height: int) -> F64:
+    """A picture of three spheres, a ray at a time by vectors of three."""
+    spheres = [((0.0, 0.0, 5.0), 1.0), ((1.5, 0.5, 4.0), 0.7), ((-1.5, -0.3, 6.0), 1.2)]
+    light = np.array([5.0, 5.0, -5.0])
+    picture = np.zeros((height, width))
+    for y in range(height):
+        for x in range(width):
+            ray = np.array([(x - width / 2) / width, (y - height / 2) / height, 1.0])
+            ray /= np.linalg.norm(ray)
+            nearest, hit = np.inf, None
+            for centre, radius in spheres:
+                to = -np.array(centre)
+                b = 2.0 * np.dot(to, ray)
+                discriminant = b * b - 4.0 * (np.dot(to, to) - radius * radius)
+                if discriminant > 0.0:
+                    t = (-b - np.sqrt(discriminant)) / 2.0
+                    if 0.0 < t < nearest:
+                        nearest, hit = t, centre
+            if hit is not None:
+                point = nearest * ray
+                normal = point - np.array(hit)
+                normal /= np.linalg.norm(normal)
+                towards = light - point
+                picture[y, x] = max(0.1, np.dot(normal, towards / np.linalg.norm(towards)))
+    return picture
+
+
+def lennard_jones(positions: F64, size: float, steps: int) -> tuple[float, F64]:
+    """Molecules in a box that repeats, pair by pair by vectors."""
+    positions, velocities, energy = positions.copy(), np.zeros_like(positions), 0.0
+    for _ in range(steps):
+        forces, energy = np.zeros_like(positions), 0.0
+        for i in range(len(positions) - 1):
+            for j in range(i + 1, len(positions)):
+                r = positions[i] - positions[j]
+                r -= size * np.round(r / size)
+                square = np.dot(r, r)
+                if square < 6.25:
+                    inverse = 1.0 / max(square, 0.5)
+                    sixth = inverse**3
+                    force = 48.0 * inverse * sixth * (sixth - 0.5) * r
+                    forces[i] += force
+                    forces[j] -= force
+                    energy += 4.0 * sixth * (sixth - 1.0)
+        velocities += 0.0005 * forces
+        positions = (positions + 0.0005 * velocities) % size
+    return energy, positions
+
+
+def spinning_body(moments: F64, spin: F64, steps: int) -> F64:
+    """Euler's equations of a body that turns freely."""
+    way = np.zeros((steps, 3))
+    for t in range(steps):
+        spin = spin - 0.001 * np.cross(spin, moments * spin) / moments
+        way[t] = spin
+    return way
+
+
+def forest_fire(height: int, width: int, steps: int) -> tuple[Array, list[int]]:
+    random = np.random.default_rng(4)
+    forest = (random.random((height, width)) < 0.6).astype(np.int8)
+    forest[height // 2, width // 2] = 2
+    burnt = []
+    for _ in range(steps):
+        fire = forest == 2
+        near = np.zeros_like(fire)
+        near[1:] |= fire[:-1]
+        near[:-1] |= fire[1:]
+        near[:, 1:] |= fire[:, :-1]
+        near[:, :-1] |= fire[:, 1:]
+        after = forest.copy()
+        after[fire] = 3
+        after[(forest == 1) & near] = 2
+        forest = after
+        burnt.append(int(np.count_nonzero(forest == 3)))
+    return forest, burnt

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 
-from .data import F64, Array
+from .data import F64, I64, Array
 
 
 def k_means(points: F64, k: int, steps: int) -> F64:
@@ -248,3 +248,52 @@ def way_on_the_globe(latitudes: F64, longitudes: F64) -> float:
         h = math.sin((b - a) / 2) ** 2 + math.cos(a) * math.cos(b) * math.sin(across / 2) ** 2
         total += 2 * 6371 * math.asin(math.sqrt(h))
     return total
+
+
+def nearest_neighbours(points: F64, labels: I64, asked: F64, k: int) -> I64:
+    """The commonest label among the k nearest, a point at a time."""
+    result = np.empty(len(asked), dtype=np.int64)
+    for i, point in enumerate(asked):
+        near = np.argsort(np.sqrt(((points - point) ** 2).sum(axis=1)))[:k]
+        result[i] = np.bincount(labels[near]).argmax()
+    return result
+
+
+def particle_filter(observed: F64, particles: int) -> F64:
+    random = np.random.default_rng(3)
+    x = random.normal(size=particles)
+    estimates = np.empty(len(observed))
+    for t, z in enumerate(observed):
+        x = 0.5 * x + 25.0 * x / (1.0 + x**2) + 8.0 * np.cos(1.2 * t) + random.normal(size=particles)
+        weights = np.exp(-0.5 * (z - x**2 / 20.0) ** 2) + 1e-12
+        weights /= weights.sum()
+        estimates[t] = np.sum(weights * x)
+        x = x[np.minimum(np.searchsorted(np.cumsum(weights), random.random(particles)), particles - 1)]
+    return estimates
+
+
+def forward_backward(start: F64, moves: F64, shows: F64, seen: I64) -> F64:
+    """The probability of each hidden state at each time."""
+    steps, states = len(seen), len(start)
+    ahead, behind, scale = np.zeros((steps, states)), np.ones((steps, states)), np.zeros(steps)
+    for t in range(steps):
+        ahead[t] = (ahead[t - 1] @ moves if t else start) * shows[:, seen[t]]
+        scale[t] = ahead[t].sum()
+        ahead[t] /= scale[t]
+    for t in range(steps - 2, -1, -1):
+        behind[t] = moves @ (shows[:, seen[t + 1]] * behind[t + 1]) / scale[t + 1]
+    both = ahead * behind
+    return np.asarray(both / both.sum(axis=1, keepdims=True))
+
+
+def sums_of_rows(table: F64) -> list[tuple[float, float]]:
+    """Element by element, a row at a time."""
+    found = []
+    for row in table:
+        total, largest = 0.0, row[0]
+        for value in row:
+            total += value
+            if value > largest:
+                largest = value
+        found.append((round(total, 3), largest))
+    return found
