@@ -45,7 +45,7 @@ def item_between(a: Any, b: Any, n: float) -> Any:
 
 @pytest.mark.parametrize(
     ("function", "launches"),
-    [(scalar_function_between, 1), (reduction_between, 2), (numpy_scalar_between, 2), (item_between, 2)],
+    [(scalar_function_between, 1), (reduction_between, 2), (numpy_scalar_between, 1), (item_between, 2)],
     ids=lambda f: getattr(f, "__name__", str(f)),
 )
 def test_operations_of_numpys_own_between_do_not_break_kernels(function: Callable[..., Any], launches: int) -> None:

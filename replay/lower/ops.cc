@@ -446,7 +446,13 @@ void Lowering::emit_all() {
       sink(o, i);
       continue;
     }
-    if (must_flush(o, i)) flush(i);
+    if (must_flush(o, i)) {
+      flush(i);
+      if (may_sink(o, i)) {  // what it writes into is there now
+        sink(o, i);
+        continue;
+      }
+    }
     if (is_stored_in_place(o, i)) continue;
     if (!virtuals_.empty() && !leaves_virtuals(o, i)) build_virtuals(i);
     (this->*emit_of(o.kind))(o, i);

@@ -166,13 +166,20 @@ double round_to(double x, double places) {
   const double power = kPowers[static_cast<size_t>(places)];
   return std::rint(x * power) / power;
 }
+const Step* rounded(const Step* s, Reg* r, Machine& m) {
+  const double x = r[s->list[0]].f, out = round_to(x, r[s->list[1]].f);
+  if (std::isfinite(x) && !std::isfinite(out)) [[unlikely]]
+    return refuse(m, s->exit);
+  r[s->dst].f = out;
+  return go_on(s + 1, r, m);
+}
 
-// As NumPy's clip.cpp where the bounds are no arrays; where NaN is among them NumPy says what there is to say.
+// As NumPy's clip.cpp where the bounds are no arrays, none of them NaN. (What is NaN stays that, and no flag is told of.)
 template <class T>
 const Step* clip(const Step* s, Reg* r, Machine& m) {
   T x = part_of<T>(r[s->list[0]]);
   const T least = part_of<T>(r[s->list[1]]), most = part_of<T>(r[s->list[2]]);
-  if (x != x || least != least || most != most) [[unlikely]]
+  if (least != least || most != most) [[unlikely]]
     return refuse(m, s->exit);
   if (x < least) x = least;
   if (x > most) x = most;
@@ -297,7 +304,7 @@ constexpr Row kRows[] = {
     {Callee::kBool, {nullptr, bool_step}},
     {Callee::kScalar, {copy}},
     {Callee::kClip, {nullptr, clip_step}},
-    {Callee::kRoundTo, {of_two<round_to>}},
+    {Callee::kRoundTo, {rounded}},
     {Callee::kComplex, {nullptr, complex_step<Callee::kComplex>}},
     {Callee::kReal, {nullptr, complex_step<Callee::kReal>}},
     {Callee::kImag, {nullptr, complex_step<Callee::kImag>}},

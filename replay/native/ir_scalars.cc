@@ -373,11 +373,11 @@ void Writer::c_function(const Instr& in) {
   slowly(in, slow, join);
 }
 
-// Between bounds of which none, and no number, is NaN.
+// Between bounds of which none is NaN.
 void Writer::clip(const Instr& in, const std::string& type, const std::string& a) {
   const std::string least = get(in.list[1]), most = get(in.list[2]);
   const bool whole = type == "i64";
-  if (!whole) guard(op("and i1 " + op("fcmp ord double " + a + ", " + least) + ", " + op("fcmp ord double " + most + ", 0.0")));
+  if (!whole) guard(op("fcmp ord double " + least + ", " + most));
   const auto chosen = [&](const char* how, const std::string& x, const std::string& bound) {
     return op("select i1 " + op(std::string(whole ? "icmp s" : "fcmp o") + how + " " + type + " " + x + ", " + bound) + ", " + type + " " +
               bound + ", " + type + " " + x);
