@@ -14,6 +14,11 @@ PyObject* position_per_row(const Step& s, const Reg* r);  // np.argwhere(a)
 // -- steps_histogram.cc. Takes its arguments by name, too.
 PyObject* histogram(const Step& s, const Reg* r);
 bool knows_histogram();  // calls NumPy once; until then the other is not to be called
+// -- steps_linalg.cc
+PyObject* crossed(const Step& s, const Reg* r);      // np.cross(a, b)
+PyObject* inverse(const Step& s, const Reg* r);      // np.linalg.inv(a)
+PyObject* solved(const Step& s, const Reg* r);       // np.linalg.solve(a, b)
+PyObject* determinant(const Step& s, const Reg* r);  // np.linalg.det(a): a number
 // -- steps_search.cc
 PyObject* searched(const Step& s, const Reg* r);      // a.searchsorted(v)
 PyObject* digitized(const Step& s, const Reg* r);     // np.digitize(x, bins)

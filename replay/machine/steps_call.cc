@@ -351,23 +351,26 @@ constexpr Row kRows[] = {
 };
 
 // These have ops, or steps, of their own.
-constexpr Callee kElsewhere[] = {
-    Callee::kNone,        Callee::kLen,          Callee::kRange,        Callee::kItem,          Callee::kAppend,
-    Callee::kPop,         Callee::kDot,          Callee::kMatmul,       Callee::kDotMethod,     Callee::kOrd,
-    Callee::kSum,         Callee::kSumMethod,    Callee::kLargest,      Callee::kLargestMethod, Callee::kLeast,
-    Callee::kLeastMethod, Callee::kMean,         Callee::kMeanMethod,   Callee::kArgmax,        Callee::kArgmaxMethod,
-    Callee::kArgmin,      Callee::kArgminMethod, Callee::kNorm,         Callee::kArray,         Callee::kEye,
-    Callee::kZerosLike,   Callee::kEmptyLike,    Callee::kConcatenate,  Callee::kRoll,          Callee::kOuter,
-    Callee::kCross,       Callee::kStack,        Callee::kVstack,       Callee::kHstack,        Callee::kColumnStack,
-    Callee::kCumsum,      Callee::kCumsumMethod, Callee::kCumprod,      Callee::kCumprodMethod, Callee::kInv,
-    Callee::kUfunc,       Callee::kStd,          Callee::kStdMethod,    Callee::kVar,           Callee::kVarMethod,
-    Callee::kGet,         Callee::kAdd,          Callee::kHeappush,     Callee::kHeappop,       Callee::kRandom,
-    Callee::kRandomBits,  Callee::kNumpyRandom,  Callee::kBoundRandom,  Callee::kUniform,       Callee::kBoundUniform,
-    Callee::kIntegers,    Callee::kRandint,      Callee::kBoundRandint, Callee::kAnyOf,         Callee::kAnyMethod,
-    Callee::kAllOf,       Callee::kAllMethod,    Callee::kCountNonzero, Callee::kWhere,         Callee::kNonzero,
-    Callee::kFlatnonzero, Callee::kArgwhere,     Callee::kHistogram,    Callee::kSearchsorted,  Callee::kSearchsortedMethod,
-    Callee::kDigitize,    Callee::kInterp,       Callee::kOnes,         Callee::kFull,          Callee::kArange,
-    Callee::kCopyMethod};
+constexpr Callee kElsewhere[] = {Callee::kNone,         Callee::kLen,           Callee::kRange,         Callee::kItem,
+                                 Callee::kAppend,       Callee::kPop,           Callee::kDot,           Callee::kMatmul,
+                                 Callee::kDotMethod,    Callee::kOrd,           Callee::kSum,           Callee::kSumMethod,
+                                 Callee::kLargest,      Callee::kLargestMethod, Callee::kLeast,         Callee::kLeastMethod,
+                                 Callee::kMean,         Callee::kMeanMethod,    Callee::kArgmax,        Callee::kArgmaxMethod,
+                                 Callee::kArgmin,       Callee::kArgminMethod,  Callee::kNorm,          Callee::kArray,
+                                 Callee::kEye,          Callee::kZerosLike,     Callee::kEmptyLike,     Callee::kConcatenate,
+                                 Callee::kRoll,         Callee::kOuter,         Callee::kCross,         Callee::kStack,
+                                 Callee::kVstack,       Callee::kHstack,        Callee::kColumnStack,   Callee::kCumsum,
+                                 Callee::kCumsumMethod, Callee::kCumprod,       Callee::kCumprodMethod, Callee::kInv,
+                                 Callee::kSolve,        Callee::kDet,           Callee::kUfunc,         Callee::kStd,
+                                 Callee::kStdMethod,    Callee::kVar,           Callee::kVarMethod,     Callee::kGet,
+                                 Callee::kAdd,          Callee::kHeappush,      Callee::kHeappop,       Callee::kRandom,
+                                 Callee::kRandomBits,   Callee::kNumpyRandom,   Callee::kBoundRandom,   Callee::kUniform,
+                                 Callee::kBoundUniform, Callee::kIntegers,      Callee::kRandint,       Callee::kBoundRandint,
+                                 Callee::kAnyOf,        Callee::kAnyMethod,     Callee::kAllOf,         Callee::kAllMethod,
+                                 Callee::kCountNonzero, Callee::kWhere,         Callee::kNonzero,       Callee::kFlatnonzero,
+                                 Callee::kArgwhere,     Callee::kHistogram,     Callee::kSearchsorted,  Callee::kSearchsortedMethod,
+                                 Callee::kDigitize,     Callee::kInterp,        Callee::kOnes,          Callee::kFull,
+                                 Callee::kArange,       Callee::kCopyMethod};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};

@@ -2,9 +2,7 @@
 // Where anything is not as expected, or a flag is up, the step is done as any other: nothing has happened yet.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <span>
 
 #include "numpy/loops.h"
@@ -371,65 +369,6 @@ PyObject* outer_product(const Step& s, const Reg* r) {
   return unless_raised(made);
 }
 
-// Of two vectors of three doubles: a view, as np.cross() moves its axis at the end. Of its products and differences none may be told of:
-// all are finite, and no product is so small that it may have underflowed.
-PyObject* crossed(const Step& s, const Reg* r) {
-  constexpr npy_intp kThree = 3;
-  constexpr double kLeast = std::numeric_limits<double>::min();
-  double of[2][kThree];
-  for (int k = 0; k < 2; ++k) {
-    DType dtype;
-    PyArrayObject* vector = small_operand(r[s.list[k + 1]].o, &dtype);
-    if (!vector || dtype != DType::kFloat64 || PyArray_NDIM(vector) != 1 || PyArray_DIM(vector, 0) != kThree) return nullptr;
-    for (npy_intp i = 0; i < kThree; ++i)
-      of[k][i] = *reinterpret_cast<const double*>(PyArray_BYTES(vector) + i * PyArray_STRIDE(vector, 0));
-  }
-  double result[kThree];
-  bool quiet = true;
-  const auto product = [&](double a, double b) {
-    const double ab = a * b;
-    quiet &= std::fabs(ab) > kLeast || a == 0 || b == 0;
-    return ab;
-  };
-  for (int i = 0; i < kThree; ++i) {
-    const int j = (i + 1) % kThree, k = (i + 2) % kThree;
-    const double left = product(of[0][j], of[1][k]), right = product(of[0][k], of[1][j]);
-    result[i] = left - right;
-    quiet &= std::isfinite(result[i]);
-  }
-  PyObject* made = quiet ? new_array(DType::kFloat64, 1, &kThree) : nullptr;
-  if (!made) return nullptr;
-  std::memcpy(data_of(made), result, sizeof result);
-  PyObject* view = PyArray_Transpose(reinterpret_cast<PyArrayObject*>(made), nullptr);
-  Py_DECREF(made);
-  if (!view) PyErr_Clear();
-  return view;
-}
-
-// ---- linear algebra
-
-// As np.linalg.inv() does it: LAPACK's, of doubles; a matrix without an inverse comes up as an invalid operation, other flags are ignored.
-PyObject* inverse(const Step& s, const Reg* r) {
-  constexpr npy_intp kMostRows = 32;
-  constexpr int kInvalid = 1;
-  static const numpy::InnerLoop loop = numpy::linalg_loop("inv", DType::kFloat64);
-  DType dtype;
-  PyArrayObject* a = small_operand(r[s.list[1]].o, &dtype);
-  if (!loop.function || !a || dtype != DType::kFloat64 || PyArray_NDIM(a) != 2) return nullptr;
-  const npy_intp n = PyArray_DIM(a, 0), item = sizeof(double);
-  if (n < 1 || n > kMostRows || PyArray_DIM(a, 1) != n) return nullptr;
-  PyObject* made = new_array(PyArray_DESCR(a), 2, PyArray_DIMS(a));
-  if (!made) return nullptr;
-  char* operands[] = {PyArray_BYTES(a), data_of(made)};
-  const npy_intp extents[] = {1, n};
-  const npy_intp strides[] = {
-      0, 0, core_stride(n, PyArray_STRIDE(a, 0)), core_stride(n, PyArray_STRIDE(a, 1)), core_stride(n, n * item), core_stride(n, item)};
-  rt::clear_all_raised();
-  loop.function(operands, extents, strides, loop.data);
-  if (rt::all_raised() & kInvalid) Py_CLEAR(made);
-  return made;
-}
-
 template <Make make>
 const Step* step_make(const Step* s, Reg* r, Machine& m) {
   return made_or_called(make(*s, r), s, r, m);
@@ -460,6 +399,8 @@ constexpr Row kRows[] = {
     {typed::Callee::kRoll, 3, step_make<rolled>},
     {typed::Callee::kOuter, 3, step_make<outer_product>},
     {typed::Callee::kCross, 3, step_make<crossed>},
+    {typed::Callee::kSolve, 3, step_make<solved>},
+    {typed::Callee::kDet, 2, step_make<determinant>},
     {typed::Callee::kInv, 2, step_make<inverse>},
     {typed::Callee::kWhere, 2, step_make<positions>},
     {typed::Callee::kNonzero, 2, step_make<positions>},

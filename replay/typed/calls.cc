@@ -200,6 +200,8 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kInterp:
     case Callee::kHistogram:
     case Callee::kInv:
+    case Callee::kSolve:
+    case Callee::kDet:
     case Callee::kCumsum:
     case Callee::kCumsumMethod:
     case Callee::kCumprod:

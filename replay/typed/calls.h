@@ -118,6 +118,8 @@ namespace dalsegno::typed {
   X(kSearchsortedMethod, "ndarray", "searchsorted")             \
   X(kDigitize, "numpy", "digitize")                             \
   X(kInterp, "numpy", "interp")                                 \
+  X(kSolve, "numpy", "solve")                                   \
+  X(kDet, "numpy", "det")                                       \
   X(kInv, "numpy", "inv")                                       \
   X(kCumsum, "numpy", "cumsum")                                 \
   X(kCumsumMethod, "ndarray", "cumsum")                         \
@@ -190,7 +192,7 @@ Operator scalar_operator(Rep to, Rep from);
 constexpr bool finds_spread(Callee callee) { return callee >= Callee::kStd && callee <= Callee::kVarMethod; }
 // What a reduction gives of all elements of an array of this dtype; kNone: that is not done unboxed.
 Rep reduced_rep(Callee callee, DType dtype);
-// Does it make an array? (Steps of their own may do that at once.)
+// Does it make an array, or compute with a whole matrix? (Steps of their own may do that at once.)
 constexpr bool makes_array(Callee callee) { return callee >= Callee::kArray && callee <= Callee::kInv; }
 // Does it give running sums or products?
 constexpr bool runs_along(Callee callee) { return callee >= Callee::kCumsum && callee <= Callee::kCumprodMethod; }
