@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -139,6 +140,17 @@ def test_what_numpy_refuses_or_does_in_another_way() -> None:
     agrees(by_name, a, 4, None, a[1:], None)
     agrees(lambda a: np.histogram(a), a)
     agrees(lambda a: np.histogram(a, 3, weights=np.full(50, np.inf)), a)
+
+
+def test_sums_of_weights_have_their_very_dtype() -> None:
+    """An object of its own, where they come out of a pickle."""
+    a = R.random(50)
+    own = pickle.loads(pickle.dumps(a))
+    jitted = ds.jit(store=False)(by_name)
+    for weights in own, a, own, own * 2:
+        for _ in range(4):
+            have, want = (f(a, 4, None, weights, None) for f in (jitted, by_name))
+            assert [x.dtype.isbuiltin for x in have] == [x.dtype.isbuiltin for x in want]
 
 
 def test_an_image_is_equalised() -> None:

@@ -295,7 +295,8 @@ PyObject* histogram(const Step& s, const Reg* r) {
   if (arguments.range && !is_pair(arguments.range)) return nullptr;
   const npy_intp n = PyLong_AsLongLongAndOverflow(arguments.bins, &overflow), edges = n + 1;
   if (overflow != 0 || n < 1 || n > kMostBins) return nullptr;
-  PyObject *counts = new_array(weights ? DType::kFloat64 : DType::kInt64, 1, &n), *memory = new_array(DType::kFloat64, 1, &edges);
+  PyObject* counts = weights ? new_array(PyArray_DESCR(weights), 1, &n) : new_array(DType::kInt64, 1, &n);
+  PyObject* memory = new_array(DType::kFloat64, 1, &edges);
   PyObject* ends = memory && g_edges == Edges::kView ? new_view(memory, DType::kFloat64, edges, sizeof(double), 0) : Py_XNewRef(memory);
   PyObject* made = nullptr;
   if (counts && ends) {
