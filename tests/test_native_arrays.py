@@ -115,7 +115,7 @@ def test_handlers_of_warnings_that_change_what_was_known(monkeypatch: pytest.Mon
         def show(*_: Any, **__: Any) -> None:
             global factor
             if reshapes:
-                rows.shape = (12, 2)
+                rows.resize((12, 2), refcheck=False)
             else:
                 factor += 0.5
 
