@@ -7,7 +7,7 @@ from typing import Any
 
 import dalsegno as ds
 import numpy as np
-from tests.support import stepped
+from tests.support import counting, stepped
 
 Make = Callable[[], tuple[Any, ...]]
 
@@ -29,3 +29,14 @@ def same(function: Callable[..., Any], *calls: Make, **settings: object) -> None
             for make in calls:
                 for _ in range(2):
                     assert told(jitted, *make()) == told(function, *make())
+
+
+def steps_of(function: Callable[..., Any], *args: Any) -> int:
+    """How many steps the machine still does in a call whose loops are native."""
+    jitted = ds.jit(store=False)(function)
+    with stepped(step_aside=False, hot_loop=1):
+        for _ in range(6):
+            jitted(*args)
+        with counting(jitted) as grown:
+            jitted(*args)
+    return grown["steps"]

@@ -11,7 +11,8 @@ import pytest
 import dalsegno as ds
 import numpy as np
 from dalsegno.fuzz import equivalent
-from tests.support import counting, stepped
+from tests.native_kit import steps_of
+from tests.support import stepped
 
 ODD = [
     0.0,
@@ -47,16 +48,6 @@ def check(of: Any, *calls: tuple[Any, ...]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         equivalent(of, *[call for call in calls for _ in range(2)], engines=["stepped", "native"])
-
-
-def steps_of(of: Any, *args: Any) -> int:
-    jitted = ds.jit(store=False)(of)
-    with stepped(step_aside=False, hot_loop=1):
-        for _ in range(6):
-            jitted(*args)
-        with counting(jitted) as grown:
-            jitted(*args)
-    return grown["steps"]
 
 
 DOUBLES = [

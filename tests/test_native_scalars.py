@@ -14,8 +14,8 @@ import pytest
 import dalsegno as ds
 import numpy as np
 from dalsegno.fuzz import equivalent
-from tests.native_kit import same
-from tests.support import counting, stepped
+from tests.native_kit import same, steps_of
+from tests.support import stepped
 
 INF, NAN = math.inf, math.nan
 ODD = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-310, -1e308, 5e-324, 1e16, INF, -INF, NAN, 7.25, -7.25]
@@ -24,16 +24,6 @@ ODD = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 1e-310, -1e308, 5e-324, 1e16, INF, 
 def check(function: Callable[..., Any], *calls: tuple[Any, ...], rounds: int = 2) -> None:
     rows = [made for made in calls for _ in range(rounds)]
     equivalent(function, *rows, engines=["stepped", "native"])
-
-
-def steps_of(function: Callable[..., Any], *args: Any) -> int:
-    jitted = ds.jit(store=False)(function)
-    with stepped(step_aside=False, hot_loop=1):
-        for _ in range(6):
-            jitted(*args)
-        with counting(jitted) as grown:
-            jitted(*args)
-    return grown["steps"]
 
 
 def divided(xs: Any, d: Any) -> Any:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-import dalsegno as ds
 from dalsegno.fuzz import equivalent
-from tests.support import counting, stepped
+from tests.native_kit import steps_of
 
 M = 0xFFFFFFFFFFFFFFFF
 EDGES = [0, 1, 2, 255, 2**30, 2**31 - 1, 2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1, 2**64]
@@ -18,16 +17,6 @@ EDGES += [-1, -2, -(2**63), -(2**63) - 1, -(2**64), 3 << 90, True, False]
 
 def check(function: Callable[..., Any], *calls: tuple[Any, ...], rounds: int = 2) -> None:
     equivalent(function, *[made for made in calls for _ in range(rounds)], engines=["stepped", "native"])
-
-
-def steps_of(function: Callable[..., Any], *args: Any) -> int:
-    jitted = ds.jit(store=False)(function)
-    with stepped(step_aside=False, hot_loop=1):
-        for _ in range(6):
-            jitted(*args)
-        with counting(jitted) as grown:
-            jitted(*args)
-    return grown["steps"]
 
 
 def fnv(data: Any, h: Any) -> Any:

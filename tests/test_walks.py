@@ -12,7 +12,8 @@ import pytest
 import dalsegno as ds
 import numpy as np
 from dalsegno.fuzz import equivalent
-from tests.support import counting, stepped
+from tests.native_kit import steps_of
+from tests.support import stepped
 
 
 def check(function: Callable[..., Any], *calls: tuple[Any, ...], rounds: int = 3) -> None:
@@ -20,16 +21,6 @@ def check(function: Callable[..., Any], *calls: tuple[Any, ...], rounds: int = 3
     rows = [made for made in calls for _ in range(rounds)]
     equivalent(function, *rows, *(calls * 3 if len(calls) > 1 else ()))
     equivalent(function, *rows, *(calls * 3 if len(calls) > 1 else ()), engines=["native"])
-
-
-def steps_of(function: Callable[..., Any], *args: Any) -> int:
-    jitted = ds.jit(store=False)(function)
-    with stepped(step_aside=False, hot_loop=1):
-        for _ in range(6):
-            jitted(*args)
-        with counting(jitted) as grown:
-            jitted(*args)
-    return grown["steps"]
 
 
 def checksum(data: Any) -> Any:
