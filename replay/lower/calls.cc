@@ -16,12 +16,6 @@ static typed::Callee same_natively(ArrayFn ufunc) {
   if (ufunc == ArrayFn::sqrt) return typed::Callee::kSqrt;
   return ufunc == ArrayFn::fabs || ufunc == ArrayFn::absolute ? typed::Callee::kFabs : typed::Callee::kNone;
 }
-// Which function of math's asks the same; kNone: the ufunc asks nothing.
-static typed::Callee asks_same(ArrayFn ufunc) {
-  if (ufunc == ArrayFn::isnan) return typed::Callee::kIsnan;
-  if (ufunc == ArrayFn::isinf) return typed::Callee::kIsinf;
-  return ufunc == ArrayFn::isfinite ? typed::Callee::kIsfinite : typed::Callee::kNone;
-}
 
 void Lowering::emit_call(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
@@ -103,8 +97,7 @@ void Lowering::emit_typed_call(const Op& o, ValueId i, int32_t first) {
     shares |= shared;
   }
   s.dst = loc(i).raw;
-  const typed::Callee asks = asks_same(how.fn), callee = asks != typed::Callee::kNone ? asks : how.callee;
-  if (callee == typed::Callee::kUfunc) {
+  if (how.callee == typed::Callee::kUfunc) {
     s.fn = step_ufunc;
     s.imm = static_cast<int32_t>(how.fn);
     if (const typed::Callee same = same_natively(how.fn); same != typed::Callee::kNone) {
@@ -117,11 +110,11 @@ void Lowering::emit_typed_call(const Op& o, ValueId i, int32_t first) {
     push(s);
     return defined(i);
   }
-  s.fn = call_step(callee, how.typed, shares, n);
+  s.fn = call_step(how.callee, how.typed, shares, n);
   s.imm = static_cast<int32_t>(how.typed.operand);
   s.does = native::Do::kCall;
   s.rep = how.typed.operand;
-  s.other = static_cast<int32_t>(callee);
+  s.other = static_cast<int32_t>(how.callee);
   s.dst = loc(i).raw;
   s.c = loc(i).obj;
   s.n = n;

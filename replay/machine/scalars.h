@@ -1,6 +1,8 @@
 // Typed steps on NumPy's scalars and on elements of arrays: what the lowering and the other steps ask for. Internal to the machine.
 #pragma once
 #include <array>
+#include <cmath>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -83,6 +85,12 @@ StepFn complex_call_step(typed::Callee callee);  // of one, or of kComplex
 const void* complex_operator_function(BinaryOp op, typed::Real real);
 // The C library's function of both parts of one, whose finite results of finite operands are the callee's. Null: there is none.
 const void* complex_function(typed::Callee callee);
+
+// Is a result finite, and no underflow for certain? (The least normal number may be what a smaller one was rounded to.)
+template <class T>
+inline bool is_above_underflow(T result) {
+  return std::isfinite(result) && std::fabs(result) > std::numeric_limits<T>::min();
+}
 
 // -- steps_numpy.cc
 const void* numpy_operator_function(BinaryOp op);  // of np.float64

@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "numpy/loops.h"
 #include "replay/machine/made.h"
@@ -15,7 +14,6 @@ namespace dalsegno::replay {
 // all are finite, and no product is so small that it may have underflowed.
 PyObject* crossed(const Step& s, const Reg* r) {
   constexpr npy_intp kThree = 3;
-  constexpr double kLeast = std::numeric_limits<double>::min();
   double of[2][kThree];
   for (int k = 0; k < 2; ++k) {
     DType dtype;
@@ -28,7 +26,7 @@ PyObject* crossed(const Step& s, const Reg* r) {
   bool quiet = true;
   const auto product = [&](double a, double b) {
     const double ab = a * b;
-    quiet &= std::fabs(ab) > kLeast || a == 0 || b == 0;
+    quiet &= is_above_underflow(ab) || a == 0 || b == 0;
     return ab;
   };
   for (int i = 0; i < kThree; ++i) {
@@ -49,7 +47,6 @@ PyObject* crossed(const Step& s, const Reg* r) {
 namespace {
 
 constexpr npy_intp kMostRows = 32;
-constexpr int kInvalid = 1;  // so LAPACK's complaints come up; np.linalg ignores all other flags where it looks for them
 
 // A matrix of doubles with as many rows as columns; null: it is none, or a large one.
 PyArrayObject* small_square(PyObject* o) {
@@ -66,14 +63,14 @@ npy_intp* core_strides(PyArrayObject* a, npy_intp* to) {
   return to;
 }
 
+// LAPACK's complaints come up as invalid operations; np.linalg ignores all other flags where it looks for them.
 PyObject* unless_invalid(PyObject* made) {
-  if (rt::all_raised() & kInvalid) Py_CLEAR(made);
+  if (rt::all_raised() & rt::kInvalid) Py_CLEAR(made);
   return made;
 }
 
 }  // namespace
 
-// A matrix without an inverse comes up as an invalid operation.
 PyObject* inverse(const Step& s, const Reg* r) {
   static const numpy::InnerLoop loop = numpy::linalg_loop("inv", DType::kFloat64);
   PyArrayObject* a = small_square(r[s.list[1]].o);

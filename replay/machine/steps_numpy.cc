@@ -66,12 +66,6 @@ bool unbox_numpy(Rep rep, PyObject* o, Reg* out) {
 
 // ---- conversions -----------------------------------------------------------------------------------------------------------------
 
-// Is a result no underflow for certain? (The least normal number may be what a smaller one was rounded to.)
-template <class T>
-static bool is_above_underflow(T result) {
-  return std::isfinite(result) && std::fabs(result) > std::numeric_limits<T>::min();
-}
-
 // A number as the dtype that NumPy computes in, as NumPy converts it. False: it does not fit, which NumPy has to say.
 bool convert(Rep from, Rep to, Reg value, Reg* out) {
   const typed::Bits bits = typed::bits_of(from);

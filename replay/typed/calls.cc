@@ -246,9 +246,15 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
   }
 }
 
+Callee test_of(ArrayFn fn) {
+  if (fn == ArrayFn::isnan) return Callee::kIsnan;
+  if (fn == ArrayFn::isinf) return Callee::kIsinf;
+  return fn == ArrayFn::isfinite ? Callee::kIsfinite : Callee::kNone;
+}
+
 // Doubles and Python's floats; of two, one may be an int of Python's, which becomes a double then.
 Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments) {
-  if (const bool asks = fn == ArrayFn::isnan || fn == ArrayFn::isinf || fn == ArrayFn::isfinite; asks)
+  if (test_of(fn) != Callee::kNone)
     return arguments.size() == 1 && is_any_float(arguments[0]) ? Operator{Rep::kFloat, Rep::kNpBool} : Operator{};
   constexpr ArrayFn kOfDoubles[] = {
       ArrayFn::sqrt,        ArrayFn::exp,      ArrayFn::log,       ArrayFn::log2,       ArrayFn::log10,     ArrayFn::log1p,

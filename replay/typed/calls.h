@@ -186,6 +186,8 @@ constexpr bool draws_by_distribution(Callee callee) { return callee >= Callee::k
 Operator call_operator(Callee callee, std::span<const Rep> arguments);
 // What a ufunc of floats computes in; the result is NumPy's double, or its bool. False: not done unboxed.
 Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments);
+// Which function of math's asks the same as a ufunc; kNone: that asks nothing.
+Callee test_of(ArrayFn fn);
 // What a type of NumPy's scalars makes of a number: the result, to which that is converted. False: not done unboxed.
 Operator scalar_operator(Rep to, Rep from);
 // Does it tell how far elements are spread?

@@ -77,7 +77,8 @@ void Inference::form_call(const Op& o, ValueId i) {
   };
   const Operator found = operator_called();
   if (!found) return;
-  form(i) = {Mode::kTyped, found, callee, fn};
+  const Callee test = test_of(fn);
+  form(i) = {Mode::kTyped, found, test != Callee::kNone ? test : callee, fn};
   born(i, found.result);
 }
 
