@@ -1,5 +1,5 @@
 // Observing on CPython 3.11: a C trace function and per-frame opcode events.
-#include "hook/generators.h"
+#include "hook/unobserved.h"
 #include "hook/watch_state.h"
 
 #if DALSEGNO_PY311
@@ -37,7 +37,7 @@ void announce_prefixed(PyThreadState* thread, Frame* frame) {
 
 bool g_inside = false;  // on_trace runs
 
-// ---- generators at full speed: while C code runs them, an evaluator of ours is set that switches tracing off around each of their frames.
+// ---- generators and callbacks at full speed: while C code runs them, an evaluator of ours is set that switches tracing off around each of their frames.
 // It is not set while one runs, nor when the C code has ended (rule 14).
 
 bool g_letting = false;
@@ -130,13 +130,13 @@ PyObject* evaluate_untraced(PyThreadState* thread, Frame* frame, int throwflag) 
   PyObject* result = _PyEval_EvalFrameDefault(thread, frame, throwflag);
   if (watcher == nullptr || g_watch.watcher != watcher || g_watch.thread != thread || thread->c_tracefunc != nullptr) return result;
   set_tracing(thread, true);
-  let_generators_run(true);
+  let_frames_run(true);
   return result;
 }
 
 }  // namespace
 
-void let_generators_run(bool on) {
+void let_frames_run(bool on) {
   if (on == g_letting) return;
   PyThreadState* thread = PyThreadState_Get();
   if (!on) return stop_letting(thread);

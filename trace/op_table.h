@@ -117,7 +117,7 @@ constexpr bool is_pure(uint32_t effects) { return (effects & ~uint32_t{kReadsMem
   X(unpack_ex, 1, 1, kReadsMemory,                                                                                                         \
     "tuple of the first imm & 255 items of exact tuple or list v, the list of those between, the last imm >> 8; too short: leaves")        \
   X(tuple_item, 1, 1, kNoEffect, "item imm of exact tuple v")                                                                              \
-  X(get_len, 1, 1, kAnyEffect, "len(v)")                                                                                                   \
+  X(get_len, 1, 1, kAnyEffect, "len(v), or, of an array v, its extent along axis imm")                                                     \
   X(get_iter, 1, 1, kAnyEffect, "iter(v)")                                                                                                 \
   X(iter_next, 1, 1, kAnyEffect,                                                                                                           \
     "next item of iterator v. imm 1: exhausted leaves to exit_snapshot. imm 0: expects exhaustion; an item leaves to exit_snapshot, "      \

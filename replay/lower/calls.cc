@@ -37,6 +37,12 @@ void Lowering::emit_call(const Op& o, ValueId i) {
 
 void Lowering::emit_length(const Op& o, ValueId i) {
   if (form(i).mode != Mode::kLength) return emit_python(o, i);
+  const int32_t axis = o.kind == OpKind::get_len ? o.imm : 0;
+  if (axis > 0 || values_[in(o)[o.n_inputs - 1]].facts.rank > 0) {
+    emit_number_of(o, i, step_extent, native::Do::kExtent);
+    p_->steps.back().imm = axis;
+    return;
+  }
   emit_number_of(o, i, step_length, native::Do::kLength);
   p_->steps.back().imm = offset_of_number(known_type(in(o)[o.n_inputs - 1]));
 }

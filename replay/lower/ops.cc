@@ -411,6 +411,7 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::iter_next, &Lowering::emit_iter_next},
       {OpKind::list_append, &Lowering::emit_item},
       {OpKind::build_tuple, &Lowering::emit_index},
+      {OpKind::build_list, &Lowering::emit_index},
       {OpKind::build_slice, &Lowering::emit_index},
       {OpKind::call, &Lowering::emit_call},
       {OpKind::get_attr, &Lowering::emit_get_attr},

@@ -9,7 +9,8 @@ namespace dalsegno::replay {
 
 void Lowering::emit_index(const Op& o, ValueId i) {
   if (form(i).mode != Mode::kVirtual) return emit_python(o, i);
-  put_off(o, i, o.kind == OpKind::build_tuple ? Virtual::kTuple : Virtual::kSlice, 0);
+  const bool slice = o.kind == OpKind::build_slice;
+  put_off(o, i, slice ? Virtual::kSlice : o.kind == OpKind::build_list ? Virtual::kList : Virtual::kTuple, 0);
 }
 
 void Lowering::emit_bind_method(const Op& o, ValueId i) {

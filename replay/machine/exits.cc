@@ -132,6 +132,16 @@ static PyObject* new_tuple(const Virtual& what, Reg* r) {
   return tuple;
 }
 
+static PyObject* new_list(const Virtual& what, Reg* r) {
+  PyObject* made = PyList_New(static_cast<Py_ssize_t>(what.parts.size()));
+  for (size_t i = 0; made && i < what.parts.size(); ++i) {
+    PyObject* o = object_of_part(what.parts[i], r);
+    PyList_SET_ITEM(made, static_cast<Py_ssize_t>(i), o);
+    if (!o) Py_CLEAR(made);
+  }
+  return made;
+}
+
 PyObject* bound_method(PyObject* descriptor, PyObject* self) {
   return Py_TYPE(descriptor)->tp_descr_get(descriptor, self, reinterpret_cast<PyObject*>(Py_TYPE(self)));
 }
@@ -169,6 +179,8 @@ bool build(const Virtual& what, Reg* r) {
       return build_delayed(what, r);
     case Virtual::kView:
       return (r[what.reg].o = new_view(what, r)) != nullptr;
+    case Virtual::kList:
+      return (r[what.reg].o = new_list(what, r)) != nullptr;
     case Virtual::kTuple:
       break;
   }

@@ -123,6 +123,7 @@ StepFn call_step(typed::Callee callee, const typed::Operator& how, bool shares, 
 // The C library's function behind a callee of one double or, as takes_two_doubles() says, two: its finite results of finite operands are
 // the callee's, but for logarithms of what is not positive, and atan2 of 0. Null: there is none.
 const void* c_function(typed::Callee callee);
+const Step* step_extent(const Step* s, Reg* r, Machine& m);
 const Step* step_length(const Step* s, Reg* r, Machine& m);
 // What a generator of the standard library's or NumPy's gives, or (bound) one whose method the object is. False: there is none.
 bool draw(PyObject* object, bool bound, double* out);

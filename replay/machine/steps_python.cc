@@ -108,7 +108,7 @@ bool is_(const Step& s, Reg* r) { return raw(s, r, A == B, s.imm != 0); }
 bool truth(const Step& s, Reg* r) { return raw(s, r, PyObject_IsTrue(A), false); }
 bool not_(const Step& s, Reg* r) { return raw(s, r, PyObject_IsTrue(A), true); }
 bool get_len(const Step& s, Reg* r) {
-  r[s.dst].i = PyObject_Size(A);
+  r[s.dst].i = s.imm == 0 ? PyObject_Size(A) : PyArray_DIM(reinterpret_cast<PyArrayObject*>(A), s.imm);
   return r[s.dst].i >= 0;
 }
 

@@ -353,6 +353,8 @@ void Writer::write(const Instr& in) {
       return tuple_item(in);
     case Do::kUnbox:
       return unbox(in);
+    case Do::kExtent:
+      return extent(in);
     case Do::kLength:
       return length(in);
     case Do::kDraw:

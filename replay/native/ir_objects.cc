@@ -114,6 +114,13 @@ std::string Writer::wrapped(const std::string& index, const std::string& length)
   return op("select i1 " + op("icmp slt i64 " + index + ", 0") + ", i64 " + behind + ", i64 " + index);
 }
 
+void Writer::extent(const Instr& in) {
+  const std::string array = object_in(in.a), rank = field(array, static_cast<size_t>(layout_.rank), "i32");
+  refused_.insert(number_);
+  guard(op("icmp sgt i32 " + rank + ", " + std::to_string(in.imm)));
+  set(in.dst, field(field(array, static_cast<size_t>(layout_.dims), "ptr"), static_cast<size_t>(in.imm) * 8, "i64"));
+}
+
 void Writer::length(const Instr& in) {
   if (in.imm > 0) return set(in.dst, field(object_in(in.a), static_cast<size_t>(in.imm), "i64"));
   const std::string object = object_in(in.a), other = label("t"), have = label("h"), slow = label("s"), join = label("j");

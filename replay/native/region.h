@@ -60,6 +60,7 @@ enum class Do : uint8_t {
   kUnpack,         // dst: a new reference to what is a tuple for certain, in a; imm: its length
   kTupleItem,      // dst: the item imm of such a tuple
   kUnbox,          // dst: the number in object register a, or what it was, if there is none
+  kExtent,         // dst: of what is an array for certain, in a, along axis imm, if it has one
   kLength,         // dst: of the list or tuple in a, or (imm) of what has its number of items there
   kAttribute,      // dst: what the object in a keeps, imm: Keeps; object: where the step has found it; n, c, rep as kTakeItem's
   kSetAttribute,   // the same becomes c: an object or, as rep, unboxed

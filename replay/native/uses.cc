@@ -81,6 +81,7 @@ std::vector<Use> uses_of(const Instr& in) {
     case Do::kDrawBits:
       reads(in.b, Bits::kInt64), writes(in.dst, Bits::kInt64);
       break;
+    case Do::kExtent:
     case Do::kLength:
     case Do::kHasItems:
       writes(in.dst, Bits::kInt64);

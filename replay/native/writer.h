@@ -92,10 +92,7 @@ class Writer {
   std::string field(const std::string& base, size_t offset, const char* type);
   std::string helper(size_t offset) { return field("%f", offset, "ptr"); }  // a function of the frame's
   static std::string name_of_address(int32_t index) { return "%a" + std::to_string(index); }
-  std::string address(int32_t index) {
-    addresses_.insert(index);
-    return name_of_address(index);
-  }
+  std::string address(int32_t index) { return addresses_.insert(index), name_of_address(index); }
   // -- ir.cc: control
   void head(const std::string& symbol);
   void write_block();
@@ -406,6 +403,7 @@ class Writer {
     return op("icmp eq ptr " + field(object, static_cast<size_t>(layout_.type), "ptr") + ", " + address(type));
   }
   std::string wrapped(const std::string& index, const std::string& length);
+  void extent(const Instr& in);
   void length(const Instr& in);
   void item(const Instr& in);
   void set_item(const Instr& in);

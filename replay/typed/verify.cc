@@ -84,8 +84,8 @@ class Verifier {
         if (o.kind == OpKind::get_item) return row(o, f, i);
         if (o.kind == OpKind::call && f.callee == Callee::kRange) break;
         if (o.kind == OpKind::build_tuple || o.kind == OpKind::build_slice) return index(o, i);
-        if (o.kind == OpKind::bind_method) return "";
-        return "virtual, but neither tuple, slice, row, range nor bound method";
+        if (o.kind == OpKind::bind_method || o.kind == OpKind::build_list) return "";
+        return "virtual, but neither tuple, list, slice, row, range nor bound method";
       case Mode::kView:
         return view_index_of(y_, o) && f.view.rank > 0 && f.view.rank <= kMaxViewRank ? "" : "a view of what?";
       case Mode::kDelayed:

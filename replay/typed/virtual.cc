@@ -141,12 +141,13 @@ class Virtuals {
     return !((how == Mode::kElement || how == Mode::kView || how == Mode::kPiece) && k == 1);
   }
 
-  // -- tuples that nobody sees
+  // -- tuples and lists that nobody sees
 
   void find_unseen() {
     for (ValueId i = 0; i < n_; ++i) {
       const Op& o = op(i);
-      if (o.kind != OpKind::build_tuple || mode(i) != Mode::kPython || o.n_inputs == 0) continue;
+      const bool one = o.kind == OpKind::build_tuple || o.kind == OpKind::build_list;
+      if (!one || mode(i) != Mode::kPython || o.n_inputs == 0) continue;
       if (std::all_of(in(o), in(o) + o.n_inputs, [&](ValueId v) { return is_number(y_, v); }) && dies_unseen(i)) mode(i) = Mode::kVirtual;
     }
   }
@@ -223,6 +224,7 @@ bool leaves_unbuilt(const TypedTrace& typed, ValueId i) {
   switch (o.kind) {
     case OpKind::constant:
     case OpKind::build_tuple:
+    case OpKind::build_list:
     case OpKind::build_slice:
     case OpKind::bind_method:
     case OpKind::guard_type:
@@ -235,6 +237,7 @@ bool leaves_unbuilt(const TypedTrace& typed, ValueId i) {
     case OpKind::guard_function:
     case OpKind::guard_defaults:
     case OpKind::guard_builtin:
+    case OpKind::guard_world:
     case OpKind::enter:
     case OpKind::leave_frame:
     case OpKind::release:

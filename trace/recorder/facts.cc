@@ -68,26 +68,47 @@ void add_rows(PyObject* holder, std::initializer_list<Row> rows) {
 
 void fill_builtins(PyObject* builtins) {
   using enum CalleeKind;
-  add_rows(builtins, {{"len", quiet, &PyLong_Type},      {"range", quiet, &PyRange_Type},
-                      {"enumerate", quiet, nullptr},     {"zip", quiet, nullptr},
-                      {"reversed", quiet, nullptr},      {"abs", quiet, nullptr},
-                      {"int", quiet, &PyLong_Type},      {"float", quiet, &PyFloat_Type},
-                      {"bool", quiet, &PyBool_Type},     {"min", quiet, nullptr},
-                      {"max", quiet, nullptr},           {"ord", quiet, &PyLong_Type},
-                      {"chr", quiet, &PyUnicode_Type},   {"divmod", quiet, &PyTuple_Type},
-                      {"list", quiet, &PyList_Type},     {"tuple", quiet, &PyTuple_Type},
-                      {"set", quiet, &PySet_Type},       {"dict", quiet, &PyDict_Type},
-                      {"sorted", quiet, &PyList_Type},   {"isinstance", quiet, &PyBool_Type},
-                      {"callable", quiet, &PyBool_Type}, {"id", quiet, &PyLong_Type},
-                      {"type", quiet, nullptr},          {"round", quiet, nullptr},
-                      {"pow", quiet, nullptr},           {"hash", quiet, &PyLong_Type},
-                      {"str", quiet, &PyUnicode_Type},   {"repr", quiet, &PyUnicode_Type},
-                      {"bin", quiet, &PyUnicode_Type},   {"hex", quiet, &PyUnicode_Type},
-                      {"oct", quiet, &PyUnicode_Type},   {"complex", quiet, &PyComplex_Type},
-                      {"locals", frame_reader, nullptr}, {"vars", frame_reader, nullptr},
-                      {"dir", frame_reader, nullptr},    {"globals", frame_reader, nullptr},
-                      {"eval", frame_reader, nullptr},   {"exec", frame_reader, nullptr},
-                      {"super", frame_reader, nullptr},  {"breakpoint", frame_reader, nullptr}});
+  add_rows(builtins, {{"len", quiet, &PyLong_Type},
+                      {"range", quiet, &PyRange_Type},
+                      {"enumerate", quiet, nullptr},
+                      {"zip", quiet, nullptr},
+                      {"reversed", quiet, nullptr},
+                      {"abs", quiet, nullptr},
+                      {"int", quiet, &PyLong_Type},
+                      {"float", quiet, &PyFloat_Type},
+                      {"bool", quiet, &PyBool_Type},
+                      {"min", quiet, nullptr},
+                      {"max", quiet, nullptr},
+                      {"sum", quiet, nullptr},
+                      {"ord", quiet, &PyLong_Type},
+                      {"chr", quiet, &PyUnicode_Type},
+                      {"divmod", quiet, &PyTuple_Type},
+                      {"list", quiet, &PyList_Type},
+                      {"tuple", quiet, &PyTuple_Type},
+                      {"set", quiet, &PySet_Type},
+                      {"dict", quiet, &PyDict_Type},
+                      {"sorted", quiet, &PyList_Type},
+                      {"isinstance", quiet, &PyBool_Type},
+                      {"callable", quiet, &PyBool_Type},
+                      {"id", quiet, &PyLong_Type},
+                      {"type", quiet, nullptr},
+                      {"round", quiet, nullptr},
+                      {"pow", quiet, nullptr},
+                      {"hash", quiet, &PyLong_Type},
+                      {"str", quiet, &PyUnicode_Type},
+                      {"repr", quiet, &PyUnicode_Type},
+                      {"bin", quiet, &PyUnicode_Type},
+                      {"hex", quiet, &PyUnicode_Type},
+                      {"oct", quiet, &PyUnicode_Type},
+                      {"complex", quiet, &PyComplex_Type},
+                      {"locals", frame_reader, nullptr},
+                      {"vars", frame_reader, nullptr},
+                      {"dir", frame_reader, nullptr},
+                      {"globals", frame_reader, nullptr},
+                      {"eval", frame_reader, nullptr},
+                      {"exec", frame_reader, nullptr},
+                      {"super", frame_reader, nullptr},
+                      {"breakpoint", frame_reader, nullptr}});
   for (PyTypeObject* number : {&PyLong_Type, &PyFloat_Type, &PyComplex_Type})
     add_rows(reinterpret_cast<PyObject*>(number), {{"conjugate", quiet, nullptr},
                                                    {"bit_length", quiet, &PyLong_Type},
@@ -311,6 +332,12 @@ bool is_deque_type(PyTypeObject* type) {
 }
 bool is_simple_type(PyTypeObject* type) { return g_simple.contains(type); }
 
+bool is_whole(PyObject* o) {
+  DType dtype;
+  if (PyLong_Check(o)) return true;
+  return numpy::scalar_dtype(Py_TYPE(o), &dtype) && dtype != DType::kBool && dtype != DType::kFloat32 && dtype != DType::kFloat64;
+}
+
 PyObject* descriptor_of(PyObject* callee) {
   if (Py_IS_TYPE(callee, &PyMethodDescr_Type)) return callee;
   if (!PyCFunction_CheckExact(callee) || !PyCFunction_GET_SELF(callee) || PyModule_Check(PyCFunction_GET_SELF(callee))) return nullptr;
@@ -337,6 +364,8 @@ bool is_known_method(PyObject* descriptor) {
 std::string_view builtin_name(PyObject* callee) {
   return PyCFunction_Check(callee) ? reinterpret_cast<PyCFunctionObject*>(callee)->m_ml->ml_name : "";
 }
+
+bool is_extreme(PyObject* callee) { return builtin_name(callee) == "min" || builtin_name(callee) == "max"; }
 
 bool is_no_value(PyObject* object) {
   static PyObject* const kNoValue = PyDict_GetItemString(PyModule_GetDict(numpy::module()), "_NoValue");  // borrowed: NumPy keeps it

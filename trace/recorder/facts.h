@@ -15,6 +15,7 @@ bool is_plain_type(PyTypeObject* type);
 bool is_deque_type(PyTypeObject* type);  // collections.deque, which is one of them
 // int, float, bool, complex, str, bytes, None: operators between them run no code of the user's.
 bool is_simple_type(PyTypeObject* type);
+bool is_whole(PyObject* o);  // an int, or one of NumPy's: its __index__ runs no code of the user's
 
 // How calling an object behaves, given that its arguments are of plain types.
 enum class CalleeKind : uint8_t {
@@ -52,6 +53,7 @@ PyObject* descriptor_of(PyObject* callee);
 // Does calling it ask for no more than its arguments, of which it knows what they are? Then it may be called unbound.
 bool is_known_method(PyObject* descriptor);
 std::string_view builtin_name(PyObject* callee);  // of a builtin function; "" for anything else
+bool is_extreme(PyObject* callee);  // named min or max
 // Is it C code of the interpreter's that looks at no frames itself, so that whoever may look at them begins as Python code?
 bool looks_at_no_frames(PyObject* callee);
 bool is_builtin_in_c(PyObject* callee);  // a builtin among these

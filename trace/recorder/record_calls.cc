@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "hook/generators.h"
+#include "hook/unobserved.h"
 #include "numpy/dtypes.h"
 #include "numpy/random.h"
 #include "trace/fault.h"
@@ -13,7 +13,6 @@
 #include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
-namespace {}  // namespace
 
 // Stack: 3.11, 3.12: [method, self | NULL, callable] args; 3.13: [callable, self | NULL] args.
 void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
@@ -277,7 +276,7 @@ bool Recorder::call_is_known(const OpaqueCall& call, uint32_t* effects) {
       if ((call.kwnames && !makes_iterator(call.live)) || !call_is_quiet(call)) return false;  // zip(..., strict=True)
       *effects = kReadsMemory | kRaises;
       for (ValueId v : call.args)
-        if (is_numpy_scalar(v)) *effects = kWarnsOnly;
+        if (is_numpy_scalar(v) && !(is_extreme(call.live) && is_plain_number(v))) *effects = kWarnsOnly;
       if (numpy::is_random_method(call.live) && !takes_nothing(call) && !result_type(call)) *effects = kWarnsOnly;
       return true;
     case CalleeKind::quiet_write:
@@ -342,24 +341,16 @@ void Recorder::known_result(const OpaqueCall& call, ValueId v) {
   }
 }
 
-namespace {
-
-// A builtin that is given a generator will run it.
-bool runs_generators(PyObject* callee, const std::vector<PyObject*>& args) {
-  const bool builtin =
-      callee && (PyCFunction_Check(callee) || Py_IS_TYPE(callee, &PyMethodDescr_Type) ||
-                 (PyType_Check(callee) && !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(callee), Py_TPFLAGS_HEAPTYPE)));
-  return builtin && std::any_of(args.begin(), args.end(), [](PyObject* o) { return o && PyGen_CheckExact(o); });
+static bool is_in_c(PyObject* callee) {
+  return callee && (PyCFunction_Check(callee) || Py_IS_TYPE(callee, &PyMethodDescr_Type) ||
+                    (PyType_Check(callee) && !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(callee), Py_TPFLAGS_HEAPTYPE)));
 }
-
-}  // namespace
 
 void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) {
   const int positional = static_cast<int>(arguments.positional());
   OpaqueCall call{live, live && is_constant(callee) ? callee_facts(live) : CalleeFacts{}, std::move(arguments.values),
                   std::move(arguments.live), arguments.names};
   if (counts_references(live)) return give_up(Reason::refcount);
-  if (runs_generators(live, call.live_args)) hook::let_generators_run(true);
   for (size_t i = 0; i < call.args.size(); ++i) {
     const bool known = know(call.args[i], call.live_args[i]) || is_constant_dtype(call.args[i], call.live_args[i]);
     if (known && numpy::is_exact_array(call.live_args[i])) call.arrays_known &= know_array(call.args[i], call.live_args[i]);
@@ -372,6 +363,7 @@ void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) 
   const bool generator = makes_generator(callee, call);
   if (generator) effects = kReadsMemory | kRaises;
   const bool known = generator || call_is_known(call, &effects);
+  if (!known && is_in_c(live)) hook::let_frames_run(true);  // generators, callbacks
   const bool jitted = live && options_.callable && Py_IS_TYPE(live, Py_TYPE(options_.callable)) && !call.kwnames;
   if (!known && live && !jitted) note(call.facts.kind == CalleeKind::frame_reader ? Reason::frame_reader : Reason::opaque_call, live);
   std::vector<ValueId> inputs{callee};

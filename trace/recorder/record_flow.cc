@@ -1,6 +1,6 @@
 // Branches, loops, returns, exceptions. A branch is recorded as it was taken, with a guard that leaves on the other way: its
 // snapshot is the state after the branch on the way not taken, so that nothing is evaluated twice.
-#include "hook/generators.h"
+#include "hook/unobserved.h"
 #include "numpy/dtypes.h"
 #include "trace/recorder/recorder.h"
 #include "trace/recorder/walks.h"
@@ -89,7 +89,7 @@ void Recorder::on_GET_ITER(const Instr&) {
 
 void Recorder::on_FOR_ITER(const Instr& i) {
   may_branch_to(for_iter_ends(i));
-  if (PyGen_CheckExact(live_top())) hook::let_generators_run(true);
+  if (PyGen_CheckExact(live_top())) hook::let_frames_run(true);
   uint32_t effects = kAnyEffect;
   const bool plain = know_iterator(top(), live_top());
   if (plain) effects = info(top()).type ? kWritesMemory : kReplaces;  // zip() may use its tuple again

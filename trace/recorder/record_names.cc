@@ -242,8 +242,33 @@ bool Recorder::plain_attr(PyObject* name, bool method) {
   }
   if (bound_attr(name, _PyType_Lookup(type, name), type_path(type))) return true;
   if (!numpy::is_exact_array(live) || !is_pure_array_attribute(text_of(name).c_str())) return false;
-  const ValueId v = emit(OpKind::get_attr, {object}, {.name = name_index(name), .effects = kNoEffect});
-  if (text_of(name) == "shape") set_type(v, &PyTuple_Type);
+  if (array_extents(text_of(name))) return true;
+  push_loaded(emit(OpKind::get_attr, {object}, {.name = name_index(name), .effects = kNoEffect}), kNull, false);
+  return true;
+}
+
+// Rank, shape and size of an array: of numbers that a trace knows unboxed.
+bool Recorder::array_extents(const std::string& name) {
+  const ValueId array = top();
+  if ((name != "shape" && name != "size" && name != "ndim") || !know_array(array, live_top())) return false;
+  const int rank = info(array).facts.rank;
+  if (name == "ndim") return replace_top(1, int_constant(small_int(rank))), true;
+  if (rank == 0) return false;
+  std::vector<ValueId> extents;
+  for (int axis = 0; axis < rank; ++axis) {
+    extents.push_back(emit(OpKind::get_len, {array}, {.imm = axis, .effects = kReadsMemory}));
+    set_type(extents.back(), &PyLong_Type);
+  }
+  ValueId v = extents[0];
+  if (name == "shape") {
+    v = emit(OpKind::build_tuple, extents, {.effects = kNoEffect, .snapshot = false});
+    set_type(v, &PyTuple_Type);
+    made_of(v, extents);
+  }
+  for (int axis = 1; axis < rank && name == "size"; ++axis) {
+    v = emit(OpKind::binary, {v, extents[static_cast<size_t>(axis)]}, {.imm = static_cast<int>(BinaryOp::multiply), .effects = kNoEffect});
+    set_type(v, &PyLong_Type);
+  }
   push_loaded(v, kNull, false);
   return true;
 }

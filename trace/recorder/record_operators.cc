@@ -1,4 +1,6 @@
 // Operators, comparisons, subscripts; when a python op becomes an array op.
+#include <algorithm>
+
 #include "hook/lookups.h"
 #include "numpy/dtypes.h"
 #include "trace/fault.h"
@@ -12,13 +14,6 @@ ArrayFn fn_of_compare(int op) {
   static constexpr ArrayFn fns[] = {ArrayFn::less,      ArrayFn::less_equal, ArrayFn::equal,
                                     ArrayFn::not_equal, ArrayFn::greater,    ArrayFn::greater_equal};
   return fns[op];
-}
-
-// An int, or one of NumPy's: its __index__ runs no code of the user's.
-bool is_whole(PyObject* o) {
-  DType dtype;
-  if (PyLong_Check(o)) return true;
-  return numpy::scalar_dtype(Py_TYPE(o), &dtype) && dtype != DType::kBool && dtype != DType::kFloat32 && dtype != DType::kFloat64;
 }
 
 }  // namespace
@@ -198,10 +193,10 @@ void Recorder::on_UNARY_NOT(const Instr&) {
   push(v);
 }
 
-// The shape of an array: whole numbers.
+// The shape of an array, or another tuple of ints.
 bool Recorder::is_shape(ValueId v) const {
-  const Op& o = trace().data.ops[v];
-  return o.kind == OpKind::get_attr && o.effects == kNoEffect && is(v, &PyTuple_Type) && trace().data.names[o.name] == "shape";
+  const std::vector<ValueId>& extents = info(v).items;
+  return made(v, &PyTuple_Type) && std::all_of(extents.begin(), extents.end(), [&](ValueId extent) { return is(extent, &PyLong_Type); });
 }
 
 void Recorder::on_COMPARE_OP(const Instr& i) {
@@ -257,102 +252,6 @@ void Recorder::on_CONTAINS_OP(const Instr& i) {
   pop();
   pop();
   push(v);
-}
-
-// Callees that stand for operators.
-bool Recorder::operates(ValueId callee, PyObject* live, const Arguments& arguments) {
-  if (!is_constant(callee)) return false;
-  if (arguments.names) return call_certain(live, arguments) || rounds(live, arguments);
-  return rounds(live, arguments) || attr_of_array(live, arguments) || same(callee, live, arguments) || divide(live, arguments) ||
-         extreme(live, arguments) || reverse(live, arguments) || outer(live, arguments) || gives_argument(live, arguments) ||
-         is_subdtype(live, arguments) || call_certain(live, arguments);
-}
-
-// index() of an int is that int.
-bool Recorder::same(ValueId, PyObject* live, const Arguments& arguments) {
-  const bool index = builtin_name(live) == "index" && callee_facts(live).kind == CalleeKind::quiet && arguments.values.size() == 1;
-  if (!index || !arguments.live[0] || !PyLong_CheckExact(arguments.live[0]) || !know(arguments.values[0], arguments.live[0])) return false;
-  const ValueId given = arguments.values[0];
-  replace_top(call_.pops, given);
-  return true;
-}
-
-// min() and max() of numbers of several types: which one it is decides of what type the result is. So that is asked as the builtins do,
-// comparison by comparison; where one has another result it leaves before the call.
-bool Recorder::extreme(PyObject* live, const Arguments& arguments) {
-  constexpr size_t kMost = 8;
-  const std::string_view name = builtin_name(live);
-  const size_t n = arguments.values.size();
-  if ((name != "min" && name != "max") || callee_facts(live).kind != CalleeKind::quiet || n < 2 || n > kMost) return false;
-  const auto is_number = [&](ValueId v) {  // of which no comparison warns
-    DType dtype;
-    if (is(v, &PyLong_Type) || is(v, &PyFloat_Type)) return true;
-    return numpy::scalar_dtype(info(v).type, &dtype) && (dtype == DType::kFloat64 || dtype == DType::kInt64 || dtype == DType::kInt32);
-  };
-  bool mixed = false;
-  for (size_t k = 0; k < n; ++k) {
-    if (!arguments.live[k] || !know(arguments.values[k], arguments.live[k]) || !is_number(arguments.values[k])) return false;
-    mixed |= info(arguments.values[k]).type != info(arguments.values[0]).type;
-  }
-  if (!mixed) return false;
-  const int better = name == "max" ? Py_GT : Py_LT;
-  size_t best = 0;
-  for (size_t k = 1; k < n; ++k) {
-    const int takes_its_place = PyObject_RichCompareBool(arguments.live[k], arguments.live[best], better);
-    if (takes_its_place < 0) return PyErr_Clear(), false;
-    const std::vector<ValueId> pair = {arguments.values[k], arguments.values[best]};
-    const bool plain = simple(pair[0]) && simple(pair[1]);
-    ValueId truth = emit(OpKind::compare, pair, {.imm = better, .effects = plain ? kNoEffect : kWarnsOnly});
-    if (!plain) truth = emit(OpKind::truth, {truth}, {.effects = kNoEffect});
-    set_type(truth, &PyBool_Type);
-    emit(takes_its_place ? OpKind::guard_true : OpKind::guard_false, {truth}, {});
-    if (takes_its_place) best = k;
-  }
-  const ValueId found = arguments.values[best];
-  replace_top(call_.pops, found);
-  return true;
-}
-
-// divmod(a, b) of two ints or two floats: a quotient, a remainder and their tuple. A divisor of 0, of which divmod() has its own words,
-// leaves before the call.
-bool Recorder::divide(PyObject* live, const Arguments& arguments) {
-  const bool is_divmod = callee_facts(live).result == &PyTuple_Type && builtin_name(live) == "divmod";
-  if (!is_divmod || arguments.values.size() != 2 || !arguments.live[0] || !arguments.live[1]) return false;
-  const ValueId a = arguments.values[0], b = arguments.values[1];
-  PyTypeObject* type = Py_TYPE(arguments.live[0]);
-  if ((type != &PyLong_Type && type != &PyFloat_Type) || !Py_IS_TYPE(arguments.live[1], type)) return false;
-  if (!know(a, arguments.live[0]) || !know(b, arguments.live[1]) || PyObject_IsTrue(arguments.live[1]) != 1) return false;
-  if (!is_constant(b)) {
-    const ValueId divides = emit(OpKind::truth, {b}, {.effects = kReadsMemory});
-    set_type(divides, &PyBool_Type);
-    emit(OpKind::guard_true, {divides}, {});
-  }
-  const auto part = [&](BinaryOp op) {
-    const ValueId v = emit(OpKind::binary, {a, b}, {.imm = static_cast<int>(op), .effects = kNoEffect});
-    set_type(v, type);
-    return v;
-  };
-  const std::vector<ValueId> parts = {part(BinaryOp::floor_divide), part(BinaryOp::remainder)};
-  const ValueId v = emit(OpKind::build_tuple, parts, {.effects = kNoEffect, .snapshot = false});
-  pop(call_.pops);
-  push(v);
-  set_type(v, &PyTuple_Type);
-  made_of(v, parts);
-  return true;
-}
-
-// range(), of NumPy's integers: of the ints that they are.
-void Recorder::take_as_ints(Arguments* arguments) {
-  static PyObject* const kAnInt = PyLong_FromLong(0);
-  for (size_t i = 0; i < arguments->values.size(); ++i) {
-    PyObject*& live = arguments->live[i];
-    if (!live || PyLong_Check(live) || !is_whole(live) || !know(arguments->values[i], live)) continue;
-    const ValueId type = constant(reinterpret_cast<PyObject*>(&PyLong_Type), type_path(&PyLong_Type));
-    const ValueId v = emit(OpKind::call, {type, arguments->values[i]}, {.imm = 1, .effects = kNoEffect});
-    set_type(v, &PyLong_Type);
-    arguments->values[i] = v;
-    live = kAnInt;
-  }
 }
 
 // ---- subscripts ------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "hook/generators.h"
+#include "hook/unobserved.h"
 #include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
@@ -120,7 +120,7 @@ void Recorder::begin_loop(const hook::FrameView& running) {
 // ---- what became of an instruction -----------------------------------------------------------------------------------------
 
 void Recorder::begins(const Instr& instr) {
-  hook::let_generators_run(false);
+  hook::let_frames_run(false);
   finisher_ = nullptr;
   call_ = PendingCall{};
   begin_instruction(instr.start, instr.line);

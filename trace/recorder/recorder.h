@@ -133,7 +133,10 @@ class Recorder final : public Follower, private Builder {
   void take_as_ints(Arguments* arguments);
   bool same(ValueId callee, PyObject* live, const Arguments& arguments);
   bool divide(PyObject* live, const Arguments& arguments);
+  bool is_plain_number(ValueId v) const;
   bool extreme(PyObject* live, const Arguments& arguments);
+  bool of_display(ValueId callee, PyObject* live, const Arguments& arguments);
+  bool add_up(const Arguments& items);
   bool reverse(PyObject* live, const Arguments& arguments);
   bool outer(PyObject* live, const Arguments& arguments);
   bool operates(ValueId callee, PyObject* live, const Arguments& arguments);
@@ -219,6 +222,7 @@ class Recorder final : public Follower, private Builder {
   void get_attr(PyObject* name, bool method);
   bool module_attr(PyObject* name, bool method);
   bool plain_attr(PyObject* name, bool method);
+  bool array_extents(const std::string& name);
   bool instance_attr(PyObject* name, bool method);
   bool set_instance_attr(PyObject* name);
   bool ordinary_attr(PyObject* live, PyObject* name, dalsegno_attribute* attribute, std::string* path);

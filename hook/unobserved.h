@@ -1,4 +1,4 @@
-// While a thread is watched: generators that C code runs.
+// While a thread is watched: frames that C code runs, of generators and of functions that it calls back.
 #pragma once
 #include <Python.h>
 
@@ -8,9 +8,9 @@ namespace dalsegno::hook {
 // until off is said, at the next instruction, or the frame is left. 3.11 traces the whole thread, which would make whatever runs in it
 // several times slower; for later versions there is nothing to be done.
 #if PY_VERSION_HEX < 0x030c0000
-void let_generators_run(bool on);
+void let_frames_run(bool on);
 #else
-inline void let_generators_run(bool) {}
+inline void let_frames_run(bool) {}
 #endif
 
 }  // namespace dalsegno::hook
