@@ -48,6 +48,12 @@ class Slot {
     bits_ = kBorrowed;
     return object;
   }
+  // Another object in the place of the one that is there; stolen.
+  void put(PyObject* object) {
+    PyObject* const old = take();
+    bits_ = reinterpret_cast<uintptr_t>(object);
+    Py_XDECREF(old);
+  }
 
  private:
   static constexpr uintptr_t kBorrowed = 1;  // also that of immortal objects, and null (PyStackRef_NULL_BITS)
@@ -60,6 +66,8 @@ class Slot {
     object_ = nullptr;
     return object;
   }
+  // Another object in the place of the one that is there; stolen.
+  void put(PyObject* object) { Py_XSETREF(object_, object); }
 
  private:
   PyObject* object_;

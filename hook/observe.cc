@@ -1,6 +1,7 @@
 // Observing the instructions of running code: what both ways (sys.monitoring, trace function) have in common.
 #include <algorithm>
 
+#include "hook/unobserved.h"
 #include "hook/watch_state.h"
 
 namespace dalsegno::hook {
@@ -50,6 +51,14 @@ WatchStatus watch_stop() {
   g_watch.thread = nullptr;
   for (PyCodeObject* code : codes) Py_DECREF(code);
   return complete ? WatchStatus::kOk : WatchStatus::kLost;
+}
+
+Unobserved::Unobserved() : watcher_(watching() && pause_events(g_watch.thread) ? g_watch.watcher : nullptr) {}
+
+Unobserved::~Unobserved() {
+  if (watcher_ == nullptr || g_watch.watcher != watcher_ || !watching()) return;
+  ErrorAside aside;
+  if (!go_on_with_events(g_watch.thread)) g_watch.lost = true;
 }
 
 bool forget_watch_after_fork() {

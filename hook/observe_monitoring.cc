@@ -142,6 +142,15 @@ bool arm_code(PyCodeObject* code) {
   return done(g_set_local_events, "iOi", g_tool, code, 1 << kInstruction | jump_events(code));
 }
 
+static bool set_events_of_watched(int events) {
+  bool all = true;
+  for (PyCodeObject* code : g_watch.codes) all &= done(g_set_local_events, "iOi", g_tool, code, events | jump_events(code));
+  return all;
+}
+
+bool pause_events(PyThreadState*) { return set_events_of_watched(0); }
+bool go_on_with_events(PyThreadState*) { return set_events_of_watched(1 << kInstruction); }
+
 bool stop_events(PyThreadState* thread) {
   bool complete = thread->c_tracefunc == nullptr && thread->c_profilefunc == nullptr;
   for (PyCodeObject* code : g_watch.codes) {

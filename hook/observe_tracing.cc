@@ -37,8 +37,8 @@ void announce_prefixed(PyThreadState* thread, Frame* frame) {
 
 bool g_inside = false;  // on_trace runs
 
-// ---- generators and callbacks at full speed: while C code runs them, an evaluator of ours is set that switches tracing off around each of their frames.
-// It is not set while one runs, nor when the C code has ended (rule 14).
+// ---- generators and callbacks at full speed: while C code runs them, an evaluator of ours is set that switches tracing off around each of
+// their frames. It is not set while one runs, nor when the C code has ended (rule 14).
 
 bool g_letting = false;
 PyObject* evaluate_untraced(PyThreadState* thread, Frame* frame, int throwflag);
@@ -153,6 +153,19 @@ bool arm_code(PyCodeObject*) { return true; }  // frames are marked as they are 
 
 void announce_entered(PyThreadState* thread, Frame* frame) {
   if (watches(thread) && is_watched(code_of(frame))) arm_frame(thread, frame);
+}
+
+bool pause_events(PyThreadState* thread) {
+  if (thread->c_tracefunc != on_trace || thread->tracing != 0) return false;
+  stop_letting(thread);
+  set_tracing(thread, false);
+  return true;
+}
+
+bool go_on_with_events(PyThreadState* thread) {
+  if (thread->c_tracefunc != nullptr) return false;  // sys.settrace was called
+  set_tracing(thread, true);
+  return true;
 }
 
 bool stop_events(PyThreadState* thread) {

@@ -2,6 +2,8 @@
 #pragma once
 #include <Python.h>
 
+#include "hook/hook.h"
+
 namespace dalsegno::hook {
 
 // From inside Watcher::before. On: the instruction that begins lets C code run frames of generators. They run unobserved and at full speed,
@@ -12,5 +14,17 @@ void let_frames_run(bool on);
 #else
 inline void let_frames_run(bool) {}
 #endif
+
+// While one lives, nothing that the watched thread runs is announced, whatever code it runs, and at full speed. (3.12 and later take the
+// events off the watched code objects, which takes microseconds.) Nothing is being watched: no more than a look.
+class Unobserved {
+ public:
+  Unobserved();
+  ~Unobserved();
+  Unobserved(const Unobserved&) = delete;
+
+ private:
+  const Watcher* watcher_;  // null: there was nobody
+};
 
 }  // namespace dalsegno::hook

@@ -24,6 +24,9 @@ void announce(PyThreadState* thread, Frame* frame, int offset, int stack_depth);
 // watched.
 WatchStatus start_events(PyThreadState* thread);
 bool arm_code(PyCodeObject* code);
+// Between the two calls the thread is not observed. False: it is not any more, or was not.
+bool pause_events(PyThreadState* thread);
+bool go_on_with_events(PyThreadState* thread);
 // Takes everything back; false if events may have been missed.
 bool stop_events(PyThreadState* thread);
 // The thread is traced or profiled by others.

@@ -3,9 +3,11 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "replay/describe.h"
 #include "replay/door.h"
+#include "replay/persist/persist.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -27,10 +29,11 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   JitFunction* self = self_of(object);
   Py_VISIT(Py_TYPE(object));
   Py_VISIT(self->function);
-  if (self->tree)
-    for (const auto& program : *self->tree->programs())
-      if (program)
-        if (int stop = program->traverse(visit, arg)) return stop;
+  if (!self->tree) return 0;
+  for (const auto& [function, companion] : self->tree->companions()) Py_VISIT(companion.get());
+  for (const auto& program : *self->tree->programs())
+    if (program)
+      if (int stop = program->traverse(visit, arg)) return stop;
   return 0;
 }
 
@@ -40,9 +43,16 @@ int clear(PyObject* object) {
   return 0;
 }
 
+// By whether they are kept: companions (jit.h) that live, by their functions. Both borrowed.
+std::unordered_map<PyObject*, PyObject*> g_companions[2];
+
 void dealloc(PyObject* object) {
   JitFunction* self = self_of(object);
   PyObject_GC_UnTrack(object);
+  for (auto& companions : g_companions) {
+    const auto found = companions.find(self->function);
+    if (found != companions.end() && found->second == object) companions.erase(found);
+  }
   if (self->weakrefs) PyObject_ClearWeakRefs(object);
   delete self->tree;
   self->tree = nullptr;
@@ -216,6 +226,7 @@ PyType_Spec spec = {
 
 PyTypeObject* jit_type() {
   static PyTypeObject* type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  companion_kept = [](PyObject* function) { return companion_of(function, true); };
   jitted_at = [](PyObject* callable) -> Jitted* { return Py_IS_TYPE(callable, type) ? self_of(callable)->tree : nullptr; };
   return type;
 }
@@ -236,6 +247,16 @@ PyObject* make_jit(PyObject* function, TreeOptions options) {
   if (!made) Py_DECREF(self);
   if (made && options.store) or_lose(read_paces);
   return made;
+}
+
+PyObject* companion_of(PyObject* function, bool store) {
+  return door([&] {
+    PyObject*& companion = g_companions[store ? 1 : 0][function];
+    if (companion) return Py_NewRef(companion);
+    PyObject* made = make_jit(function, {.full_graph = false, .store = store});
+    if (!made) return g_companions[store ? 1 : 0].erase(function), made;
+    return companion = made;
+  });
 }
 
 }  // namespace dalsegno::replay

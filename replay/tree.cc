@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "hook/error_aside.h"
+#include "hook/unobserved.h"
 #include "replay/accounting.h"
 #include "replay/clock.h"
 #include "replay/door.h"
+#include "replay/jit.h"
 #include "replay/kernels/config.h"
 #include "replay/kernels/table.h"
 #include "replay/on_stack.h"
@@ -79,7 +81,8 @@ Tree::~Tree() {
 
 void Tree::clear() {
   const GilShared<Programs> gone = std::exchange(programs_, GilShared<Programs>::make());  // finalisers run last, and may do anything
-  stored_ = Stored::kUnknown;                                                              // the store keeps its own
+  const Companions companions = std::exchange(companions_, {});
+  stored_ = Stored::kUnknown;  // the store keeps its own
   saved_ = 0;
   abandoned_ = pass_over_ = 0;
   policy_.forget();
@@ -128,6 +131,10 @@ PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) 
     take_code();
   if (!settings().enabled) return eager_because(Reason::disabled, args, nargsf, kwnames);
   nested_ += recording_;
+  if (recording_ && by_plain_name_) {
+    const hook::Unobserved rest;
+    return eager(args, nargsf, kwnames);
+  }
   if (policy_.entry_given_up() || recording_) return eager(args, nargsf, kwnames);
   if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code)))
     return eager_because(Reason::traced_thread, args, nargsf, kwnames);
@@ -320,6 +327,14 @@ recorder::Options Tree::recorder_options() {
   o.max_depth = settings().max_depth;
   o.first_number = static_cast<int>(programs_->size());
   o.callable = callable_;
+  o.companion = [this](PyFunctionObject* function, bool* ready) {
+    if (function == function_) return *ready = by_plain_name_ = true, Py_NewRef(callable_);
+    PyRef& companion = companions_[function];
+    if (!companion) companion = PyRef(companion_of(reinterpret_cast<PyObject*>(function), options_.store));
+    PyErr_Clear();
+    *ready = companion && jitted_at(companion.get())->has_entry();
+    return Py_XNewRef(companion.get());
+  };
   o.recursion = [this] { return abandon_recursion(); };
   o.find_loop = [this](const recorder::AnchorKey& key, const recorder::SlotTypes& types) { return find_loop(key, types); };
   return o;
@@ -354,7 +369,8 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
   return check_full_graph(result);
 }
 
-// Where a trace ends after nothing useful, no side trace will be recorded either; unless an exception ended it.
+// Where a trace ends after nothing useful, no side trace will be recorded either; unless an exception ended it, or the next one will know
+// a callee's traces.
 std::unique_ptr<Program> Tree::lower(std::unique_ptr<LiveTrace> trace, Exit* exit) {
   use_kernel_cache = options_.store;
   const double start = thread_time();
@@ -365,7 +381,8 @@ std::unique_ptr<Program> Tree::lower(std::unique_ptr<LiveTrace> trace, Exit* exi
   if (t && !policy_.penalties().empty())
     for (Exit& e : program->exits()) e.patience = policy_.patience({t->number, e.op, e.which});
   const bool recurses = t && t->reason == Reason::too_deep;  // nor where it ends before a recursion
-  if (!t || t->reason == Reason::exception || (useful(*t) && !recurses)) return program;
+  const bool goes_on = t && (t->reason == Reason::exception || t->reason == Reason::calls_itself);
+  if (!t || goes_on || (useful(*t) && !recurses)) return program;
   for (Exit& e : program->exits())
     if (t->ops[e.op].kind == OpKind::leave) punish_exit(&e, kGivenUp, t->reason);
   return program;
@@ -398,7 +415,9 @@ bool Tree::install(recorder::Recorder& recorder, Exit* exit, bool entry, int cod
     break_ = traces.back()->data.reason;
     break_where_ = traces.back()->data.where;
   }
-  bool work = std::any_of(traces.begin(), traces.end(), [](const auto& t) { return useful(t->data) || t->data.reason == Reason::none; });
+  bool work = std::any_of(traces.begin(), traces.end(), [](const auto& t) {
+    return useful(t->data) || t->data.reason == Reason::none || t->data.reason == Reason::calls_itself;
+  });
   if (!work) {
     if (!traces.empty()) add_note({traces.back()->data.reason, "", traces.back()->data.where});
     const bool raised = break_ == Reason::exception;

@@ -11,6 +11,7 @@
 
 #include "replay/machine/machine.h"
 #include "replay/policy.h"
+#include "replay/py_ref.h"
 #include "replay/settings.h"
 #include "trace/recorder/recorder.h"
 
@@ -65,13 +66,16 @@ class Tree final : public Jitted {
   const Counters& counters() const { return counters_; }
   // Its traces as they are; kept for as long as somebody looks at them, though new ones may be added meanwhile.
   GilShared<Programs> programs() const { return programs_; }
+  // Jitted functions that its traces call in the place of plain ones that call themselves (jit.h), or will.
+  using Companions = std::map<PyFunctionObject*, PyRef>;
+  const Companions& companions() const { return companions_; }
   const std::map<std::string, recorder::Note>& notes() const { return notes_; }
   const Policy& policy() const { return policy_; }
   PyFunctionObject* function() const { return function_; }
 
  private:
   class InFrame;  // on_stack.h
-  bool has_entry() const { return !programs_->empty() && programs_->front(); }
+  bool has_entry() const override { return !programs_->empty() && programs_->front(); }
   const GilShared<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) override;
   PyObject* plain() const override { return reinterpret_cast<PyObject*>(function_); }
   void count_replays(uint64_t calls) override { counters_.calls += calls, counters_.replays += calls; }
@@ -137,11 +141,13 @@ class Tree final : public Jitted {
   bool recording_ = false;
   std::unordered_map<int, int> useless_loops_;    // by trace number: times in a row that entering it was not worth it
   std::unordered_map<int, int> fruitless_loops_;  // by offset of the head: recordings there that yielded nothing
-  int nested_ = 0;                                // calls of the function itself while it was being recorded
-  int abandoned_ = 0;                             // recordings
-  int pass_over_ = 0;                             // calls: the one behind an abandoned recording is likely to do as much
-  bool will_grow_ = false;                        // the replay under way left by an exit that may yet get a side trace
-  Reason break_ = Reason::none;                   // full_graph: why and where the last recording ended
+  Companions companions_;
+  bool by_plain_name_ = false;   // it calls itself as a plain function: its traces call it as a jitted one
+  int nested_ = 0;               // calls of the function itself while it was being recorded
+  int abandoned_ = 0;            // recordings
+  int pass_over_ = 0;            // calls: the one behind an abandoned recording is likely to do as much
+  bool will_grow_ = false;       // the replay under way left by an exit that may yet get a side trace
+  Reason break_ = Reason::none;  // full_graph: why and where the last recording ended
   std::string break_where_;
 };
 

@@ -12,6 +12,7 @@
   X(generator, "the function is a generator or coroutine", "jit the function that does the array work instead")             \
   X(too_long, "the trace became too long", "jit the inner function instead")                                                \
   X(too_deep, "too many calls inside one another", "jit the inner function instead")                                        \
+  X(calls_itself, "a function that calls itself is compiled on its own first", "")                                          \
   X(too_many_traces, "too many side traces", "the function behaves differently on almost every call")                       \
   X(refcount, "the callee looks at reference counts", "keep it out of the hot function")                                    \
   X(lost, "the recorder could not follow (a debugger, coverage or a trace function was active)", "record without the tool") \

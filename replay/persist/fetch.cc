@@ -195,11 +195,19 @@ PyRef take_base(std::string_view* path, PyObject* self) {
 
 }  // namespace
 
-PyObject* fetch(const ObjectRef& ref, PyObject* self_function) {
+PyObject* (*companion_kept)(PyObject* function) = [](PyObject*) -> PyObject* { return nullptr; };
+
+PyObject* fetch(const ObjectRef& ref, PyObject* self_function, PyObject* callable) {
+  constexpr std::string_view kJitted = ".jitted";
   const hook::ErrorAside keep;
   std::string_view path = ref.source;
+  const bool jitted = path.ends_with(kJitted);
+  if (jitted) path.remove_suffix(kJitted.size());
   PyRef object = take_base(&path, self_function);
   while (object && !path.empty()) object = take_step(object.get(), &path);
+  if (jitted && object)
+    object = object.get() == self_function ? PyRef::borrowed(callable)
+                                           : PyRef(as_function(object.get()) ? companion_kept(object.get()) : nullptr);
   drop_error();
   if (!object || ref.fingerprint.empty() || fingerprint(object.get()) != ref.fingerprint) return nullptr;
   return object.release();

@@ -40,6 +40,9 @@ PyRef type_named(std::string_view name);
 //   self | type:<module.qualname> | module:<name> | const:<literal>     then any of
 //   .globals .builtins .code .defaults .const[i] .closure[i] [name] [i] .attr(name)
 // Modules must have been imported already. `.closure[i]` is the cell's content; `[..]` an item of a dict by name or of a tuple by number.
-PyObject* fetch(const ObjectRef& ref, PyObject* self_function);
+// At the end of a path to a function, `.jitted` stands for what is called in its place: `callable`, in that of self, or its companion.
+PyObject* fetch(const ObjectRef& ref, PyObject* self_function, PyObject* callable = nullptr);
+// The companion of a function (jit.h) whose traces are kept.
+extern PyObject* (*companion_kept)(PyObject* function);
 
 }  // namespace dalsegno::replay

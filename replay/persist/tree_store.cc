@@ -52,10 +52,10 @@ void note_changed(const Trace& trace, const ObjectRef& gone, PyFunctionObject* f
   }
 }
 
-std::unique_ptr<LiveTrace> revive(Trace trace, PyFunctionObject* function) {
+std::unique_ptr<LiveTrace> revive(Trace trace, PyFunctionObject* function, PyObject* callable) {
   auto live = std::make_unique<LiveTrace>();
   for (const ObjectRef& ref : trace.objects) {
-    PyObject* object = fetch(ref, reinterpret_cast<PyObject*>(function));
+    PyObject* object = fetch(ref, reinterpret_cast<PyObject*>(function), callable);
     if (!object) return note_changed(trace, ref, function), nullptr;
     live->objects.push_back(object);
   }
@@ -158,7 +158,7 @@ void Tree::attach_stored() {
     Trace& trace = traces[i];
     if (planted(Fault::wrong_stored_op)) add_instead_of_subtracting(trace);
     bool root = trace.number == 0;
-    bool ok = attach(revive(std::move(trace), function_), std::move(identities[i]));
+    bool ok = attach(revive(std::move(trace), function_, callable_), std::move(identities[i]));
     if (root && !ok) {  // recorded about another program
       programs_->clear();
       forget_stored();

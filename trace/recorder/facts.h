@@ -53,7 +53,7 @@ PyObject* descriptor_of(PyObject* callee);
 // Does calling it ask for no more than its arguments, of which it knows what they are? Then it may be called unbound.
 bool is_known_method(PyObject* descriptor);
 std::string_view builtin_name(PyObject* callee);  // of a builtin function; "" for anything else
-bool is_extreme(PyObject* callee);  // named min or max
+bool is_extreme(PyObject* callee);                // named min or max
 // Is it C code of the interpreter's that looks at no frames itself, so that whoever may look at them begins as Python code?
 bool looks_at_no_frames(PyObject* callee);
 bool is_builtin_in_c(PyObject* callee);  // a builtin among these

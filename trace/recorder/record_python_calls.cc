@@ -1,5 +1,6 @@
 // Calls of Python functions: they are recorded through. Which of them, and what their parameters are bound to.
 #include <algorithm>
+#include <utility>
 
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
@@ -104,6 +105,34 @@ bool Recorder::recurses(PyObject* code) const {
   constexpr int kMostLevels = 3;
   auto same = [&](const Frame& f) { return reinterpret_cast<PyObject*>(f.code->code) == code; };
   return std::count_if(frames().begin(), frames().end(), same) >= kMostLevels;
+}
+
+// Does it call, by its name, what is found under that now, and is that the function?
+static bool calls_itself(PyFunctionObject* function) {
+  auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  if (!PyDict_CheckExact(function->func_globals) || PySequence_Contains(code->co_names, code->co_name) != 1) return false;
+  PyObject* found = PyDict_GetItemWithError(function->func_globals, code->co_name);  // borrowed
+  if (!found) PyErr_Clear();
+  return found == reinterpret_cast<PyObject*>(function);
+}
+
+// A plain function that calls itself is called as if it were jitted: by the trace, and by the interpreter now. Otherwise its traces could
+// only be of some few levels, and whoever records one would have all the others run under its eyes. `slot`: where the stack has it.
+bool Recorder::call_companion(ValueId callee, PyObject* live, size_t slot, Arguments* arguments) {
+  hook::Slot& on_stack = view()->localsplus[frame().code->nlocalsplus() + slot];
+  if (!options_.callable || !PyFunction_Check(live) || on_stack.get() != live) return false;
+  auto* function = reinterpret_cast<PyFunctionObject*>(live);
+  const int flags = reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags;
+  if ((flags & kNotSimple) || function->vectorcall != function_->vectorcall || is_of_numpy(function)) return false;
+  if (function != function_ && !calls_itself(function)) return false;
+  bool ready = false;
+  PyObject* const companion = options_.companion(function, &ready);
+  if (!companion) return false;
+  const std::string path = info(callee).path;
+  on_stack.put(companion);
+  if (!ready) return give_up(Reason::calls_itself), true;
+  call_opaque(constant(companion, path.empty() ? "" : path + ".jitted"), companion, std::move(*arguments));
+  return true;
 }
 
 // The callees whose frames are recorded through: functions, and what does no more than call one. NumPy's own Python code is where that
