@@ -178,6 +178,20 @@ def recursive(n, x):
     return recursive(n - 1, x + LIMIT)
 """
 
+_HALVING = """
+
+def halving(n, a):
+    mid = a.size // 2
+    if n <= 0 or mid < 1:
+        return a.ndim + LIMIT
+    total = 0
+    for k in range(len(a)):
+        a[k] = a[k] // 2
+        total += k if a[k] > 1 else 0.5
+    left = halving(n - 1, a[:mid])
+    return left + halving(n - 1, a[mid:].copy()) - total
+"""
+
 _DEEP = """
 
 @jit
@@ -389,6 +403,7 @@ PARTS: dict[str, str] = {
     "Derived": _DERIVED,
     "numbers": _NUMBERS,
     "recursive": _RECURSIVE,
+    "halving": _HALVING,
     "deep": _DEEP,
     "branching": _BRANCHING,
     "counted": _COUNTED,
