@@ -1,4 +1,4 @@
-"""Plain functions that call themselves, in jitted ones: traces call a companion, a jitted function of their own, in their place."""
+"""Plain functions that call themselves, in jitted ones: traces call a companion in their place."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import dalsegno as ds
+import numpy as np
 
 from .support import counting, stepped
 from .test_recursion import outcome
@@ -83,7 +83,7 @@ DEEP = """
 
 
 def both(source: str, name: str) -> tuple[Callable[..., Any], Any, dict[str, Any]]:
-    """A function of this text twice: plain, and jitted under no name, so that all it calls, itself included, is plain."""
+    """A function of this text twice: plain, and jitted under no name, so that all it calls is plain."""
     spaces: list[dict[str, Any]] = [{"__name__": "programs", "np": np, "sys": sys} for _ in range(2)]
     code = compile(inspect.cleandoc(source), "<recursion>", "exec")
     for space in spaces:

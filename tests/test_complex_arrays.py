@@ -10,6 +10,8 @@ import pytest
 import numpy as np
 from dalsegno.fuzz.equivalent import equivalent
 
+pytestmark = pytest.mark.once  # nothing here asks the version of CPython
+
 R = np.random.default_rng(8)
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, 5e-324, 1.0, -2.0]
 ENGINES = ["recording", "stepped", "native", "blocks", "compiled"]

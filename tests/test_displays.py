@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
+
+import numpy as np
 from tests.native_kit import same, steps_of
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
+
+import numpy as np
 from tests.native_kit import same, steps_of
 
 
@@ -72,7 +73,13 @@ def test_extents_of_every_dtype(dtype: str) -> None:
 
 def test_extents_of_views_and_of_none() -> None:
     a = np.arange(24.0).reshape(4, 6)
-    same(unpacked, lambda: (a[::-2, 1::3], 30), lambda: (a[:0], 30), lambda: (a.T, 30), lambda: (np.broadcast_to(1.5, (2, 3)), 30))
+    same(
+        unpacked,
+        lambda: (a[::-2, 1::3], 30),
+        lambda: (a[:0], 30),
+        lambda: (a.T, 30),
+        lambda: (np.broadcast_to(1.5, (2, 3)), 30),
+    )
 
 
 def test_a_shape_that_changes_in_place_is_asked_again() -> None:

@@ -10,6 +10,8 @@ import dalsegno as ds
 import numpy as np
 from tests.support import check, counting
 
+pytestmark = pytest.mark.once  # nothing here asks the version of CPython
+
 R = np.random.default_rng(11)
 N = 40
 

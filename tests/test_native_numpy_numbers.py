@@ -14,6 +14,8 @@ from dalsegno.fuzz import equivalent
 from tests.native_kit import steps_of
 from tests.support import stepped
 
+pytestmark = pytest.mark.once  # nothing here asks the version of CPython
+
 ODD = [
     0.0,
     -0.0,

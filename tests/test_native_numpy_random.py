@@ -17,6 +17,8 @@ from tests.native_kit import same
 from tests.support import stepped
 from tests.test_native_loops import check, steps_of
 
+pytestmark = pytest.mark.once  # nothing here asks the version of CPython
+
 
 def state_of(rng: Any) -> Any:
     return repr((rng if hasattr(rng, "get_state") else rng.bit_generator).__getstate__())

@@ -11,6 +11,8 @@ import pytest
 import numpy as np
 from tests.test_native_loops import check, steps_of
 
+pytestmark = pytest.mark.once  # nothing here asks the version of CPython
+
 EXPONENTS = [
     "2",
     "3",

@@ -12,6 +12,8 @@ import dalsegno as ds
 from tests.support import counting, stepped
 from tests.test_native_loops import check, steps_of
 
+pytestmark = pytest.mark.once  # nothing here asks the version of CPython
+
 
 def dice(seed: int, n: int) -> Any:
     random.seed(seed)

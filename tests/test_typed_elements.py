@@ -10,6 +10,8 @@ import pytest
 import numpy as np
 from tests.support import check, check_source, settles
 
+pytestmark = pytest.mark.once  # nothing here asks the version of CPython
+
 DTYPES = ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64", "complex64", "complex128",
           ">f8", ">i4", "S3", "U2", "O", "M8[s]", "m8[ns]"]  # fmt: skip
 

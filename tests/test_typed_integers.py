@@ -10,6 +10,8 @@ import pytest
 import numpy as np
 from tests.support import check, check_source, settles
 
+pytestmark = pytest.mark.once  # nothing here asks the version of CPython
+
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 OTHERS = [*INTEGERS, "bool", "float32", "float64", "int", "float", "boolean"]
 PYTHONS: dict[str, list[Any]] = {
@@ -30,7 +32,6 @@ def extremes(dtype: str) -> list[Any]:
     return [info.dtype.type(x) for x in dict.fromkeys((0, 1, 7, info.min, info.max, info.max // 2 + 1))]
 
 
-@pytest.mark.once  # replay/typed knows nothing of Python, and the other tests show what it is given by each version
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_operators(dtype: str) -> None:
     source = """

@@ -12,6 +12,8 @@ import dalsegno as ds
 import numpy as np
 from tests.support import check, counting, settles
 
+pytestmark = pytest.mark.once  # nothing here asks the version of CPython
+
 R = np.random.default_rng(3)
 A = R.random((8, 8)) + 1.0
 DTYPES = ("f8", "f4", "i8", "i4", "c16", "u1", ">f8")
@@ -109,7 +111,6 @@ def in_three_dimensions(a: Any, b: Any) -> Any:
     return a, b
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("inner_loops", [0, 4000])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_programs_on_rows_and_columns(dtype: str, inner_loops: int) -> None:
@@ -341,7 +342,6 @@ def test_arrays_die_when_eager_lets_them() -> None:
         assert run(jitted) == expected
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "u1", "?", "c16"])
 def test_products_of_vectors(dtype: str) -> None:
     def products(a: Any, b: Any, n: Any) -> Any:
@@ -367,7 +367,6 @@ def test_products_of_vectors(dtype: str) -> None:
     check(products, (x, y, 3), (x, y[:2], 6))
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "u1", "?", "c16"])
 def test_reductions_of_vectors(dtype: str) -> None:
     def reductions(a: Any, n: Any, k: Any) -> Any:

@@ -11,6 +11,8 @@ import dalsegno as ds
 import numpy as np
 from tests.support import check, settles, stepped
 
+pytestmark = pytest.mark.once  # nothing here asks the version of CPython
+
 R = np.random.default_rng(11)
 DTYPES = ("?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")
 

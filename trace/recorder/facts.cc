@@ -319,16 +319,24 @@ void fill_special(PyObject* sys) {
 
 bool is_plain_type(PyTypeObject* type) {
   if (g_plain.contains(type)) return true;
-  if (!is_deque_type(type) && !numpy::is_random_type(type)) return false;
+  if (!is_deque_type(type) && !is_array_module_type(type) && !numpy::is_random_type(type)) return false;
   g_plain.insert(type);
+  return true;
+}
+// *known: the type, once it has been seen; held.
+static bool is_type_of(PyTypeObject* type, PyTypeObject** known, const char* module, const char* name) {
+  if (type == *known) return true;
+  if (type->tp_name != std::string(module) + "." + name || !is_found_as(type, module, name)) return false;
+  *known = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
   return true;
 }
 bool is_deque_type(PyTypeObject* type) {
   static PyTypeObject* known = nullptr;
-  if (type == known) return true;
-  if (std::strcmp(type->tp_name, "collections.deque") != 0 || !is_found_as(type, "collections", "deque")) return false;
-  known = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
-  return true;
+  return is_type_of(type, &known, "collections", "deque");
+}
+bool is_array_module_type(PyTypeObject* type) {
+  static PyTypeObject* known = nullptr;
+  return is_type_of(type, &known, "array", "array");
 }
 bool is_simple_type(PyTypeObject* type) { return g_simple.contains(type); }
 

@@ -12,7 +12,8 @@ namespace dalsegno::recorder {
 
 // Types whose behaviour cannot be changed by the user: guarded by guard_type.
 bool is_plain_type(PyTypeObject* type);
-bool is_deque_type(PyTypeObject* type);  // collections.deque, which is one of them
+bool is_deque_type(PyTypeObject* type);         // collections.deque, which is one of them
+bool is_array_module_type(PyTypeObject* type);  // array.array, which is, too
 // int, float, bool, complex, str, bytes, None: operators between them run no code of the user's.
 bool is_simple_type(PyTypeObject* type);
 bool is_whole(PyObject* o);  // an int, or one of NumPy's: its __index__ runs no code of the user's

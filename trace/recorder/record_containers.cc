@@ -143,15 +143,20 @@ void Recorder::on_DICT_UPDATE(const Instr& i) {
 
 // ---- unpacking -------------------------------------------------------------------------------------------------------------
 
-// Of an array: its items, if there are as many.
-bool Recorder::unpack_array(const Instr& i) {
+// Of an array or a list: its items, if there are as many.
+bool Recorder::unpack_items(const Instr& i) {
   constexpr int kMostItems = 16;
-  const ValueId array = top();
+  const ValueId container = top();
   PyObject* live = live_top();
-  if (!numpy::is_exact_array(live) || i.arg < 1 || i.arg > kMostItems) return false;
-  auto* a = reinterpret_cast<PyArrayObject*>(live);
-  if (PyArray_NDIM(a) == 0 || PyArray_DIM(a, 0) != i.arg || !know_array(array, live)) return false;
-  const ValueId length = emit(OpKind::get_len, {array}, {.effects = kReadsMemory});
+  if (i.arg < 1 || i.arg > kMostItems) return false;
+  const bool array = numpy::is_exact_array(live);
+  if (array) {
+    auto* a = reinterpret_cast<PyArrayObject*>(live);
+    if (PyArray_NDIM(a) == 0 || PyArray_DIM(a, 0) != i.arg || !know_array(container, live)) return false;
+  } else if (!PyList_CheckExact(live) || PyList_GET_SIZE(live) != i.arg || !know(container, live)) {
+    return false;
+  }
+  const ValueId length = emit(OpKind::get_len, {container}, {.effects = kReadsMemory});
   set_type(length, &PyLong_Type);
   const ValueId fits = emit(OpKind::compare, {length, int_constant(small_int(i.arg))}, {.imm = Py_EQ, .effects = kNoEffect});
   set_type(fits, &PyBool_Type);
@@ -160,8 +165,8 @@ bool Recorder::unpack_array(const Instr& i) {
   for (int k = 0; k < i.arg; ++k) {
     PyObject* at = small_int(k);
     const ValueId index = int_constant(at);
-    items.push_back(emit(OpKind::get_item, {array, index}, {.effects = kReadsMemory}));
-    op(items.back()).facts = element_facts(array, index, at);
+    items.push_back(emit(OpKind::get_item, {container, index}, {.effects = kReadsMemory}));
+    if (array) op(items.back()).facts = element_facts(container, index, at);
   }
   pop();
   for (int k = i.arg - 1; k >= 0; --k) push(items[static_cast<size_t>(k)]);
@@ -169,18 +174,18 @@ bool Recorder::unpack_array(const Instr& i) {
 }
 
 void Recorder::on_UNPACK_SEQUENCE(const Instr& i) {
-  if (unpack_array(i)) return;
   ValueId sequence = top();
   PyObject* live = live_top();
-  bool plain = know(sequence, live) && (PyTuple_CheckExact(live) || PyList_CheckExact(live));
   const std::vector<ValueId> items = info(sequence).items;
-  if (made(sequence, &PyTuple_Type) && static_cast<int>(items.size()) == i.arg) {
+  if ((made(sequence, &PyTuple_Type) || made(sequence, &PyList_Type)) && static_cast<int>(items.size()) == i.arg) {
     for (ValueId item : items) hold(item, +1);
     pop();
     for (int j = i.arg - 1; j >= 0; --j) push(items[j]);
     for (ValueId item : items) hold(item, -1);
     return;
   }
+  if (unpack_items(i)) return;
+  bool plain = know(sequence, live) && (PyTuple_CheckExact(live) || PyList_CheckExact(live));
   ValueId tuple = emit(OpKind::unpack, {sequence}, {.imm = i.arg, .effects = plain ? kReadsMemory : kAnyEffect});
   set_type(tuple, &PyTuple_Type);
   pop();

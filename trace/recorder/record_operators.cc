@@ -284,7 +284,7 @@ void Recorder::get_item(const Instr&) {
   } else if (know(container, live) && know(index, live_index)) {
     bool sequence = PyList_Check(live) || PyTuple_Check(live) || PyUnicode_Check(live) || PyBytes_Check(live) || PyRange_Check(live);
     bool position = is_whole(live_index) || (PySlice_Check(live_index) && safe_index(index, live_index));
-    bool of_deque = is_deque_type(Py_TYPE(live)) && is_whole(live_index);
+    bool of_deque = (is_deque_type(Py_TYPE(live)) || is_array_module_type(Py_TYPE(live))) && is_whole(live_index);
     bool keyed = PyDict_Check(live) && know_lookup(container, live, index, live_index);
     if ((sequence && position) || of_deque || keyed) effects = kReadsMemory;
   } else if (dalsegno_is_table(live) && know(index, live_index)) {  // (looking another key up may run code)
@@ -340,6 +340,8 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
     if (known) effects = kWarnsOnly;
   } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && is_whole(live_index)) {
     effects = kReplaces;
+  } else if (is_array_module_type(Py_TYPE(live)) && know(container, live) && know(index, live_index) && is_whole(live_index)) {
+    if (know(value, live_value) && simple(value)) effects = kWritesMemory | kRaises;
   } else if ((know(container, live) || dalsegno_is_table(live)) && PyDict_Check(live) && know_lookup(container, live, index, live_index)) {
     effects = planted(Fault::missing_name_effect) ? kWritesMemory : kReplacesName;  // it may be a namespace
   }

@@ -116,7 +116,7 @@ class Recorder final : public Follower, private Builder {
   bool know_bounds(bool of_array);
   void build(const Instr& instr, OpKind kind, int count, PyTypeObject* type, uint32_t effects);
   void get_item(const Instr& instr);
-  bool unpack_array(const Instr& instr);
+  bool unpack_items(const Instr& instr);
   void take_index_apart(PyObject* live);
   ValueId parts_of_index(PyObject* o);
   void take_items_apart(const Instr& build);
