@@ -58,6 +58,11 @@ LONG_STEPS: Weighted[str] = Weighted(
         (2, "$s = max($s, $i)"),
         (1, "$s = max([$s % 9, $i, <num>]) - min(($i, <num>))"),
         (1, "$s = sum([$s % 7, $i * 0.5, <num>]) + sum(($i, <int>))"),
+        (1, "$s = REALS[$i % 4] + $s * 0.5; REALS[-1 - $i % 3] = $s; WHOLES[$i % 3] += REALS.index(REALS[0]) - 1"),
+        (
+            1,
+            "WHOLES[$i % 3] = WHOLES[-1] * 3 % 41; $s += WHOLES[0] + len(REALS); LOG.append((REALS[$i % 4], WHOLES[1]))",
+        ),
         (1, "h, w = LARGE.T.shape; $s += h * w - LARGE.size + <arrvar>.ndim"),
         (1, "$s = $s % 3 + len(<arrvar>.shape) + sum(<arrvar>.shape); LOG.append(<arrvar>.shape)"),
         (2, "$s = max(0, min($s - <num>, <list>[$i % 3 % len(<list>)], 255))"),

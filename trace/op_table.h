@@ -78,8 +78,8 @@ constexpr bool is_pure(uint32_t effects) { return (effects & ~uint32_t{kReadsMem
   X(super_attr, 2, 1, kAnyEffect, "super(v0, v1).name")                                                                                    \
   X(set_attr, 2, 0, kAnyEffect, "v0.name = v1")                                                                                            \
   X(del_attr, 1, 0, kAnyEffect, "del v.name")                                                                                              \
-  X(get_item, 2, 1, kAnyEffect, "v0[v1]")                                                                                                  \
-  X(set_item, 3, 0, kAnyEffect, "v0[v1] = v2")                                                                                             \
+  X(get_item, 2, 1, kAnyEffect, "v0[v1]; imm: of an array.array, its typecode")                                                            \
+  X(set_item, 3, 0, kAnyEffect, "v0[v1] = v2; imm: as get_item's")                                                                         \
   X(del_item, 2, 0, kAnyEffect, "del v0[v1]")                                                                                              \
   X(binary, 2, 1, kAnyEffect, "v0 imm v1; imm: BinaryOp")                                                                                  \
   X(inplace, 2, 1, kAnyEffect, "v0 imm= v1; imm: BinaryOp")                                                                                \

@@ -144,6 +144,12 @@ void Lowering::emit_byte(const Op& o, ValueId i) {
   s.b = loc(in(o)[1]).raw;
   s.c = stores ? loc(in(o)[2]).raw : -1;
   s.imm = !form(i).of_tuple;  // a bytearray
+  if (o.imm != 0) {
+    s.fn = stores ? step_put_number : step_number;
+    s.does = stores ? native::Do::kPutNumber : native::Do::kNumber;
+    s.imm = o.imm;
+    s.rep = typed::item_of_typecode(o.imm);
+  }
   if (!stores) s.dst = loc(i).raw;
   push(s);
   if (!stores) defined(i);

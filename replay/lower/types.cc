@@ -32,6 +32,7 @@ typed::Type type_named(const PyObject* object) {
     if (const bool laid_out = hook::g_sequence_iterators || (known != &PyListIter_Type && known != &PyTupleIter_Type);
         laid_out && known == type)
       return name;
+  if (PyType_Check(object) && recorder::is_array_module_type(const_cast<PyTypeObject*>(type))) return typed::Type::kNumericArray;
   return typed::type_of_rep(rep_of(type));
 }
 

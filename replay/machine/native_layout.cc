@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "hook/free_floats.h"
+#include "hook/numeric_arrays.h"
 #include "numpy/dtypes.h"
 #include "replay/machine/native.h"
 #include "replay/machine/scalars.h"
@@ -106,6 +107,7 @@ const native::Layout& native_layout() {
     l.cell_content = offsetof(PyCellObject, ob_ref);
     l.holder_number = offsetof(hook::HoldingIterator, number), l.holder_inner = offsetof(hook::HoldingIterator, inner);
     l.holder_result = offsetof(hook::HoldingIterator, result), l.tracked = tracked_before();
+    l.numeric_items = offsetof(hook::NumericArray, items), l.numeric_kind = offsetof(hook::NumericArray, kind);
     l.bytes_data = offsetof(PyBytesObject, ob_sval), l.bytearray_start = offsetof(PyByteArrayObject, ob_start);
     l.text_length = offsetof(PyASCIIObject, length), l.ascii_data = sizeof(PyASCIIObject);
     l.letter_size = letter_size();

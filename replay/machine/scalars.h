@@ -164,6 +164,9 @@ const Step* step_letter(const Step* s, Reg* r, Machine& m);  // b: an unboxed in
 const Step* step_ord(const Step* s, Reg* r, Machine& m);
 const Step* step_byte(const Step* s, Reg* r, Machine& m);
 const Step* step_put_byte(const Step* s, Reg* r, Machine& m);  // c: the unboxed item
+// Of an array.array, imm: its typecode, rep: how an item lies in memory.
+const Step* step_number(const Step* s, Reg* r, Machine& m);
+const Step* step_put_number(const Step* s, Reg* r, Machine& m);
 
 // -- steps_piece.cc. a: a list, tuple, text or bytes; b, c: unboxed, from where and up to where (-1: the beginning, the end)
 Quick piece_step(bool reversed);  // of a list or tuple

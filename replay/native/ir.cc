@@ -338,6 +338,9 @@ void Writer::write(const Instr& in) {
       return same_text(in);
     case Do::kLetter:
       return letter(in);
+    case Do::kNumber:
+    case Do::kPutNumber:
+      return number(in);
     case Do::kByte:
     case Do::kPutByte:
       return byte(in);

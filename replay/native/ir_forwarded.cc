@@ -11,7 +11,10 @@
 namespace dalsegno::native {
 namespace {
 
-bool writes_unknown_memory(Do what) { return what == Do::kStep || what == Do::kQuick || what == Do::kPiece || what == Do::kPutByte; }
+bool writes_unknown_memory(Do what) {
+  constexpr Do kWriting[] = {Do::kStep, Do::kQuick, Do::kPiece, Do::kPutByte, Do::kPutNumber};
+  return std::find(std::begin(kWriting), std::end(kWriting), what) != std::end(kWriting);
+}
 
 }  // namespace
 

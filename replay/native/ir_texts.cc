@@ -106,4 +106,29 @@ void Writer::byte(const Instr& in) {
   set(in.dst, op("zext i8 " + op("load i8, ptr " + place) + " to i64"));
 }
 
+void Writer::number(const Instr& in) {
+  const std::string object = object_in(in.a), n = field(object, static_cast<size_t>(layout_.size), "i64"), at = wrapped(get(in.b), n);
+  const std::string kind = field(object, static_cast<size_t>(layout_.numeric_kind), "ptr");
+  const bool puts = in.what == Do::kPutNumber, floats = typed::number_of_item(in.rep) == Rep::kFloat;
+  const bool narrow = floats ? bits_of(in.rep) == Bits::kFloat : *memory_of(in.rep).wider != 0;
+  refused_.insert(number_);
+  guard(op("icmp ult i64 " + at + ", " + n));
+  guard(op("icmp eq i8 " + field(kind, 0, "i8") + ", " + std::to_string(in.imm)));
+  const Memory memory = memory_of(in.rep);
+  const std::string place = op(std::string("getelementptr ") + memory.type + ", ptr " +
+                               field(object, static_cast<size_t>(layout_.numeric_items), "ptr") + ", i64 " + at);
+  if (!puts) {
+    const std::string value = loaded(in.rep, place);
+    return set(in.dst, floats && narrow ? op("fpext float " + value + " to double") : value);
+  }
+  std::string value = get(in.c);
+  if (floats && narrow) value = op("fptrunc double " + value + " to float");
+  if (!floats && narrow) {
+    const std::string whole = value;
+    value = op("trunc i64 " + whole + " to " + memory.type);
+    guard(op("icmp eq i64 " + op(std::string(memory.wider) + " " + memory.type + " " + value + " to i64") + ", " + whole));
+  }
+  line(std::string("store ") + memory.type + " " + value + ", ptr " + place);
+}
+
 }  // namespace dalsegno::native

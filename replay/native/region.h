@@ -54,6 +54,8 @@ enum class Do : uint8_t {
   kLetter,         // dst: the text of one character that stands in the text in a at b
   kByte,           // dst: item b of the bytes in a, or (imm) of the bytearray
   kPutByte,        // item b of the bytearray in a becomes c
+  kNumber,         // dst: item b of the array.array in a, imm: its typecode, rep: how the item lies in memory
+  kPutNumber,      // item b of such an array becomes c
   kNext,           // next: the items that the iterator in a gives at once
   kPutItem,        // item b of what is a list for certain becomes c: an object or, as rep, unboxed
   kCell,           // dst: a new reference to what the cell in a holds
@@ -187,7 +189,7 @@ struct Layout {
   int32_t cell_content = 0;                                                        // of a cell: null where it is empty
   int32_t holder_number = 0, holder_inner = 0, holder_result = 0;                  // of enumerate and zip
   int32_t tracked = 0;  // before any object that the collector may know: not 0 if it does. 0: unknown
-  int32_t bytes_data = 0, bytearray_start = 0, text_length = 0, ascii_data = 0;
+  int32_t bytes_data = 0, bytearray_start = 0, numeric_items = 0, numeric_kind = 0, text_length = 0, ascii_data = 0;
   int32_t text_state = 0;
   uint32_t text_mask = 0, text_plain = 0;  // of its state: what a text of ASCII has there
   int32_t letter_size = 0;                 // texts of one ASCII character stand so far from each other, from kLetters on; 0: they do not

@@ -107,6 +107,12 @@ std::vector<Use> uses_of(const Instr& in) {
     case Do::kByte:
       reads(in.b, Bits::kInt64), writes(in.dst, Bits::kInt64);
       break;
+    case Do::kNumber:
+      reads(in.b, Bits::kInt64), writes(in.dst, bits_of(typed::number_of_item(in.rep)));
+      break;
+    case Do::kPutNumber:
+      reads(in.b, Bits::kInt64), reads(in.c, bits_of(typed::number_of_item(in.rep)));
+      break;
     case Do::kPutByte:
       reads(in.b, Bits::kInt64), reads(in.c, Bits::kInt64);
       break;

@@ -321,6 +321,7 @@ class Writer {
   void ord(const Instr& in);
   void letter(const Instr& in);
   void byte(const Instr& in);
+  void number(const Instr& in);
   std::string letter_in(const std::string& code);
   std::string new_letter(const std::string& text, const std::string& at);
 

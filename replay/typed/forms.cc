@@ -192,14 +192,20 @@ void Inference::form_letter(ValueId i) {
 }
 
 bool Inference::is_byte(const Op& o, Type container) {
-  if (typed_.known.box_ints || (container != Type::kBytes && container != Type::kBytearray)) return false;
-  return o.kind == OpKind::get_item || (container == Type::kBytearray && typed_.rep_in_ops(in(o)[2]) == Rep::kInt);
+  const bool gets = o.kind == OpKind::get_item;
+  const Rep stored = gets ? Rep::kNone : typed_.rep_in_ops(in(o)[2]);
+  if (typed_.known.box_ints) return false;
+  if (container == Type::kNumericArray) {
+    const Rep item = item_of_typecode(o.imm);
+    return item != Rep::kNone && (gets || stored == number_of_item(item));
+  }
+  return container == Type::kBytes ? gets : container == Type::kBytearray && (gets || stored == Rep::kInt);
 }
 
 void Inference::form_byte(const Op& o, ValueId i, Type container) {
   form(i).mode = Mode::kByte;
   form(i).of_tuple = container == Type::kBytes;
-  if (o.kind == OpKind::get_item) born(i, Rep::kInt);
+  if (o.kind == OpKind::get_item) born(i, container == Type::kNumericArray ? number_of_item(item_of_typecode(o.imm)) : Rep::kInt);
 }
 
 // Where a guard on its type follows, the item is unboxed as it is taken: one of another type leaves before the instruction.

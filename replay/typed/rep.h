@@ -81,4 +81,33 @@ constexpr DType dtype_of_rep(Rep rep) { return static_cast<DType>(static_cast<in
 static_assert(static_cast<int>(Rep::kCount) - static_cast<int>(Rep::kNpBool) == static_cast<int>(DType::kComplex64));
 static_assert(rep_of_dtype(DType::kFloat64) == Rep::kNpFloat64 && rep_of_dtype(DType::kInt32) == Rep::kNpInt32);
 
+// How the items of an array.array lie in memory; kNone: as something else than numbers that fit in 64 bits with a sign.
+constexpr Rep item_of_typecode(int typecode) {
+  switch (typecode) {
+    case 'd':
+      return Rep::kNpFloat64;
+    case 'f':
+      return Rep::kNpFloat32;
+    case 'b':
+      return Rep::kNpInt8;
+    case 'B':
+      return Rep::kNpUint8;
+    case 'h':
+      return Rep::kNpInt16;
+    case 'H':
+      return Rep::kNpUint16;
+    case 'i':
+      return Rep::kNpInt32;
+    case 'I':
+      return Rep::kNpUint32;
+    case 'l':
+    case 'q':
+      return Rep::kNpInt64;
+    default:
+      return Rep::kNone;
+  }
+}
+// What Python's number for it is.
+constexpr Rep number_of_item(Rep item) { return bits_of(item) == Bits::kInt64 ? Rep::kInt : Rep::kFloat; }
+
 }  // namespace dalsegno::typed

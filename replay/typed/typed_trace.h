@@ -39,6 +39,7 @@ enum class Type : uint8_t {
   kText,
   kBytes,
   kBytearray,
+  kNumericArray,  // array.array
   kCount
 };
 Rep rep_of_type(Type type);
@@ -77,7 +78,7 @@ enum class Mode : uint8_t {
   kLength,    // len() of an object of a plain type, unboxed
   kDraw,      // the next number of one of the standard library's random generators, unboxed
   kText,      // texts: compared, or asked what they are (is_text_test), with an unboxed result, and a character by an unboxed index
-  kByte,      // an item of bytes or a bytearray by an unboxed index, read or written unboxed
+  kByte,      // an item of bytes, a bytearray or an array.array by an unboxed index, read or written unboxed
   kNext,      // iter_next: of what its immediate says (trace/walk.h): the item, or the items of the tuple that is taken apart behind it,
               // which is virtual. What is not as it says leaves before the instruction
   kPart,      // the taking apart: nothing to do, the items have come already

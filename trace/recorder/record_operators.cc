@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "hook/lookups.h"
+#include "hook/numeric_arrays.h"
 #include "numpy/dtypes.h"
 #include "trace/fault.h"
 #include "trace/recorder/facts.h"
@@ -293,7 +294,8 @@ void Recorder::get_item(const Instr&) {
     const bool quiet = dalsegno_missing_is_quiet(live) || dalsegno_find(live, live_index, &value, &none) == 1;
     if (quiet && know_lookup(container, live, index, live_index)) effects = kWritesMemory;
   }
-  ValueId v = emit(OpKind::get_item, {container, index}, {.effects = effects});
+  const bool numeric = effects == kReadsMemory && is_array_module_type(Py_TYPE(live));
+  ValueId v = emit(OpKind::get_item, {container, index}, {.imm = numeric ? hook::numeric_array_typecode(live) : 0, .effects = effects});
   if (effects == kReadsMemory && numpy::is_exact_array(live)) op(v).facts = element_facts(container, index, live_index, true);
   pop();
   pop();
@@ -335,18 +337,21 @@ void Recorder::on_STORE_SUBSCR(const Instr&) {
   ValueId value = top(2), container = top(1), index = top();
   PyObject *live = live_top(1), *live_index = live_top(), *live_value = live_top(2);
   uint32_t effects = kAnyEffect;
+  bool numeric = false;
   if (numpy::is_exact_array(live)) {
     const bool known = know_array(container, live) && safe_index(index, live_index) && know_stored(value, live_value);
     if (known) effects = kWarnsOnly;
   } else if (know(container, live) && PyList_Check(live) && know(index, live_index) && is_whole(live_index)) {
     effects = kReplaces;
   } else if (is_array_module_type(Py_TYPE(live)) && know(container, live) && know(index, live_index) && is_whole(live_index)) {
-    if (know(value, live_value) && simple(value)) effects = kWritesMemory | kRaises;
+    numeric = know(value, live_value) && simple(value);
+    if (numeric) effects = kWritesMemory | kRaises;
   } else if ((know(container, live) || dalsegno_is_table(live)) && PyDict_Check(live) && know_lookup(container, live, index, live_index)) {
     effects = planted(Fault::missing_name_effect) ? kWritesMemory : kReplacesName;  // it may be a namespace
   }
   std::vector<ValueId> items = effects == kReplaces ? items_with(container, info(index).object, value) : std::vector<ValueId>();
-  ValueId v = emit(OpKind::set_item, {container, index, value}, {.effects = effects});
+  const int typecode = numeric ? hook::numeric_array_typecode(live) : 0;
+  ValueId v = emit(OpKind::set_item, {container, index, value}, {.imm = typecode, .effects = effects});
   if (!items.empty()) made_of(container, std::move(items));
   if (effects == kWarnsOnly) op(v).facts = element_facts(container, index, live_index);
   pop(3);
