@@ -61,7 +61,7 @@ LONG_STEPS: Weighted[str] = Weighted(
         (1, "$s = REALS[$i % 4] + $s * 0.5; REALS[-1 - $i % 3] = $s; WHOLES[$i % 3] += REALS.index(REALS[0]) - 1"),
         (
             1,
-            "WHOLES[$i % 3] = WHOLES[-1] * 3 % 41; $s += WHOLES[0] + len(REALS); LOG.append((REALS[$i % 4], WHOLES[1]))",
+            "WHOLES[$i % 3] = WHOLES[-1] * 3 % 41; $s += WHOLES[0] + len(REALS); LOG.append(REALS[$i % 4])",
         ),
         (1, "h, w = LARGE.T.shape; $s += h * w - LARGE.size + <arrvar>.ndim"),
         (1, "$s = $s % 3 + len(<arrvar>.shape) + sum(<arrvar>.shape); LOG.append(<arrvar>.shape)"),

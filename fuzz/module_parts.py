@@ -376,7 +376,8 @@ _SMALL_FUNCTIONS = {
     "ORDERED": "ORDERED = collections.OrderedDict({1: 2, 0: 5})\n",
     "DECIMAL": "import decimal\n\nDECIMAL = decimal.Decimal('1.25')\n",
     "GENERATOR": "import random\n\nGENERATOR = random.Random(5)\n",
-    "REALS": "import array\n\nREALS = array.array('d', [1.5, -0.0, 7.0, 0.25])\nWHOLES = array.array('h', [1, -5, 300])\n",
+    "REALS": "import array\n\nREALS = array.array('d', [1.5, -0.0, 7.0, 0.25])\n"
+    "WHOLES = array.array('h', [1, -5, 300])\n",
     "DRAWS": "DRAWS = np.random.default_rng(5)\n",
     "LEGACY": "LEGACY = np.random.RandomState(5)\n",
     "Looking": "class Looking:\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 
 import numpy as np
 
@@ -234,3 +235,14 @@ def lanczos(a: F64, start: F64, steps: int) -> tuple[F64, F64]:
         beta[j] = np.linalg.norm(w)
         basis[j + 1] = w / beta[j]
     return alpha, beta
+
+
+def sparse_product_typed(rows: array[int], columns: array[int], values: array[float], x: array[float]) -> array[float]:
+    """Of numbers in arrays of the standard library."""
+    y = array("d", bytes(8 * (len(rows) - 1)))
+    for r in range(len(rows) - 1):
+        total = 0.0
+        for k in range(rows[r], rows[r + 1]):
+            total += x[columns[k]] * values[k]
+        y[r] = total
+    return y

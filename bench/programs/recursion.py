@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .data import F64
+
 
 def fib(n: int) -> int:
     return n if n < 2 else fib(n - 1) + fib(n - 2)
@@ -167,3 +169,28 @@ def sudoku(cells: list[int]) -> list[int] | None:
             if solved:
                 return solved
     return None
+
+
+def partition(a: F64, low: int, high: int) -> int:
+    pivot = a[high]
+    i = low - 1
+    for j in range(low, high):
+        if a[j] <= pivot:
+            i += 1
+            a[i], a[j] = a[j], a[i]
+    a[i + 1], a[high] = a[high], a[i + 1]
+    return i + 1
+
+
+def _sort_between(a: F64, low: int, high: int) -> None:
+    if low < high:
+        middle = partition(a, low, high)
+        _sort_between(a, low, middle - 1)
+        _sort_between(a, middle + 1, high)
+
+
+def sorted_by_parts(numbers: F64) -> F64:
+    """A helper calls itself, not the function that is jitted."""
+    a = numbers.copy()
+    _sort_between(a, 0, len(a) - 1)
+    return a

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .data import F64, Array
+from .data import F64, I64, Array
 
 
 def n_body(positions: F64, masses: F64, steps: int) -> F64:
@@ -299,3 +299,41 @@ def forest_fire(height: int, width: int, steps: int) -> tuple[Array, list[int]]:
         forest = after
         burnt.append(int(np.count_nonzero(forest == 3)))
     return forest, burnt
+
+
+def _flip(spins: I64, i: int, j: int, draws: F64, beta: float) -> None:
+    n, m = spins.shape
+    around = spins[(i - 1) % n, j] + spins[(i + 1) % n, j] + spins[i, (j - 1) % m] + spins[i, (j + 1) % m]
+    cost = 2 * spins[i, j] * around
+    if cost <= 0 or draws[i, j] < math.exp(-beta * cost):
+        spins[i, j] = -spins[i, j]
+
+
+def ising_elements(spins: I64, draws: F64, sweeps: int) -> I64:
+    """Metropolis, site by site, each by a function that asks the lattice for its size."""
+    n, m = spins.shape
+    for _ in range(sweeps):
+        for i in range(n):
+            for j in range(m):
+                _flip(spins, i, j, draws, 0.44)
+    return spins
+
+
+def orbits(bodies: list[tuple[list[float], list[float], float]], dt: float, steps: int) -> float:
+    """Positions and velocities in lists, taken apart in the heads of loops."""
+    pairs = [(a, b) for k, a in enumerate(bodies) for b in bodies[k + 1 :]]
+    for _ in range(steps):
+        for ([x, y, z], v, m), ([p, q, r], w, k) in pairs:
+            dx, dy, dz = x - p, y - q, z - r
+            pull = dt / ((dx * dx + dy * dy + dz * dz) ** 1.5 + 0.01)
+            v[0] -= dx * k * pull
+            v[1] -= dy * k * pull
+            v[2] -= dz * k * pull
+            w[0] += dx * m * pull
+            w[1] += dy * m * pull
+            w[2] += dz * m * pull
+        for place, (vx, vy, vz), _ in bodies:
+            place[0] += dt * vx
+            place[1] += dt * vy
+            place[2] += dt * vz
+    return sum(m * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) / 2 for _, v, m in bodies)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -107,6 +108,8 @@ PROGRAMS: tuple[Program, ...] = (
         ("sparse product, rows", linear.sparse_product, lambda n: (*d.sparse(n, 8), d.floats(n)), 50, 3_000),
         ("sparse product, elements", linear.sparse_product_elements,
          lambda n: (*(part.tolist() for part in d.sparse(n, 8)), d.floats(n).tolist()), 50, 2_000),
+        ("sparse product, array.array", linear.sparse_product_typed,
+         lambda n: (*(array(t, part.tolist()) for t, part in zip("iid", d.sparse(n, 8), strict=True)), array("d", d.floats(n).tolist())), 50, 2_000),
         ("sparse product, arrays by elements", linear.sparse_product_arrays, lambda n: (*d.sparse(n, 8), d.floats(n)), 50, 2_000),
         ("Durbin", linear.durbin, lambda n: (d.floats(n),), 40, 400),
         ("forward substitution", linear.forward_substitution, lambda n: (d.lower_triangle(n), d.floats(n)), 40, 500),
@@ -234,6 +237,10 @@ PROGRAMS: tuple[Program, ...] = (
     *_group("simulation", [
         ("n-body, arrays", simulation.n_body, lambda n: (d.normal(n, 3), d.floats(n), 10), 10, 80),
         ("planets as objects", simulation.planets, lambda n: (n,), 6, 200),
+        ("planets in lists", simulation.orbits,
+         lambda n: ([(d.floats(3, seed=k).tolist(), [0.0] * 3, 1.0 + k) for k in range(5)], 0.01, n), 10, 600),
+        ("Ising by sites", simulation.ising_elements,
+         lambda n: (d.integers(n * n, 2).reshape(n, n) * 2 - 1, d.floats(n, n), 3), 8, 48),
         ("bouncing particles", simulation.bouncing, lambda n: (n, 20), 8, 60),
         ("bouncing, masks", simulation.bouncing_arrays, lambda n: (d.floats(n), d.normal(n), 20), 60, 10_000),
         ("Lorenz", simulation.lorenz, lambda n: (n,), 150, 10_000),
@@ -287,6 +294,7 @@ PROGRAMS: tuple[Program, ...] = (
         ("permutations", recursion.permutations, lambda n: (list(range(n)),), 4, 7),
         ("merge sort", recursion.merge_sort, lambda n: (d.numbers(n, 1000),), 30, 1_000),
         ("quick sort", recursion.quick_sort, lambda n: (d.numbers(n, 1000),), 30, 1_500),
+        ("quick sort of an array by a helper", recursion.sorted_by_parts, lambda n: (d.floats(n),), 40, 3_000),
         ("tree sort", recursion.tree_sort, lambda n: (d.numbers(n, 1000),), 20, 300),
         ("pipeline of generators", recursion.pipeline, lambda n: (d.numbers(n, 1000),), 150, 10_000),
         ("even Fibonacci numbers", recursion.even_fibonacci, lambda n: (10**n,), 8, 100),
