@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ._backend import core
@@ -20,17 +20,25 @@ class Explanation:
     """Data at the moment it was asked for. `str()` is text, `to_dict()` plain data; notebooks show HTML."""
 
     def __init__(
-        self, name: str, place: str, stats: Mapping[str, int], traces: list[dict[str, Any]], notes: list[dict[str, Any]]
+        self,
+        name: str,
+        place: str,
+        stats: Mapping[str, int],
+        traces: list[dict[str, Any]],
+        notes: list[dict[str, Any]],
+        companions: Sequence[Explanation] = (),
     ) -> None:
         self.name = name
         self.place = place
         self.stats = dict(stats)
         self.traces = traces
         self.notes = notes
+        self.companions = tuple(companions)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: name, place, stats, traces, notes, as the extension module gives them."""
-        return {"name": self.name, "place": self.place, "stats": self.stats, "traces": self.traces, "notes": self.notes}
+        """Plain data: name, place, stats, traces, notes, as the extension module gives them; companions likewise."""
+        own = {"name": self.name, "place": self.place, "stats": self.stats, "traces": self.traces, "notes": self.notes}
+        return {**own, "companions": [companion.to_dict() for companion in self.companions]}
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -44,7 +52,10 @@ class Explanation:
 
 
 def explain(function: Any) -> Explanation:
-    """What was recorded of a jitted function, and why not more. TypeError for anything else."""
+    """What was recorded of a jitted function, and why not more. TypeError for anything else.
+
+    Plain functions that call themselves have companions, which traces call in their place; they are explained, too.
+    """
     while isinstance(function, (types.MethodType, staticmethod, classmethod)):
         function = function.__func__
     if not isinstance(function, core.JitFunction):
@@ -52,10 +63,17 @@ def explain(function: Any) -> Explanation:
         raise TypeError(
             f"dalsegno.explain needs a function made by dalsegno.jit, not {got}; write @dalsegno.jit above it"
         )
+    return _explained(function, {id(function)})
+
+
+def _explained(function: Any, seen: set[int]) -> Explanation:
     code = getattr(function._plain, "__code__", None)
     place = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
     traces = [{"file": code.co_filename if code else "", **trace} for trace in function.traces()]
-    return Explanation(function.__qualname__, place, function.stats, traces, function.notes())
+    new = [companion for companion in function.companions() if id(companion) not in seen]
+    seen.update(map(id, new))
+    inside = [_explained(companion, seen) for companion in new]
+    return Explanation(function.__qualname__, place, function.stats, traces, function.notes(), inside)
 
 
 # ---- text --------------------------------------------------------------------------------------------------------
@@ -97,6 +115,10 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         yield ""
         yield from _trace_lines(trace)
     yield from _note_lines(explanation)
+    for companion in explanation.companions:
+        yield ""
+        yield "called by its traces in the place of a plain function that calls itself:"
+        yield from _lines(companion)
 
 
 def _note_lines(explanation: Explanation) -> Iterator[str]:
@@ -223,6 +245,8 @@ def native_texts(explanation: Explanation, assembly: bool = False) -> Iterator[s
             text = trace["native"]["text"]
             mark = "#" if assembly else ";"
             yield f"{mark} native code of trace {trace['number']}\n{core.assembly(text) if assembly else text}"
+    for companion in explanation.companions:
+        yield from native_texts(companion, assembly)
 
 
 def _kernels(segment: Mapping[str, Any]) -> str:

@@ -79,6 +79,14 @@ PyObject* traces(PyObject* object, PyObject*) {
   return describe_traces(*self_of(object)->tree);
 }
 PyObject* notes(PyObject* object, PyObject*) { return describe_notes(*self_of(object)->tree); }
+PyObject* companions(PyObject* object, PyObject*) {
+  PyObject* all = PyList_New(0);
+  for (const auto& [function, companion] : self_of(object)->tree->companions())
+    if (all && companion && PyList_Append(all, companion.get()) < 0) Py_CLEAR(all);
+  PyObject* tuple = all ? PyList_AsTuple(all) : nullptr;
+  Py_XDECREF(all);
+  return tuple;
+}
 PyObject* forget(PyObject* object, PyObject*) {
   return door([&] {
     self_of(object)->tree->clear();
@@ -181,6 +189,7 @@ PyMethodDef methods[] = {
     {"stats", stats, METH_NOARGS, "Counters of this function, a dict of ints."},
     {"traces", traces, METH_NOARGS, "Its traces as plain data, for explain."},
     {"notes", notes, METH_NOARGS, "What is worth telling beside the traces."},
+    {"companions", companions, METH_NOARGS, "What its traces call in the place of plain functions that call themselves."},
     {"clear", forget, METH_NOARGS, "Forget this function's traces."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"__set_name__", set_name, METH_VARARGS, nullptr},

@@ -191,3 +191,13 @@ def test_another_process_goes_on_with_the_traces(fresh_store: Any, run_python: A
     loaded, exits, recordings = run_python("-c", PROGRAM, "2").stdout.split()
     assert int(loaded) > 0
     assert (exits, recordings) == ("0", "0")
+
+
+def test_explain_tells_of_companions_too() -> None:
+    jitted = rounds(SORTS, "f", lambda: (np.array([3.0, 1.0, 2.0, 0.5]),))
+    shown = jitted.explain()
+    (companion,) = shown.companions
+    assert companion.name == "quicksort" and companion.traces
+    assert "in the place of a plain function that calls itself:\nquicksort (" in str(shown)
+    assert shown.to_dict()["companions"][0]["traces"] == companion.traces
+    assert rounds(SORTS, "merged", lambda: (np.array([3.0, 1.0]),)).explain().companions == ()

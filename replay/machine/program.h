@@ -51,14 +51,14 @@ struct IndexPart {
   std::array<int32_t, 3> regs{-1, -1, -1};  // a position, or start, stop and step; -1: None
 };
 
-// What exists as its parts until somebody needs the object: an index tuple, a slice, a list, a row or view of an array, or a range. It is built
-// into register `reg`, which is null until then.
+// What exists as its parts until somebody needs the object: an index tuple, a slice, a list, a row or view of an array, or a range. It is
+// built into register `reg`, which is null until then.
 struct Virtual {
   enum Kind : uint8_t { kTuple, kList, kRow, kRange, kSlice, kView, kBound, kDelayed };
   int32_t reg = -1;
   Kind kind = kTuple;
-  // A tuple's or list's items; or an array, and one after the other the positions that lead to the row; or range()'s or slice()'s arguments; or the
-  // array that the view is of; or a method and what it is bound to.
+  // A tuple's or list's items; or an array, and one after the other the positions that lead to the row; or range()'s or slice()'s
+  // arguments; or the array that the view is of; or a method and what it is bound to.
   std::vector<Loc> parts;
   std::vector<const Virtual*> inner;  // a tuple's: the part is virtual itself; null: it is not
   // Views. Where the elements lie stands in unboxed registers from `block` on: the first one's address, the extents, the strides.
