@@ -16,6 +16,9 @@ _HIDDEN = ("release",)
 _ANCHORS = {"entry": "starts at the function's entry", "loop": "starts at a loop's header", "exit": "side trace"}
 
 
+COMPANION = "called by its traces in the place of a plain function that calls itself:"
+
+
 class Explanation:
     """Data at the moment it was asked for. `str()` is text, `to_dict()` plain data; notebooks show HTML."""
 
@@ -117,7 +120,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     yield from _note_lines(explanation)
     for companion in explanation.companions:
         yield ""
-        yield "called by its traces in the place of a plain function that calls itself:"
+        yield COMPANION
         yield from _lines(companion)
 
 

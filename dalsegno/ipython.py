@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from .explain import beside_source, exit_of, headline, note_text, segment_name, summary, trace_title
+from .explain import COMPANION, beside_source, exit_of, headline, note_text, segment_name, summary, trace_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,6 +29,8 @@ def explanation_html(explanation: Explanation) -> str:
     if explanation.notes:
         reasons = "".join(f"<li>{escape(note_text(note))}</li>" for note in explanation.notes)
         parts.append(f"<p>not recorded, and why</p><ul>{reasons}</ul>")
+    for companion in explanation.companions:
+        parts.append(f"<p>{escape(COMPANION)}</p>{explanation_html(companion)}")
     parts.append("</div>")
     return "".join(parts)
 

@@ -339,7 +339,7 @@ def test_explanation_is_plain_data_and_html():
     f(X)
     f(X)
     data = json.loads(json.dumps(f.explain().to_dict()))
-    assert set(data) == {"name", "place", "stats", "traces", "notes"}
+    assert set(data) == {"name", "place", "stats", "traces", "notes", "companions"}
     assert data["name"] == "branchy"
     page = f.explain()._repr_html_()
     assert "<table>" in page and "y = x * 2.0 + 1.0" in page and "y.sum() &gt; 0" in page
