@@ -2,6 +2,7 @@
 #include <opcode.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "hook/next_frame.h"
 
@@ -34,6 +35,16 @@ class Taking final : public NextFrame {
 bool binds_plainly(const PyFunctionObject* function) { return !(code_of(function)->co_flags & (CO_VARARGS | CO_VARKEYWORDS)); }
 
 }  // namespace
+
+static thread_local GivenUp* t_given = nullptr;
+
+GivenUp::GivenUp(PyObject* const* args, Py_ssize_t count) : args_(args), count_(count), outer_(std::exchange(t_given, this)) {}
+GivenUp::~GivenUp() { t_given = outer_; }
+bool GivenUp::has(PyObject* const* args, Py_ssize_t count) {
+  const GivenUp* given = t_given;
+  while (given != nullptr && given->args_ != args) given = given->outer_;
+  return given != nullptr && given->count_ == count;
+}
 
 #if DALSEGNO_PY314
 
@@ -72,12 +83,14 @@ Slot* slots_of_arguments(Frame* frame, PyObject* callable, PyObject* const* args
 }  // namespace
 
 bool caller_gives_up(PyObject* callable, PyObject* const* args, Py_ssize_t count) {
+  if (GivenUp::has(args, count)) return true;
   return slots_of_arguments(current_frame(PyThreadState_Get()), callable, args, count) != nullptr;
 }
 
 #else
 
 bool caller_gives_up(PyObject* callable, PyObject* const* args, Py_ssize_t count) {
+  if (GivenUp::has(args, count)) return true;
   const Frame* frame = current_frame(PyThreadState_Get());
   if (frame == nullptr || count == 0) return false;
   const auto* first = reinterpret_cast<PyObject* const*>(frame->localsplus);
@@ -96,7 +109,7 @@ bool caller_gives_up(PyObject* callable, PyObject* const* args, Py_ssize_t count
 
 void take_arguments([[maybe_unused]] PyObject* callable, PyObject* const* args, Py_ssize_t count) {
 #if DALSEGNO_PY314
-  if (callable != nullptr) {
+  if (callable != nullptr && !GivenUp::has(args, count)) {
     Frame* frame = current_frame(PyThreadState_Get());
     const Slot* first = slots_of_arguments(frame, callable, args, count);
     const Py_ssize_t at = first != nullptr ? first - slots_of(frame) : 0;

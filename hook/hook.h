@@ -113,8 +113,9 @@ WatchStatus watch_stop();
 bool frame_kept(void* frame_id);
 // Its local variables, cells and free variables; valid while it runs.
 const Slot* frame_locals(void* frame_id);
-// True if the calling thread is the one being watched.
+// True if the calling thread is the one being watched (by this one).
 bool watching();
+bool watching(const Watcher* watcher);
 // True if this thread is traced, profiled or monitored by others: replay steps aside then (rule 11). A few ns.
 bool thread_observed();
 bool thread_observed(PyThreadState* thread);  // the same of the calling thread, which the caller knows
@@ -475,6 +476,19 @@ class UncountedEvaluator {
 // held dies when it is bound anew. A C callable only borrows them, unless it takes them.
 // Whether `args` are arguments of a call of `callable` by the current frame's instruction, which drops what it finds there afterwards.
 bool caller_gives_up(PyObject* callable, PyObject* const* args, Py_ssize_t count);
+// While one lives, so are the arguments in an array of our own, which has a reference to each. They nest.
+class GivenUp {
+ public:
+  GivenUp(PyObject* const* args, Py_ssize_t count);
+  ~GivenUp();
+  GivenUp(const GivenUp&) = delete;
+  static bool has(PyObject* const* args, Py_ssize_t count);
+
+ private:
+  PyObject* const* args_;
+  Py_ssize_t count_;
+  GivenUp* outer_;
+};
 // Takes them, where that holds and somebody else has references by now. callable: null: they are in an array of our own, which had one
 // each.
 void take_arguments(PyObject* callable, PyObject* const* args, Py_ssize_t count);

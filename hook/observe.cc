@@ -53,7 +53,10 @@ WatchStatus watch_stop() {
   return complete ? WatchStatus::kOk : WatchStatus::kLost;
 }
 
-Unobserved::Unobserved() : watcher_(watching() && pause_events(g_watch.thread) ? g_watch.watcher : nullptr) {}
+Unobserved::Unobserved() : watcher_(watching() ? g_watch.watcher : nullptr) {
+  ErrorAside aside;
+  if (watcher_ != nullptr && !pause_events(g_watch.thread)) watcher_ = nullptr;
+}
 
 Unobserved::~Unobserved() {
   if (watcher_ == nullptr || g_watch.watcher != watcher_ || !watching()) return;
@@ -76,6 +79,7 @@ bool forget_watch_after_fork() {
   return true;
 }
 
+bool watching(const Watcher* watcher) { return watching() && g_watch.watcher == watcher; }
 bool watching() { return g_watch.watcher != nullptr && g_watch.thread == PyThreadState_Get(); }
 
 }  // namespace dalsegno::hook

@@ -148,7 +148,12 @@ static bool set_events_of_watched(int events) {
   return all;
 }
 
-bool pause_events(PyThreadState*) { return set_events_of_watched(0); }
+bool pause_events(PyThreadState* thread) {
+  if (set_events_of_watched(0)) return true;
+  if (!go_on_with_events(thread)) g_watch.lost = true;
+  return false;
+}
+
 bool go_on_with_events(PyThreadState*) { return set_events_of_watched(1 << kInstruction); }
 
 bool stop_events(PyThreadState* thread) {

@@ -163,7 +163,7 @@ bool pause_events(PyThreadState* thread) {
 }
 
 bool go_on_with_events(PyThreadState* thread) {
-  if (thread->c_tracefunc != nullptr) return false;  // sys.settrace was called
+  if (thread->c_tracefunc != nullptr && thread->c_tracefunc != on_trace) return false;  // sys.settrace was called
   set_tracing(thread, true);
   return true;
 }

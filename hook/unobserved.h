@@ -10,8 +10,10 @@ namespace dalsegno::hook {
 // until off is said, at the next instruction, or the frame is left. 3.11 traces the whole thread, which would make whatever runs in it
 // several times slower; for later versions there is nothing to be done.
 #if PY_VERSION_HEX < 0x030c0000
+constexpr bool kWatchesThreads = true;
 void let_frames_run(bool on);
 #else
+constexpr bool kWatchesThreads = false;
 inline void let_frames_run(bool) {}
 #endif
 

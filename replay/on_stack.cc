@@ -35,6 +35,7 @@ hook::WatchStatus Tree::InFrame::begin(Exit* exit, const GilShared<Programs>& ra
   tree_.recording_ = true;
   tree_.nested_ = 0;
   ++tree_.counters_.recordings;
+  ++all_recordings_;
   return status;
 }
 

@@ -131,10 +131,8 @@ PyObject* Tree::choose(PyObject* const* args, size_t nargsf, PyObject* kwnames) 
     take_code();
   if (!settings().enabled) return eager_because(Reason::disabled, args, nargsf, kwnames);
   nested_ += recording_;
-  if (recording_ && by_plain_name_) {
-    const hook::Unobserved rest;
-    return eager(args, nargsf, kwnames);
-  }
+  std::optional<hook::Unobserved> rest;  // while this or another function is recorded
+  if (recording_ ? by_plain_name_ : hook::kWatchesThreads && hook::watching()) rest.emplace();
   if (policy_.entry_given_up() || recording_) return eager(args, nargsf, kwnames);
   if (hook::thread_observed() || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code)))
     return eager_because(Reason::traced_thread, args, nargsf, kwnames);
@@ -181,12 +179,12 @@ PyObject* Tree::call_on_new_stack(PyObject* const* args, size_t nargsf, PyObject
 
 PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   Policy::Timing timing(policy_, way);
-  will_grow_ = false;
-  const uint64_t recordings = counters_.recordings, measures = g_machine_counters.measures, growing = g_machine_counters.growing;
+  const uint64_t will_grow = all_will_grow_;
+  const uint64_t recordings = all_recordings_, measures = g_machine_counters.measures, growing = g_machine_counters.growing;
   PyObject* result = way == Way::kTimeReplay ? try_replay(args, nargsf, kwnames) : eager(args, nargsf, kwnames);
   const bool grows = g_machine_counters.growing != growing && !kernels_under_way();  // (while they are, no verdict lasts)
   if (grows) grow_regions(*programs_);
-  const bool settled = !will_grow_ && !grows && counters_.recordings == recordings && g_machine_counters.measures == measures;
+  const bool settled = all_will_grow_ == will_grow && !grows && all_recordings_ == recordings && g_machine_counters.measures == measures;
   if (timing.ended(settled)) {
     const hook::ErrorAside keep;
     or_lose([this] {
@@ -284,7 +282,7 @@ bool Tree::grows_at(Exit* exit, const FrameState& state, const GilShared<Program
     add_note({Reason::too_many_traces, "", recorder::text_of(function_->func_qualname)});
     return false;
   }
-  will_grow_ |= ran == programs_ && !state.raised && exit->patience == 1 && settings().record;
+  all_will_grow_ += ran == programs_ && !state.raised && exit->patience == 1 && settings().record;
   return grow;
 }
 

@@ -141,12 +141,13 @@ class Tree final : public Jitted {
   bool recording_ = false;
   std::unordered_map<int, int> useless_loops_;    // by trace number: times in a row that entering it was not worth it
   std::unordered_map<int, int> fruitless_loops_;  // by offset of the head: recordings there that yielded nothing
+  // Of the process, as trees call each other: recordings, and exits taken that may yet get a side trace.
+  static inline uint64_t all_recordings_ = 0, all_will_grow_ = 0;
   Companions companions_;
   bool by_plain_name_ = false;   // it calls itself as a plain function: its traces call it as a jitted one
   int nested_ = 0;               // calls of the function itself while it was being recorded
   int abandoned_ = 0;            // recordings
   int pass_over_ = 0;            // calls: the one behind an abandoned recording is likely to do as much
-  bool will_grow_ = false;       // the replay under way left by an exit that may yet get a side trace
   Reason break_ = Reason::none;  // full_graph: why and where the last recording ended
   std::string break_where_;
 };

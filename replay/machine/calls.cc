@@ -63,21 +63,30 @@ bool count_caller(Machine& m, size_t frames) {
   return false;
 }
 
-// The arguments as objects, for a call like any other.
+// The arguments as objects, for a call like any other, which gives up those that die in it.
 class Boxed {
  public:
-  Boxed(const CallSite& site, const Reg* r) : objects_(site.arguments.size() + 1) {
+  Boxed(const CallSite& site, Reg* r) : objects_(site.arguments.size() + 1) {
     objects_[0] = Py_NewRef(r[site.callee].o);
-    for (size_t k = 0; k < site.arguments.size(); ++k) objects_[k + 1] = object_of(site.arguments[k].from, r);
+    for (size_t k = 0; k < site.arguments.size(); ++k) {
+      const Handover& h = site.arguments[k];
+      PyObject** const held = h.takes && h.from.obj >= 0 && r[h.from.obj].o ? &r[h.from.obj].o : nullptr;
+      objects_[k + 1] = held ? std::exchange(*held, nullptr) : object_of(h.from, r);
+    }
   }
   ~Boxed() {
     hook::stop_if_ended();
-    for (PyObject* o : objects_) Py_XDECREF(o);
+    drop();
+  }
+  void drop() {
+    for (PyObject*& o : objects_) Py_CLEAR(o);
   }
   Boxed(const Boxed&) = delete;
   bool all() const { return std::find(objects_.begin(), objects_.end(), nullptr) == objects_.end(); }
   PyObject* call() {
-    return PyObject_Vectorcall(objects_[0], objects_.data() + 1, (objects_.size() - 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
+    const size_t count = objects_.size() - 1;
+    const hook::GivenUp given(objects_.data() + 1, static_cast<Py_ssize_t>(count));
+    return PyObject_Vectorcall(objects_[0], objects_.data() + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
   }
 
  private:
@@ -90,6 +99,7 @@ const Step* call_object(const Step* s, const CallSite& site, Reg* r, Machine& m)
     Boxed arguments(site, r);
     LinkedScope frames(m, s->link);
     if (arguments.all()) result = arguments.call();
+    arguments.drop();  // while the frames are shown
   }
   if (!result) return fail(m, s->exit, false);
   r[site.result.obj].o = result;

@@ -13,9 +13,10 @@ bool Follower::watch() {
   return std::all_of(frames_.begin(), frames_.end(), [](const Frame& f) { return hook::watch_code(f.code->code); });
 }
 
+// (A recorder that has not begun, as another one was at it, leaves that alone.)
 void Follower::stop() {
   following_ = false;
-  if (hook::watching()) lost_ |= hook::watch_stop() == hook::WatchStatus::kLost;
+  if (hook::watching(this)) lost_ |= hook::watch_stop() == hook::WatchStatus::kLost;
 }
 
 const std::shared_ptr<const CodeInfo>& Follower::info_of(PyCodeObject* code) {
