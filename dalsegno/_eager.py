@@ -44,6 +44,9 @@ class JitFunction:
     def traces(self) -> list[dict[str, Any]]:
         return []
 
+    def companions(self) -> tuple[JitFunction, ...]:
+        return ()
+
     def notes(self) -> list[dict[str, Any]]:
         from ._backend import why_unsupported
 
