@@ -117,12 +117,14 @@ PyCFunction g_settrace = nullptr;
 PyObject* settrace(PyObject* module, PyObject* function) {
   PyThreadState* thread = PyThreadState_Get();
   if (thread->c_tracefunc == on_trace) unmark_frames(thread, true);
+  if (g_watch.thread == thread) stop_letting(thread);  // nobody is told any more where it is to end
   return g_settrace(module, function);
 }
 
 // Where somebody traces the thread behind it, that is theirs.
 PyObject* evaluate_untraced(PyThreadState* thread, Frame* frame, int throwflag) {
   const Watcher* watcher = g_watch.watcher;
+  if (g_watch.thread == thread && thread->c_tracefunc != on_trace) stop_letting(thread);
   if (!g_letting || g_watch.thread != thread || thread->c_tracefunc != on_trace || thread->tracing != 0)
     return _PyEval_EvalFrameDefault(thread, frame, throwflag);
   stop_letting(thread);

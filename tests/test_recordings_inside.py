@@ -77,3 +77,37 @@ def test_arguments_die_in_a_callee_that_the_interpreter_runs() -> None:
                 callee.clear()
             told, expected = called(jitted), called(plain)
             assert told == expected, jitted.explain()
+
+
+class Dying:
+    def __init__(self, log: list[str]) -> None:
+        self.log = log
+
+    def __del__(self) -> None:
+        self.log.append("dies")
+
+
+def taking(x: Any, y: Any, log: list[str]) -> Any:
+    x = y
+    log.append("taken")
+    return x
+
+
+def traced() -> list[str]:
+    log: list[str] = []
+    sys.settrace(lambda *_: None)
+    taking(Dying(log), 1, log)
+    sys.settrace(None)
+    taking(Dying(log), 1, log)
+    return log
+
+
+def test_arguments_die_at_once_where_a_trace_function_is_set_while_a_call_is_recorded() -> None:
+    before = sys.gettrace()
+    jitted = ds.jit(store=False)(traced)
+    try:
+        with stepped():
+            for _ in range(4):
+                assert jitted() == ["dies", "taken"] * 2
+    finally:
+        sys.settrace(before)

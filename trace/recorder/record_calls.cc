@@ -342,9 +342,14 @@ void Recorder::known_result(const OpaqueCall& call, ValueId v) {
   }
 }
 
-static bool is_in_c(PyObject* callee) {
-  return callee && (PyCFunction_Check(callee) || Py_IS_TYPE(callee, &PyMethodDescr_Type) ||
-                    (PyType_Check(callee) && !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(callee), Py_TPFLAGS_HEAPTYPE)));
+// A builtin that is given a generator or a function will run it. (Others are not let run frames: while they may, frames of other threads
+// are made in another way, too.)
+static bool runs_frames(PyObject* callee, const std::vector<PyObject*>& args) {
+  const bool builtin =
+      callee && (PyCFunction_Check(callee) || Py_IS_TYPE(callee, &PyMethodDescr_Type) ||
+                 (PyType_Check(callee) && !PyType_HasFeature(reinterpret_cast<PyTypeObject*>(callee), Py_TPFLAGS_HEAPTYPE)));
+  return builtin && std::any_of(args.begin(), args.end(),
+                                [](PyObject* o) { return o && (PyGen_CheckExact(o) || PyFunction_Check(o) || PyMethod_Check(o)); });
 }
 
 void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) {
@@ -364,7 +369,7 @@ void Recorder::call_opaque(ValueId callee, PyObject* live, Arguments arguments) 
   const bool generator = makes_generator(callee, call);
   if (generator) effects = kReadsMemory | kRaises;
   const bool known = generator || call_is_known(call, &effects);
-  if (!known && is_in_c(live)) hook::let_frames_run(true);  // generators, callbacks
+  if (!known && runs_frames(live, call.live_args)) hook::let_frames_run(true);
   const bool jitted = live && options_.callable && Py_IS_TYPE(live, Py_TYPE(options_.callable)) && !call.kwnames;
   if (!known && live && !jitted) note(call.facts.kind == CalleeKind::frame_reader ? Reason::frame_reader : Reason::opaque_call, live);
   std::vector<ValueId> inputs{callee};
