@@ -252,7 +252,7 @@ GRID_BODIES: Weighted[str] = Weighted(
         (1, "$s = $s + np.linalg.det($g[:2, :2]) + np.cross($g[0, :3], $g[$i, -3:]).sum()"),
         (1, "v = np.linalg.inv($g[:2, :2] + np.eye(2) * 9); LOG.append((v.tolist(), v.strides, v.base))"),
         (2, "v = np.array([[$s, 1.0], [$g[$i, $j], <num>]]); LOG.append(v.tolist())"),
-        (1, "v = np.empty_like($g); v[:] = $g - $s; LOG.append((v.strides, v.sum()))"),
+        (1, "v = np.zeros_like($g); v[:] = $g - $s; LOG.append((v.strides, v.sum()))"),
         (2, "np.<ufunc2>($g, $g[:, $j, None] + $g[0], out=$g)"),
         (1, "np.<ufunc2>($g[$i], <num>, out=$g[0]); LOG.append($g.tolist())"),
         (2, "LOG.append(($g[:, $j:].<fold>(axis=0).tolist(), $g[..., None].<fold>(axis=1).tolist()))"),
