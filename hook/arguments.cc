@@ -1,4 +1,6 @@
 // Arguments that lie on the caller's stack: taking them over, as a frame made by the instruction itself does.
+#include "hook/arguments.h"
+
 #include <opcode.h>
 
 #include <algorithm>
@@ -82,15 +84,13 @@ Slot* slots_of_arguments(Frame* frame, PyObject* callable, PyObject* const* args
 
 }  // namespace
 
-bool caller_gives_up(PyObject* callable, PyObject* const* args, Py_ssize_t count) {
-  if (GivenUp::has(args, count)) return true;
+static bool lie_on_callers_stack(PyObject* callable, PyObject* const* args, Py_ssize_t count) {
   return slots_of_arguments(current_frame(PyThreadState_Get()), callable, args, count) != nullptr;
 }
 
 #else
 
-bool caller_gives_up(PyObject* callable, PyObject* const* args, Py_ssize_t count) {
-  if (GivenUp::has(args, count)) return true;
+static bool lie_on_callers_stack(PyObject* callable, PyObject* const* args, Py_ssize_t count) {
   const Frame* frame = current_frame(PyThreadState_Get());
   if (frame == nullptr || count == 0) return false;
   const auto* first = reinterpret_cast<PyObject* const*>(frame->localsplus);
@@ -106,6 +106,10 @@ bool caller_gives_up(PyObject* callable, PyObject* const* args, Py_ssize_t count
 }
 
 #endif
+
+bool caller_gives_up(PyObject* callable, PyObject* const* args, Py_ssize_t count) {
+  return GivenUp::has(args, count) || lie_on_callers_stack(callable, args, count);
+}
 
 void take_arguments([[maybe_unused]] PyObject* callable, PyObject* const* args, Py_ssize_t count) {
 #if DALSEGNO_PY314

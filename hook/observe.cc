@@ -59,7 +59,7 @@ Unobserved::Unobserved() : watcher_(watching() ? g_watch.watcher : nullptr) {
 }
 
 Unobserved::~Unobserved() {
-  if (watcher_ == nullptr || g_watch.watcher != watcher_ || !watching()) return;
+  if (!watching(watcher_)) return;
   ErrorAside aside;
   if (!go_on_with_events(g_watch.thread)) g_watch.lost = true;
 }

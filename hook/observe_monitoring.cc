@@ -107,6 +107,15 @@ void leave_tool(PyThreadState* thread) {
 // The events that are wanted of a code object, beside instructions.
 int jump_events(const PyCodeObject* code) { return is_awaited(code) ? 1 << kJump : 0; }
 
+bool set_events(PyCodeObject* code, int events) { return done(g_set_local_events, "iOi", g_tool, code, events | jump_events(code)); }
+int instruction_events(const PyCodeObject* code) { return is_watched(code) ? 1 << kInstruction : 0; }
+
+bool set_events_of_watched(int events) {
+  bool all = true;
+  for (PyCodeObject* code : g_watch.codes) all &= set_events(code, events);
+  return all;
+}
+
 unsigned char instruction_tools(PyThreadState* thread, PyCodeObject* code) {
   return dalsegno_local_tools(thread, code, kInstruction) | dalsegno_global_tools(thread, kInstruction);
 }
@@ -139,13 +148,7 @@ bool arm_code(PyCodeObject* code) {
   if ((tools & ~tool_bit(g_tool)) != 0) return false;
   // The event may still be on, and yet not in the code, where memory ended half way through an earlier recording.
   if (tools != 0 && !done(g_set_local_events, "iOi", g_tool, code, 0)) return false;
-  return done(g_set_local_events, "iOi", g_tool, code, 1 << kInstruction | jump_events(code));
-}
-
-static bool set_events_of_watched(int events) {
-  bool all = true;
-  for (PyCodeObject* code : g_watch.codes) all &= done(g_set_local_events, "iOi", g_tool, code, events | jump_events(code));
-  return all;
+  return set_events(code, 1 << kInstruction);
 }
 
 bool pause_events(PyThreadState* thread) {
@@ -160,7 +163,7 @@ bool stop_events(PyThreadState* thread) {
   bool complete = thread->c_tracefunc == nullptr && thread->c_profilefunc == nullptr;
   for (PyCodeObject* code : g_watch.codes) {
     if ((instruction_tools(thread, code) & kUserTools) != tool_bit(g_tool)) complete = false;
-    done(g_set_local_events, "iOi", g_tool, code, jump_events(code));
+    set_events(code, 0);
   }
   leave_tool(thread);
   return complete;
@@ -168,15 +171,13 @@ bool stop_events(PyThreadState* thread) {
 
 bool arm_waiter(LoopWaiter* waiter) {
   if (!use_tool()) return false;
-  const int instructions = is_watched(waiter->code()) ? 1 << kInstruction : 0;
-  if (done(g_set_local_events, "iOi", g_tool, waiter->code(), 1 << kJump | instructions)) return true;
+  if (set_events(waiter->code(), 1 << kJump | instruction_events(waiter->code()))) return true;
   leave_tool(waiter->thread());
   return false;
 }
 
 void disarm_waiter(LoopWaiter* waiter) {
-  const int instructions = is_watched(waiter->code()) ? 1 << kInstruction : 0;
-  done(g_set_local_events, "iOi", g_tool, waiter->code(), jump_events(waiter->code()) | instructions);
+  set_events(waiter->code(), instruction_events(waiter->code()));
   leave_tool(PyThreadState_Get());
 }
 
@@ -200,7 +201,7 @@ void forget_events(PyThreadState* thread) { stop_events(thread); }  // instrumen
 void announce_entered(PyThreadState* thread, Frame* frame) {
   PyCodeObject* code = code_of(frame);
   if (!dalsegno_is_behind(thread, code) || !use_tool()) return;
-  const int events = (is_watched(code) ? 1 << kInstruction : 0) | jump_events(code);
+  const int events = instruction_events(code) | jump_events(code);
   done(g_set_local_events, "iOi", g_tool, code, events ^ 1 << kJump);
   done(g_set_local_events, "iOi", g_tool, code, events);
   leave_tool(thread);

@@ -240,6 +240,15 @@ PyObject* describe_traces(const Tree& tree) {
   });
 }
 
+PyObject* describe_companions(const Tree& tree) {
+  return guarded([&] {
+    py::list all;
+    for (const auto& [function, companion] : tree.companions())
+      if (companion) all.append(py::reinterpret_borrow<py::object>(companion.get()));
+    return py::tuple(all);
+  });
+}
+
 PyObject* describe_notes(const Tree& tree) {
   return guarded([&] {
     py::list notes;

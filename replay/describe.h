@@ -11,5 +11,6 @@ Counters process_counters();
 PyObject* describe_counters(const Counters& counters);
 PyObject* describe_traces(const Tree& tree);
 PyObject* describe_notes(const Tree& tree);
+PyObject* describe_companions(const Tree& tree);  // a tuple of JitFunctions
 
 }  // namespace dalsegno::replay

@@ -79,14 +79,7 @@ PyObject* traces(PyObject* object, PyObject*) {
   return describe_traces(*self_of(object)->tree);
 }
 PyObject* notes(PyObject* object, PyObject*) { return describe_notes(*self_of(object)->tree); }
-PyObject* companions(PyObject* object, PyObject*) {
-  PyObject* all = PyList_New(0);
-  for (const auto& [function, companion] : self_of(object)->tree->companions())
-    if (all && companion && PyList_Append(all, companion.get()) < 0) Py_CLEAR(all);
-  PyObject* tuple = all ? PyList_AsTuple(all) : nullptr;
-  Py_XDECREF(all);
-  return tuple;
-}
+PyObject* companions(PyObject* object, PyObject*) { return describe_companions(*self_of(object)->tree); }
 PyObject* forget(PyObject* object, PyObject*) {
   return door([&] {
     self_of(object)->tree->clear();

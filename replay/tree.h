@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "hook/arguments.h"
 #include "replay/machine/machine.h"
 #include "replay/policy.h"
 #include "replay/py_ref.h"

@@ -11,22 +11,13 @@ from typing import Any
 
 import pytest
 
-import dalsegno as ds
 import numpy as np
 
 from .support import counting, stepped
-from .test_recursion import outcome
+from .test_recursion import both, outcome
 
 SORTS = """
-    def partition(a, low, high):
-        pivot = a[high]
-        i = low - 1
-        for j in range(low, high):
-            if a[j] <= pivot:
-                i += 1
-                a[i], a[j] = a[j], a[i]
-        a[i + 1], a[high] = a[high], a[i + 1]
-        return i + 1
+    from dalsegno.bench.programs.recursion import partition
 
     def quicksort(a, low, high):
         if low < high:
@@ -82,17 +73,8 @@ DEEP = """
 """
 
 
-def both(source: str, name: str) -> tuple[Callable[..., Any], Any, dict[str, Any]]:
-    """A function of this text twice: plain, and jitted under no name, so that all it calls is plain."""
-    spaces: list[dict[str, Any]] = [{"__name__": "programs", "np": np, "sys": sys} for _ in range(2)]
-    code = compile(inspect.cleandoc(source), "<recursion>", "exec")
-    for space in spaces:
-        exec(code, space)
-    return spaces[0][name], ds.jit(store=False)(spaces[1][name]), spaces[1]
-
-
 def rounds(source: str, name: str, make: Callable[[], tuple[Any, ...]], times: int = 12) -> Any:
-    plain, jitted, _ = both(source, name)
+    plain, jitted = both(source, name, alone=True, np=np, sys=sys)
     with stepped():
         for _ in range(times):
             mine, theirs = make(), make()
@@ -127,7 +109,7 @@ def test_exceptions_frames_and_what_finally_blocks_do(n: int) -> None:
 
 def test_the_recursion_limit_is_eagers() -> None:
     rounds(DEEP, "f", lambda: (300,))
-    plain, jitted, _ = both(DEEP, "f")
+    plain, jitted = both(DEEP, "f", alone=True)
     with stepped():
         for _ in range(6):
             jitted(20)
@@ -137,7 +119,8 @@ def test_the_recursion_limit_is_eagers() -> None:
 
 
 def test_a_name_that_comes_to_stand_for_another_function() -> None:
-    _, jitted, space = both(FIB, "f")
+    _, jitted = both(FIB, "f", alone=True)
+    space = jitted.__globals__
     with stepped():
         for _ in range(8):
             assert jitted(9)[1] == 34
@@ -150,7 +133,7 @@ def test_a_name_that_comes_to_stand_for_another_function() -> None:
 
 
 def test_types_of_arguments_may_change() -> None:
-    plain, jitted, _ = both(SORTS, "f")
+    plain, jitted = both(SORTS, "f", alone=True)
     with stepped():
         for _ in range(4):
             for values in ([3, 1, 2, 9, 5, 5], [2.5, 1.5, -0.0, 7.0], list("banana"), [3, 1.5, True, 2]):
@@ -159,7 +142,8 @@ def test_types_of_arguments_may_change() -> None:
 
 
 def test_companions_die_with_those_that_call_them() -> None:
-    _, jitted, space = both(SORTS, "f")
+    _, jitted = both(SORTS, "f", alone=True)
+    space = jitted.__globals__
     with stepped():
         for _ in range(8):
             jitted(np.arange(50.0)[::-1].copy())

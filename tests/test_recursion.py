@@ -18,13 +18,18 @@ import dalsegno as ds
 from .support import counting, stepped
 
 
-def both(source: str, name: str = "f", **names: Any) -> tuple[Callable[..., Any], Any]:
-    """A function of this text twice, in spaces of their own: plain, and jitted under the name it calls itself by."""
+def both(source: str, name: str = "f", alone: bool = False, **names: Any) -> tuple[Callable[..., Any], Any]:
+    """A function of this text twice, in spaces of their own: plain, and jitted under the name it calls itself by.
+
+    `alone`: it is the only one, and jitted under no name, so that all it calls is plain.
+    """
     spaces: list[dict[str, Any]] = [{"__name__": "programs", **names} for _ in range(2)]
     code = compile(inspect.cleandoc(source), "<recursion>", "exec")
     for space in spaces:
         exec(code, space)
     jitted = spaces[1]
+    if alone:
+        return spaces[0][name], ds.jit(store=False)(jitted[name])
     for key, value in list(jitted.items()):
         if isinstance(value, types.FunctionType) and value.__module__ == "programs" and not key.startswith("plain"):
             jitted[key] = ds.jit(store=False)(value)

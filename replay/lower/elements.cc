@@ -145,10 +145,10 @@ void Lowering::emit_byte(const Op& o, ValueId i) {
   s.c = stores ? loc(in(o)[2]).raw : -1;
   s.imm = !form(i).of_tuple;  // a bytearray
   if (o.imm != 0) {
-    s.fn = stores ? step_put_number : step_number;
+    s.rep = typed::item_of_typecode(o.imm);
+    s.fn = (stores ? store_number_step : load_number_step)(typed::dtype_of_rep(s.rep));
     s.does = stores ? native::Do::kPutNumber : native::Do::kNumber;
     s.imm = o.imm;
-    s.rep = typed::item_of_typecode(o.imm);
   }
   if (!stores) s.dst = loc(i).raw;
   push(s);

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "hook/arguments.h"
 #include "replay/machine/run.h"
 
 namespace dalsegno::replay {

@@ -120,23 +120,16 @@ static PyObject* new_slice(const Virtual& what, Reg* r) {
   return made;
 }
 
-static PyObject* new_tuple(const Virtual& what, Reg* r) {
-  PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(what.parts.size()));
-  for (size_t i = 0; tuple && i < what.parts.size(); ++i) {
+static PyObject* new_sequence(const Virtual& what, Reg* r) {
+  const auto n = static_cast<Py_ssize_t>(what.parts.size());
+  const bool list = what.kind == Virtual::kList;
+  PyObject* made = list ? PyList_New(n) : PyTuple_New(n);
+  for (size_t i = 0; made && i < what.parts.size(); ++i) {
     const bool there = what.parts[i].obj >= 0 && r[what.parts[i].obj].o;
     const Virtual* slice = there || i >= what.inner.size() ? nullptr : what.inner[i];
     PyObject* o = slice ? new_slice(*slice, r) : object_of_part(what.parts[i], r);
-    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), o);
-    if (!o) Py_CLEAR(tuple);
-  }
-  return tuple;
-}
-
-static PyObject* new_list(const Virtual& what, Reg* r) {
-  PyObject* made = PyList_New(static_cast<Py_ssize_t>(what.parts.size()));
-  for (size_t i = 0; made && i < what.parts.size(); ++i) {
-    PyObject* o = object_of_part(what.parts[i], r);
-    PyList_SET_ITEM(made, static_cast<Py_ssize_t>(i), o);
+    const auto at = static_cast<Py_ssize_t>(i);
+    list ? PyList_SET_ITEM(made, at, o) : PyTuple_SET_ITEM(made, at, o);
     if (!o) Py_CLEAR(made);
   }
   return made;
@@ -180,11 +173,10 @@ bool build(const Virtual& what, Reg* r) {
     case Virtual::kView:
       return (r[what.reg].o = new_view(what, r)) != nullptr;
     case Virtual::kList:
-      return (r[what.reg].o = new_list(what, r)) != nullptr;
     case Virtual::kTuple:
       break;
   }
-  return (r[what.reg].o = new_tuple(what, r)) != nullptr;
+  return (r[what.reg].o = new_sequence(what, r)) != nullptr;
 }
 
 void build_all(const ExitPlan& plan, Reg* r) {

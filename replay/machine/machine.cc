@@ -1,6 +1,7 @@
 // run(): a program's steps, one after the other.
 #include <new>
 
+#include "hook/arguments.h"
 #include "hook/error_aside.h"
 #include "replay/arrays.h"
 #include "replay/machine/run.h"

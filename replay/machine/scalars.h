@@ -57,6 +57,12 @@ constexpr auto by_rep(Make make) {
   (std::make_index_sequence<static_cast<size_t>(Rep::kCount) - 1>());
 }
 
+// Negative positions count from the end. False: out of bounds.
+inline bool within(Py_ssize_t n, int64_t* i) {
+  if (*i < 0) *i += n;
+  return *i >= 0 && *i < n;
+}
+
 // What of a register holds a T: a double, a float, or an integer widened to 64 bits.
 template <class T>
 inline auto& part_of(Reg& r) {
@@ -150,6 +156,9 @@ const Step* step_tuple_item(const Step* s, Reg* r, Machine& m);
 StepFn load_step(DType dtype, int rank);
 const Step* step_scalar_object(const Step* s, Reg* r, Machine& m);  // an element of a complex dtype, as NumPy's scalar
 StepFn store_step(DType dtype);                                     // list: always; c: the value, as the dtype
+// a: an array.array; b: an unboxed index; imm: the typecode; c: what is stored, as Python's number
+StepFn load_number_step(DType dtype);
+StepFn store_number_step(DType dtype);
 void read_element(DType dtype, const char* from, Reg* to);
 StepFn next_element_step(DType dtype);  // a: an iterator over an array; other: plan of its exit_snapshot
 
@@ -164,9 +173,6 @@ const Step* step_letter(const Step* s, Reg* r, Machine& m);  // b: an unboxed in
 const Step* step_ord(const Step* s, Reg* r, Machine& m);
 const Step* step_byte(const Step* s, Reg* r, Machine& m);
 const Step* step_put_byte(const Step* s, Reg* r, Machine& m);  // c: the unboxed item
-// Of an array.array, imm: its typecode, rep: how an item lies in memory.
-const Step* step_number(const Step* s, Reg* r, Machine& m);
-const Step* step_put_number(const Step* s, Reg* r, Machine& m);
 
 // -- steps_piece.cc. a: a list, tuple, text or bytes; b, c: unboxed, from where and up to where (-1: the beginning, the end)
 Quick piece_step(bool reversed);  // of a list or tuple

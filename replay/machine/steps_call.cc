@@ -413,8 +413,7 @@ const void* c_function(Callee callee) {
   return nullptr;
 }
 
-// a: an object of a plain type.
-// Of an array. One without dimensions is asked for its length in vain.
+// a: an array. One without dimensions is asked for its length in vain.
 const Step* step_extent(const Step* s, Reg* r, Machine& m) {
   auto* array = reinterpret_cast<PyArrayObject*>(r[s->a].o);
   if (PyArray_NDIM(array) <= s->imm) [[unlikely]]
@@ -423,6 +422,7 @@ const Step* step_extent(const Step* s, Reg* r, Machine& m) {
   return go_on(s + 1, r, m);
 }
 
+// a: an object of a plain type.
 const Step* step_length(const Step* s, Reg* r, Machine& m) {
   PyObject* o = r[s->a].o;
   const Py_ssize_t n = PyList_CheckExact(o) || PyTuple_CheckExact(o) ? Py_SIZE(o) : PyObject_Size(o);

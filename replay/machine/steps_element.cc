@@ -1,6 +1,8 @@
-// Elements of arrays, unboxed. Each step looks at the array anew: its type, dtype, rank and memory may have changed since the last time
-// (a.shape = .., a.resize(..)). What is not as recorded, out of bounds, or read-only leaves before the instruction.
+// Elements of arrays, NumPy's and the standard library's, unboxed. Each step looks at the array anew: its type, dtype, rank and memory may
+// have changed since the last time (a.shape = .., a.resize(..)). What is not as recorded, out of bounds, or read-only leaves before the
+// instruction.
 
+#include "hook/numeric_arrays.h"
 #include "replay/machine/array_operand.h"
 #include "replay/machine/scalars.h"
 #include "trace/fault.h"
@@ -110,6 +112,39 @@ const Step* next(const Step* s, Reg* r, Machine& m) {
   return go_on(s + 1, r, m);
 }
 
+// ---- array.array: as elements, but Python's numbers
+
+// Null: out of bounds, or of another typecode.
+inline char* number_at(const Step* s, const Reg* r) {
+  auto* array = reinterpret_cast<hook::NumericArray*>(r[s->a].o);
+  int64_t i = r[s->b].i;
+  if (array->kind->typecode != s->imm || !within(Py_SIZE(array), &i)) return nullptr;
+  return array->items + i * array->kind->itemsize;
+}
+
+template <DType dtype>
+const Step* load_number(const Step* s, Reg* r, Machine& m) {
+  const char* p = number_at(s, r);
+  if (!p) [[unlikely]]
+    return refuse(m, s->exit);
+  read<dtype>(p, &r[s->dst]);
+  if constexpr (dtype == DType::kFloat32) r[s->dst].f = part_of<float>(r[s->dst]);
+  return go_on(s + 1, r, m);
+}
+
+template <DType dtype>
+const Step* store_number(const Step* s, Reg* r, Machine& m) {
+  char* p = number_at(s, r);
+  Reg value = r[s->c];
+  if constexpr (dtype == DType::kFloat32) part_of<float>(value) = static_cast<float>(value.f);
+  if (!p || (!is_float(dtype) && !typed::holds(typed::rep_of_dtype(dtype), value.i))) [[unlikely]]
+    return refuse(m, s->exit);
+  write<dtype>(p, value);
+  return go_on(s + 1, r, m);
+}
+
+constexpr auto kLoadNumber = by_dtype([]<DType dtype>() -> StepFn { return load_number<dtype>; });
+constexpr auto kStoreNumber = by_dtype([]<DType dtype>() -> StepFn { return store_number<dtype>; });
 constexpr auto kLoad = by_dtype([]<DType dtype>() -> StepFn { return load<dtype>; });
 constexpr auto kLoadOne = by_dtype([]<DType dtype>() -> StepFn { return load_one<dtype>; });
 constexpr auto kStore = by_dtype([]<DType dtype>() -> StepFn { return store<dtype>; });
@@ -143,6 +178,8 @@ void read_element(DType dtype, const char* from, Reg* to) {
 }
 StepFn load_step(DType dtype, int rank) { return (rank == 1 ? kLoadOne : kLoad)[static_cast<size_t>(dtype)]; }
 StepFn store_step(DType dtype) { return kStore[static_cast<size_t>(dtype)]; }
+StepFn load_number_step(DType dtype) { return kLoadNumber[static_cast<size_t>(dtype)]; }
+StepFn store_number_step(DType dtype) { return kStoreNumber[static_cast<size_t>(dtype)]; }
 StepFn next_element_step(DType dtype) { return kNext[static_cast<size_t>(dtype)]; }
 
 }  // namespace dalsegno::replay

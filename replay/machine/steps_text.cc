@@ -1,23 +1,11 @@
 // Texts compared, and characters and bytes by their places. What is out of bounds leaves before the instruction.
 #include <cstring>
-#include <type_traits>
 
-#include "hook/numeric_arrays.h"
 #include "replay/machine/exec.h"
 #include "replay/machine/scalars.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
-namespace {
-
-// Negative positions count from the end. False: out of bounds.
-bool within(Py_ssize_t n, int64_t* i) {
-  if (*i < 0) *i += n;
-  return *i >= 0 && *i < n;
-}
-
-}  // namespace
-
 PyObject* letter_at(PyObject* text, Py_ssize_t at) { return PyUnicode_FromOrdinal(static_cast<int>(PyUnicode_READ_CHAR(text, at))); }
 
 // A text has the narrowest kind that holds its characters.
@@ -90,90 +78,6 @@ const Step* step_put_byte(const Step* s, Reg* r, Machine& m) {
   if (!within(Py_SIZE(o), &i) || value < 0 || value > 255) [[unlikely]]
     return refuse(m, s->exit);
   PyByteArray_AS_STRING(o)[i] = static_cast<char>(value);
-  return go_on(s + 1, r, m);
-}
-
-// ---- array.array
-
-namespace {
-
-template <class Item>
-bool get(const char* at, Reg* out) {
-  Item item;
-  std::memcpy(&item, at, sizeof item);
-  if constexpr (std::is_floating_point_v<Item>)
-    out->f = item;
-  else
-    out->i = item;
-  return true;
-}
-
-// False: an int that does not fit.
-template <class Item>
-bool put(char* at, const Reg& from) {
-  Item item;
-  if constexpr (std::is_floating_point_v<Item>) {
-    item = static_cast<Item>(from.f);
-  } else {
-    item = static_cast<Item>(from.i);
-    if (static_cast<int64_t>(item) != from.i) return false;
-  }
-  std::memcpy(at, &item, sizeof item);
-  return true;
-}
-
-struct Access {
-  bool (*get)(const char* at, Reg* out);
-  bool (*put)(char* at, const Reg& from);
-};
-template <class Item>
-constexpr Access kAccess{get<Item>, put<Item>};
-
-Access access_of(Rep item) {
-  switch (item) {
-    case Rep::kNpFloat64:
-      return kAccess<double>;
-    case Rep::kNpFloat32:
-      return kAccess<float>;
-    case Rep::kNpInt8:
-      return kAccess<int8_t>;
-    case Rep::kNpUint8:
-      return kAccess<uint8_t>;
-    case Rep::kNpInt16:
-      return kAccess<int16_t>;
-    case Rep::kNpUint16:
-      return kAccess<uint16_t>;
-    case Rep::kNpInt32:
-      return kAccess<int32_t>;
-    case Rep::kNpUint32:
-      return kAccess<uint32_t>;
-    default:
-      return kAccess<int64_t>;
-  }
-}
-
-// Null: out of bounds, or of another typecode.
-char* number_at(const Step* s, const Reg* r) {
-  auto* array = reinterpret_cast<hook::NumericArray*>(r[s->a].o);
-  int64_t i = r[s->b].i;
-  if (array->kind->typecode != s->imm || !within(Py_SIZE(array), &i)) return nullptr;
-  return array->items + i * array->kind->itemsize;
-}
-
-}  // namespace
-
-const Step* step_number(const Step* s, Reg* r, Machine& m) {
-  const char* at = number_at(s, r);
-  if (!at) [[unlikely]]
-    return refuse(m, s->exit);
-  access_of(s->rep).get(at, &r[s->dst]);
-  return go_on(s + 1, r, m);
-}
-
-const Step* step_put_number(const Step* s, Reg* r, Machine& m) {
-  char* at = number_at(s, r);
-  if (!at || !access_of(s->rep).put(at, r[s->c])) [[unlikely]]
-    return refuse(m, s->exit);
   return go_on(s + 1, r, m);
 }
 

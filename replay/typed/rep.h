@@ -1,6 +1,7 @@
 // How a value stands in a register. "Boxed as" is part of it: np.float64 is not float, though both are a double. No Python.h here.
 #pragma once
 #include <cstdint>
+#include <utility>
 
 #include "trace/array_fn.h"
 
@@ -83,29 +84,12 @@ static_assert(rep_of_dtype(DType::kFloat64) == Rep::kNpFloat64 && rep_of_dtype(D
 
 // How the items of an array.array lie in memory; kNone: as something else than numbers that fit in 64 bits with a sign.
 constexpr Rep item_of_typecode(int typecode) {
-  switch (typecode) {
-    case 'd':
-      return Rep::kNpFloat64;
-    case 'f':
-      return Rep::kNpFloat32;
-    case 'b':
-      return Rep::kNpInt8;
-    case 'B':
-      return Rep::kNpUint8;
-    case 'h':
-      return Rep::kNpInt16;
-    case 'H':
-      return Rep::kNpUint16;
-    case 'i':
-      return Rep::kNpInt32;
-    case 'I':
-      return Rep::kNpUint32;
-    case 'l':
-    case 'q':
-      return Rep::kNpInt64;
-    default:
-      return Rep::kNone;
-  }
+  constexpr std::pair<char, Rep> kItems[] = {{'d', Rep::kNpFloat64}, {'f', Rep::kNpFloat32}, {'b', Rep::kNpInt8},  {'B', Rep::kNpUint8},
+                                             {'h', Rep::kNpInt16},   {'H', Rep::kNpUint16},  {'i', Rep::kNpInt32}, {'I', Rep::kNpUint32},
+                                             {'l', Rep::kNpInt64},   {'q', Rep::kNpInt64}};
+  for (const auto& [code, item] : kItems)
+    if (code == typecode) return item;
+  return Rep::kNone;
 }
 // What Python's number for it is.
 constexpr Rep number_of_item(Rep item) { return bits_of(item) == Bits::kInt64 ? Rep::kInt : Rep::kFloat; }

@@ -1,6 +1,5 @@
 // Callees that stand for operators: divmod(), range(), min(), max() and sum() of numbers.
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "numpy/dtypes.h"
@@ -69,8 +68,7 @@ bool Recorder::extreme(PyObject* live, const Arguments& arguments) {
 
 // min(), max() and sum() of a list or tuple that has just been made of numbers: of the numbers, so that nobody needs the container.
 bool Recorder::of_display(ValueId callee, PyObject* live, const Arguments& arguments) {
-  const std::string_view name = builtin_name(live);
-  const bool sums = name == "sum";
+  const bool sums = builtin_name(live) == "sum";
   if ((!sums && !is_extreme(live)) || callee_facts(live).kind != CalleeKind::quiet || arguments.values.size() != 1) return false;
   const ValueId container = arguments.values[0];
   PyObject* of = arguments.live[0];
@@ -102,9 +100,8 @@ bool Recorder::add_up(const Arguments& items) {
   if ((!doubles && !same_type) || (floats && PY_VERSION_HEX >= 0x030C0000)) return false;
   ValueId total = int_constant(small_int(0));
   for (const ValueId v : items.values) {
-    PyTypeObject* type = info(v).type;
-    for (PyTypeObject* wider : {&PyFloat_Type, &PyDoubleArrType_Type})
-      if (is(total, wider) && !(wider == &PyFloat_Type && is(v, &PyDoubleArrType_Type))) type = wider;
+    const bool stays = is(total, &PyDoubleArrType_Type) || (is(total, &PyFloat_Type) && simple(v));
+    PyTypeObject* const type = info(stays ? total : v).type;
     total = emit(OpKind::binary, {total, v}, {.imm = static_cast<int>(BinaryOp::add), .effects = simple_ones ? kNoEffect : kWarnsOnly});
     set_type(total, type);
   }
