@@ -159,9 +159,9 @@ const Step* return_to_caller(const Step* s, Reg* r, Machine& m) {
   const Rep rep = from.rep;
   Reg raw{};
   if (!o) raw = r[from.raw];
-  for (int32_t i = 0; i < s->n; ++i) Py_XDECREF(std::exchange(r[s->list[i]].o, nullptr));
-  count_steps(static_cast<uint64_t>(s - m.program->steps.data()) + 1);
   if (m.n_links > m.first_frame) unlink(m, m.first_frame);
+  drop_at_return(*s, r, m);
+  count_steps(static_cast<uint64_t>(s - m.program->steps.data()) + 1);
   if (!m.kept_frames.empty()) forget_kept_frames(m, m.first_frame);
   const Step* call = m.room->calls.back().step;
   end_call(m);

@@ -172,6 +172,18 @@ void drop_shown(Machine& m, PyObject* o, int32_t snapshot, int32_t at) {
   Py_DECREF(o);
 }
 
+void drop_at_return(const Step& s, Reg* r, Machine& m) {
+  for (int32_t i = 0; i < s.n; ++i) {
+    PyObject* o = std::exchange(r[s.list[i]].o, nullptr);
+    if (!o) continue;
+    if (!m.calling() || drops_quietly(o)) {
+      Py_DECREF(o);
+    } else {
+      drop_shown(m, o, -1);
+    }
+  }
+}
+
 void drop(const std::vector<int32_t>& regs, Reg* r) {
   for (int32_t reg : regs) {
     PyObject* o = r[reg].o;

@@ -243,8 +243,11 @@ LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at) : LinkedScope
 
 LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at, Looks looks)
     : m_(m), linked_(snapshot >= 0 && !planted(Fault::unlinked_frames)), looks_(looks) {
-  if (!linked_) return;
-  link_callers(m);
+  if (!planted(Fault::unlinked_frames)) link_callers(m);
+  if (!linked_) {
+    count_frames(m);
+    return;
+  }
   ProgramImpl& p = *m.program;
   Framing room;
   const Framing& framing = p.framing(snapshot, room);

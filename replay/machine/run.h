@@ -98,7 +98,8 @@ struct Machine {
   bool calling() const { return !room->calls.empty(); }
 };
 
-// Frames of a snapshot standing in the thread's chain while unknown code runs. Values that are unboxed are boxed for the time.
+// Frames of a snapshot standing in the thread's chain while unknown code runs. Values that are unboxed are boxed for the time. Snapshot -1:
+// the function has no frame any more, those that called it have.
 class LinkedScope {
  public:
   LinkedScope(Machine& m, int32_t snapshot, int32_t at = -1);  // at: the instruction the innermost frame stands at, if it is another
@@ -233,6 +234,8 @@ bool end_shown(const Step& s, Machine& m, PyObject* iterator, PyObject** item);
 const Step* leave_ended(const Step& s, Reg* r, Machine& m);
 // Drops a reference while the frames of the snapshot are shown.
 void drop_shown(Machine& m, PyObject* o, int32_t snapshot, int32_t at = -1);
+// What a function lets go of as it returns, in its step's order: it has no frame any more, those that called it have.
+void drop_at_return(const Step& s, Reg* r, Machine& m);
 
 // -- groups.cc
 // Does the ops of a group one by one. False: one raised and the run has left (or goes on at *next). `most`: becomes at least the bytes of

@@ -374,12 +374,8 @@ const Step* step_return(const Step* s, Reg* r, Machine& m) {
   if (m.calling()) return return_to_caller(s, r, m);
   PyObject* v = object_of(m.program->locs[s->imm], r);
   if (!v) return fail(m, s->exit, false);
-  for (int32_t i = 0; i < s->n; ++i) {
-    PyObject* o = r[s->list[i]].o;
-    r[s->list[i]].o = nullptr;
-    Py_XDECREF(o);
-  }
   unlink(m, 0);
+  drop_at_return(*s, r, m);
   if (!m.kept_frames.empty()) forget_kept_frames(m, 0);
   count_steps(static_cast<uint64_t>(s - m.program->steps.data()) + 1);
   *m.result = v;
