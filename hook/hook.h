@@ -95,20 +95,23 @@ class Watcher {
 // Why watching could not start, or ended early.
 enum class WatchStatus : uint8_t {
   kOk,
-  kBusy,       // another recording is going on in this process (one at a time)
+  kBusy,       // another thread is being watched, or too many watchers rest
   kTraced,     // this thread is traced or profiled (sys.settrace, sys.setprofile)
   kOtherTool,  // another sys.monitoring tool has INSTRUCTION events, or no tool id is free
   kLost,       // sys.settrace was called inside, or another tool took our events
 };
 
-// Starts watching the calling thread. Every instruction but RESUME and what stands before it, of frames whose code was passed to
-// watch_code, in this thread only, is announced to `watcher` (EXTENDED_ARG and the instruction behind it each). Never raises.
+// Starts watching the calling thread; who watches it already rests until this one has stopped. Every instruction but RESUME and what stands
+// before it, of frames whose code was passed to watch_code, in this thread only, is announced to `watcher` (EXTENDED_ARG and the
+// instruction behind it each). Never raises.
 WatchStatus watch_start(Watcher* watcher);
 // Adds a code object. Frames of it that are *entered or already running* afterwards are announced from their next instruction on
 // (3.11: not of one that runs already). False (no exception set) if it cannot be watched.
 bool watch_code(PyCodeObject* code);
-// Stops; puts back everything as it was. kLost if events may have been missed. Safe to call from inside `before`.
+// Stops the innermost one; puts back everything as it was. kLost if events may have been missed. Safe to call from inside `before`.
 WatchStatus watch_stop();
+// Stops this one, if it has begun, even where others have since, whose thread has not come back (kLost).
+WatchStatus watch_stop(const Watcher* watcher);
 // True if somebody holds the frame object of a frame that runs (sys._getframe(), a traceback).
 bool frame_kept(void* frame_id);
 // Its local variables, cells and free variables; valid while it runs.

@@ -151,6 +151,9 @@ bool arm_code(PyCodeObject* code) {
   return set_events(code, 1 << kInstruction);
 }
 
+std::vector<Frame*> marked_frames(PyThreadState*) { return {}; }  // instrumentation is on code objects
+void mark_frames(const std::vector<Frame*>&) {}
+
 bool pause_events(PyThreadState* thread) {
   if (set_events_of_watched(0)) return true;
   if (!go_on_with_events(thread)) g_watch.lost = true;
@@ -168,6 +171,8 @@ bool stop_events(PyThreadState* thread) {
   leave_tool(thread);
   return complete;
 }
+
+void end_resting(PyThreadState* thread) { leave_tool(thread); }
 
 bool arm_waiter(LoopWaiter* waiter) {
   if (!use_tool()) return false;

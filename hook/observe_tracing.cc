@@ -53,8 +53,6 @@ void stop_letting(PyThreadState* thread) {
 
 constexpr int kPatience = 12000;  // events for nothing, while nothing is recorded: a millisecond or two
 
-bool watches(const PyThreadState* thread) { return g_watch.watcher != nullptr && g_watch.thread == thread; }
-
 // Is the frame awaited, and has it just jumped back? False: an exception is set.
 bool look_for_loop(PyThreadState* thread, Frame* frame) {
   LoopWaiter* waiter = waiter_of(thread, frame);
@@ -91,7 +89,7 @@ int on_trace(PyObject*, PyFrameObject* object, int what, PyObject*) {
     if (marked(object) && g_waiters != nullptr) done = look_for_loop(thread, object->f_frame);
   } else if (what == PyTrace_CALL) {
     // At RESUME, which has no opcode event of its own, nor one on later versions.
-    if (g_watch.watcher != nullptr && g_watch.thread == thread && is_watched(code_of(object->f_frame))) mark(object);
+    if (watches(thread) && is_watched(code_of(object->f_frame))) mark(object);
   } else if (what == PyTrace_RETURN) {
     unmark(object);
   }
@@ -146,6 +144,18 @@ void let_frames_run(bool on) {
   g_letting = true;
 }
 
+std::vector<Frame*> marked_frames(PyThreadState* thread) {
+  std::vector<Frame*> frames;
+  for (Frame* frame = current_frame(thread); frame != nullptr; frame = frame->previous)
+    if (frame->frame_obj != nullptr && marked(frame->frame_obj)) frames.push_back(frame);
+  return frames;
+}
+
+void mark_frames(const std::vector<Frame*>& frames) {
+  for (const Frame* frame : frames)
+    if (frame->frame_obj != nullptr) mark(frame->frame_obj);
+}
+
 WatchStatus start_events(PyThreadState* thread) {
   set_tracing(thread, true);
   return WatchStatus::kOk;
@@ -180,6 +190,8 @@ bool stop_events(PyThreadState* thread) {
   if (!thread_waits(thread)) set_tracing(thread, false);
   return true;
 }
+
+void end_resting(PyThreadState*) {}
 
 // Its frame, if it has begun, runs.
 bool arm_waiter(LoopWaiter* waiter) {

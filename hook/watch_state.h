@@ -1,5 +1,6 @@
-// Private to hook/. The one recording that may go on in this process, shared by the two ways of observing: sys.monitoring (3.12 on,
-// observe_monitoring.cc) and a trace function (3.11, observe_tracing.cc). Guarded by the GIL.
+// Private to hook/. The recordings that go on in this process, shared by the two ways of observing: sys.monitoring (3.12 on,
+// observe_monitoring.cc) and a trace function (3.11, observe_tracing.cc). All are of one thread; those around the innermost one rest until
+// that has ended. Guarded by the GIL.
 #pragma once
 #include <vector>
 
@@ -12,10 +13,15 @@ struct WatchState {
   PyThreadState* thread = nullptr;   // the thread being watched
   std::vector<PyCodeObject*> codes;  // watched code objects (strong references)
   bool lost = false;                 // an event may have been missed
+  bool paused = false;               // its events are off
+  std::vector<Frame*> marked;        // while it rests: frames with events of their own (3.11)
 };
 
-extern WatchState g_watch;
+extern WatchState g_watch;                 // the innermost one
+extern std::vector<WatchState> g_resting;  // those around it, outermost first
 
+// Is the thread watched, and are the events on? Those of this code object?
+bool watches(const PyThreadState* thread);
 bool is_watched(const PyCodeObject* code);
 // Calls the watcher, if this thread is the one being watched.
 void announce(PyThreadState* thread, Frame* frame, int offset, int stack_depth);
@@ -27,8 +33,13 @@ bool arm_code(PyCodeObject* code);
 // Between the two calls the thread is not observed. False: it is not any more, or was not.
 bool pause_events(PyThreadState* thread);
 bool go_on_with_events(PyThreadState* thread);
+// The frames of the thread that are observed one by one, and those observed once more (3.11).
+std::vector<Frame*> marked_frames(PyThreadState* thread);
+void mark_frames(const std::vector<Frame*>& frames);
 // Takes everything back; false if events may have been missed.
 bool stop_events(PyThreadState* thread);
+// The same of one that rests.
+void end_resting(PyThreadState* thread);
 // The thread is traced or profiled by others.
 bool is_traced(const PyThreadState* thread);
 // In a child: what was set up for a thread that is gone is taken back.

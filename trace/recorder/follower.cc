@@ -16,7 +16,7 @@ bool Follower::watch() {
 // (A recorder that has not begun, as another one was at it, leaves that alone.)
 void Follower::stop() {
   following_ = false;
-  if (hook::watching(this)) lost_ |= hook::watch_stop() == hook::WatchStatus::kLost;
+  lost_ |= hook::watch_stop(this) == hook::WatchStatus::kLost;
 }
 
 const std::shared_ptr<const CodeInfo>& Follower::info_of(PyCodeObject* code) {

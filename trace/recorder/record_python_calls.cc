@@ -107,30 +107,36 @@ bool Recorder::recurses(PyObject* code) const {
   return std::count_if(frames().begin(), frames().end(), same) >= kMostLevels;
 }
 
-// Does it call, by its name, what is found under that now, and is that the function?
-static bool calls_itself(PyFunctionObject* function) {
+// Does it call, by its name, what is found under that now, and is that the function? `self`: its first argument, or null.
+static bool calls_itself(PyFunctionObject* function, PyObject* self) {
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
   if (!PyDict_CheckExact(function->func_globals) || PySequence_Contains(code->co_names, code->co_name) != 1) return false;
-  PyObject* found = PyDict_GetItemWithError(function->func_globals, code->co_name);  // borrowed
+  if (self && _PyType_Lookup(Py_TYPE(self), code->co_name) == reinterpret_cast<PyObject*>(function)) return true;  // a method
+  PyObject* found = PyDict_GetItemWithError(function->func_globals, code->co_name);                                // borrowed
   if (!found) PyErr_Clear();
   return found == reinterpret_cast<PyObject*>(function);
 }
 
-// A plain function that calls itself is called as if it were jitted: by the trace, and by the interpreter now. Otherwise its traces could
-// only be of some few levels, and whoever records one would have all the others run under its eyes. `slot`: where the stack has it.
+// Some plain functions are called as if they were jitted: by the trace, and by the interpreter now. Those that call themselves, as
+// otherwise their traces could only be of some few levels, and whoever records one would have all the others run under its eyes. And those
+// that have loops: the frame in which a loop runs is the outermost one of its traces then, so that it is entered, left and grows in one and
+// the same call (replay/on_stack.h), whoever calls the function, and all who call it share them. (PyPy's tracing JIT does not go through
+// functions with loops either.) `slot`: where the stack has it.
 bool Recorder::call_companion(ValueId callee, PyObject* live, size_t slot, Arguments* arguments) {
   hook::Slot& on_stack = view()->localsplus[frame().code->nlocalsplus() + slot];
   if (!options_.callable || !PyFunction_Check(live) || on_stack.get() != live) return false;
   auto* function = reinterpret_cast<PyFunctionObject*>(live);
-  const int flags = reinterpret_cast<PyCodeObject*>(function->func_code)->co_flags;
-  if ((flags & kNotSimple) || function->vectorcall != function_->vectorcall || is_of_numpy(function)) return false;
-  if (function != function_ && !calls_itself(function)) return false;
+  auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  if ((code->co_flags & kNotSimple) || function->vectorcall != function_->vectorcall || is_of_numpy(function)) return false;
+  PyObject* self = arguments->live.empty() ? nullptr : arguments->live[0];
+  const bool recursive = !arguments->names && (function == function_ || calls_itself(function, self));
+  if (!recursive && !info_of(code)->loops()) return false;
   bool ready = false;
   PyObject* const companion = options_.companion(function, &ready);
   if (!companion) return false;
   const std::string path = info(callee).path;
   on_stack.put(companion);
-  if (!ready) return give_up(Reason::calls_itself), true;
+  if (recursive && !ready) return give_up(Reason::calls_itself), true;
   call_opaque(constant(companion, path.empty() ? "" : path + ".jitted"), companion, std::move(*arguments));
   return true;
 }

@@ -35,7 +35,7 @@ struct Options {
   // Asked when a call that is not recorded through runs a function that is being recorded again and again: recursion, of which every
   // instruction is announced here. True: the recording is abandoned; else it ends before the call.
   std::function<bool()> recursion = [] { return false; };
-  // The jitted function to be called in a plain one's place, where that calls itself: a new reference, or null. *ready: it has traces.
+  // The jitted function to be called in a plain one's place: a new reference, or null. *ready: it has traces.
   std::function<PyObject*(PyFunctionObject*, bool* ready)> companion = [](PyFunctionObject*, bool*) -> PyObject* { return nullptr; };
   // Number of a loop trace already anchored at a place that takes slots of these types, or -1: there is none, and may be one more.
   std::function<int(const AnchorKey&, const SlotTypes&)> find_loop = [](const AnchorKey&, const SlotTypes&) { return -1; };
