@@ -122,17 +122,18 @@ class Lister : public Watcher {
   WatchStatus status = WatchStatus::kOk;
 };
 
-std::unique_ptr<Lister> g_lister;
+std::vector<std::unique_ptr<Lister>> g_listers;  // innermost last
 
 // watch_start(code...) -> status
 PyObject* py_watch_start(PyObject*, PyObject* args) {
   auto lister = std::make_unique<Lister>();
   const WatchStatus status = watch_start(lister.get());
   if (status == WatchStatus::kOk) {
-    g_lister = std::move(lister);
+    g_listers.push_back(std::move(lister));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
       if (!watch_code(reinterpret_cast<PyCodeObject*>(PyTuple_GET_ITEM(args, i)))) {
         watch_stop();
+        g_listers.pop_back();
         return PyLong_FromLong(static_cast<long>(WatchStatus::kOtherTool));
       }
     }
@@ -142,20 +143,18 @@ PyObject* py_watch_start(PyObject*, PyObject* args) {
 
 // watch_stop() -> (status, events)
 PyObject* py_watch_stop(PyObject*, PyObject*) {
-  const bool stopped_inside = g_lister != nullptr && !watching();
-  const WatchStatus status = watch_stop();
-  if (g_lister == nullptr) return Py_BuildValue("(i[])", static_cast<int>(status));
-  const WatchStatus shown = stopped_inside ? g_lister->status : status;
-  PyObject* result = Py_BuildValue("(iO)", static_cast<int>(shown), g_lister->events.get());
-  g_lister.reset();
-  return result;
+  if (g_listers.empty()) return Py_BuildValue("(i[])", static_cast<int>(watch_stop()));
+  const std::unique_ptr<Lister> lister = std::move(g_listers.back());
+  g_listers.pop_back();
+  const WatchStatus status = watching(lister.get()) ? watch_stop() : lister->status;  // it may have stopped inside
+  return Py_BuildValue("(iO)", static_cast<int>(status), lister->events.get());
 }
 
 // watch_plan(stop_at, add_at, code): what to do inside `before`
 PyObject* py_watch_plan(PyObject*, PyObject* args) {
   PyObject* code;
-  if (!PyArg_ParseTuple(args, "nnO", &g_lister->stop_at, &g_lister->add_at, &code)) return nullptr;
-  g_lister->add = PyCode_Check(code) ? reinterpret_cast<PyCodeObject*>(code) : nullptr;
+  if (!PyArg_ParseTuple(args, "nnO", &g_listers.back()->stop_at, &g_listers.back()->add_at, &code)) return nullptr;
+  g_listers.back()->add = PyCode_Check(code) ? reinterpret_cast<PyCodeObject*>(code) : nullptr;
   Py_RETURN_NONE;
 }
 

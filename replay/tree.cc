@@ -334,15 +334,28 @@ recorder::Options Tree::recorder_options() {
     return Py_XNewRef(companion.get());
   };
   o.recursion = [this] { return abandon_recursion(); };
+  o.loops_shortly = [](PyObject* companion) { return jitted_at(companion)->loops_shortly(); };
+  o.gives_back = [this] { recording_ = false; };
   o.find_loop = [this](const recorder::AnchorKey& key, const recorder::SlotTypes& types) { return find_loop(key, types); };
   return o;
+}
+
+// Found out when it has been called, once.
+bool Tree::loops_shortly() {
+  constexpr uint64_t kFewTurns = 32;
+  if (!loops_shortly_ && counters_.calls > 0) {
+    uint64_t turns = 0;
+    for (const auto& program : *programs_)
+      if (program) turns += turns_of(*program);
+    loops_shortly_ = turns <= kFewTurns * counters_.calls;
+  }
+  return loops_shortly_.value_or(false);
 }
 
 // A recursive function's calls of itself come here, too: one that does less is recorded instead, with nothing of this recording kept.
 bool Tree::abandon_recursion() {
   constexpr int kMost = 8;
   if (nested_ == 0 || ++abandoned_ > kMost) return false;
-  recording_ = false;
   pass_over_ = abandoned_;
   return true;
 }

@@ -78,6 +78,7 @@ class Tree final : public Jitted {
   class InFrame;  // on_stack.h
   bool has_entry() const override { return !programs_->empty() && programs_->front(); }
   const GilShared<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) override;
+  bool loops_shortly() override;
   PyObject* plain() const override { return reinterpret_cast<PyObject*>(function_); }
   void count_replays(uint64_t calls) override { counters_.calls += calls, counters_.replays += calls; }
   PyObject* leave(Exit* exit, FrameState* state, const GilShared<Programs>& ran) override;
@@ -145,6 +146,7 @@ class Tree final : public Jitted {
   // Of the process, as trees call each other: recordings, and exits taken that may yet get a side trace.
   static inline uint64_t all_recordings_ = 0, all_will_grow_ = 0;
   Companions companions_;
+  std::optional<bool> loops_shortly_;
   bool by_plain_name_ = false;   // it calls itself as a plain function: its traces call it as a jitted one
   int nested_ = 0;               // calls of the function itself while it was being recorded
   int abandoned_ = 0;            // recordings

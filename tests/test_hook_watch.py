@@ -193,9 +193,8 @@ def test_other_threads_are_not_announced() -> None:
     assert names_and_offsets(events) == names_and_offsets(watch([inner.__code__], inner, 1)[1])
 
 
-def test_one_recording_at_a_time() -> None:
+def test_recordings_are_of_one_thread() -> None:
     assert hooktest.watch_start(inner.__code__) == OK
-    assert hooktest.watch_start(outer.__code__) == BUSY
     statuses: list[int] = []
     thread = threading.Thread(target=lambda: statuses.append(hooktest.watch_start(inner.__code__)))
     thread.start()
@@ -203,6 +202,36 @@ def test_one_recording_at_a_time() -> None:
     assert statuses == [BUSY]
     assert hooktest.watching()
     hooktest.watch_stop()
+
+
+def test_a_recording_rests_while_another_one_goes_on() -> None:
+    """Both watch the same code; each is told of what runs while it is the innermost one."""
+    expected = names_and_offsets(watch([inner.__code__], inner, 1)[1])
+
+    def inside() -> tuple[int, list[Any]]:
+        inner(1)  # seen by the outer one, which rests from here on
+        assert hooktest.watch_start(inner.__code__, outer.__code__) == OK
+        inner(1)
+        told = hooktest.watch_stop()
+        inner(1)
+        return told
+
+    assert hooktest.watch_start(inner.__code__) == OK
+    status, events = inside()
+    assert (status, names_and_offsets(events)) == (OK, expected)
+    status, events = hooktest.watch_stop()
+    assert (status, names_and_offsets(events)) == (OK, expected * 2)
+    assert not hooktest.watching()
+
+
+def test_no_more_recordings_rest_than_some() -> None:
+    depth = 0
+    while hooktest.watch_start(inner.__code__) == OK:
+        depth += 1
+    assert 2 < depth < 100
+    for _ in range(depth):
+        assert hooktest.watch_stop() == (OK, [])
+    assert not hooktest.watching()
 
 
 def no_trace(frame: Any, event: str, argument: Any) -> None:

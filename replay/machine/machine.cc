@@ -183,6 +183,8 @@ class Takeover {
 
 }  // namespace
 
+uint64_t turns_of(const Program& program) { return static_cast<uint64_t>(static_cast<const ProgramImpl&>(program).turns); }
+
 bool has_native_code(const Program& program) {
   const auto runs = [](const ProgramImpl& loop) { return loop.native && loop.start == &loop.native->entry; };
   const auto& loop = static_cast<const ProgramImpl&>(program);

@@ -64,6 +64,7 @@ class Jitted {
   // any callable is. `running`: those of the caller. Needs the GIL; asks no code of the user's.
   virtual const GilShared<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) = 0;
   virtual bool has_entry() const = 0;  // are there traces of it?
+  virtual bool loops_shortly() = 0;     // do they go round but a few times a call?
   virtual void count_replays(uint64_t calls) = 0;
   virtual PyObject* plain() const = 0;  // the plain function; borrowed
   // What has run leaves: the interpreter goes on, perhaps recording. The call's result, or null with an exception set.
@@ -142,6 +143,8 @@ Outcome enter_loop(Program& loop, hook::RunningFrame& frame, PyObject** result, 
 // Regions that were left at what they could have are compiled once more, however seldom that was: for who is about to decide by what they
 // take now. Needs the GIL.
 void grow_regions(const Jitted::Programs& tree);
+// Turns of a loop that have been run, up to those that made it hot.
+uint64_t turns_of(const Program& loop);
 bool has_native_code(const Program& loop);  // which runs it, or the loop that it jumps to, where that is entered next
 
 extern MachineCounters g_machine_counters;  // of this process

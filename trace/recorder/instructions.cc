@@ -263,6 +263,10 @@ const Instr* CodeInfo::at(int offset) const {
   return &instrs_[by_offset_[offset]];
 }
 
+bool CodeInfo::in_loop(int offset) const {
+  return std::any_of(instrs_.begin(), instrs_.end(), [&](const Instr& i) { return i.target >= 0 && i.target <= offset && offset < i.next; });
+}
+
 bool CodeInfo::is_header(int offset) const {
   return std::any_of(instrs_.begin(), instrs_.end(), [&](const Instr& i) { return i.target == offset && offset < i.next; });
 }

@@ -59,6 +59,8 @@ class CodeInfo {
   bool loops() const { return loops_from(0); }
   // May one be reached from `offset`?
   bool loops_from(int offset) const { return last_jump_back_ >= offset; }
+  // Is the instruction at `offset` within one?
+  bool in_loop(int offset) const;
   // Does one jump back there?
   bool is_header(int offset) const;
   // Does the trace of one begin there? Behind the test where the compiler writes that once (3.14), so that the first turn to be recorded

@@ -26,6 +26,17 @@ bool imports(PyFunctionObject* function) { return is_within(function, "importlib
 
 bool is_of_numpy(PyFunctionObject* function) { return is_within(function, "numpy"); }
 
+// Of the standard library, whose loops are mostly short: random's draw again what is too large.
+bool is_of_library(PyFunctionObject* function) {
+  const std::string module = module_of(function);
+  PyObject* names = PySys_GetObject("stdlib_module_names");  // borrowed
+  PyObject* top = PyUnicode_FromString(module.substr(0, module.find('.')).c_str());
+  const bool known = names && top && PySet_Contains(names, top) == 1;
+  Py_XDECREF(top);
+  PyErr_Clear();
+  return known;
+}
+
 }  // namespace
 
 // Is the innermost frame one of NumPy's own Python code?
@@ -117,11 +128,19 @@ static bool calls_itself(PyFunctionObject* function, PyObject* self) {
   return found == reinterpret_cast<PyObject*>(function);
 }
 
-// Some plain functions are called as if they were jitted: by the trace, and by the interpreter now. Those that call themselves, as
-// otherwise their traces could only be of some few levels, and whoever records one would have all the others run under its eyes. And those
-// that have loops: the frame in which a loop runs is the outermost one of its traces then, so that it is entered, left and grows in one and
-// the same call (replay/on_stack.h), whoever calls the function, and all who call it share them. (PyPy's tracing JIT does not go through
-// functions with loops either.) `slot`: where the stack has it.
+// Is what is recorded now within a loop of one of the frames?
+bool Recorder::is_in_loop() const {
+  return std::any_of(frames().begin(), frames().end(), [this](const Frame& f) {
+    const Instr* now = &f == &frame() ? pending() : f.call;
+    return now && f.code->in_loop(now->start);
+  });
+}
+
+// Some plain functions are called as if they were jitted: by the trace, and by the interpreter now. Those that call themselves, as otherwise
+// their traces could only be of some few levels, and whoever records one would have all the others run under its eyes. And those that have
+// loops: the frame in which a loop runs is the outermost one of its traces then, so that it is entered, left and grows in one and the same
+// call (replay/on_stack.h), and all who call the function share them. (PyPy's tracing JIT does not go through functions with loops either.)
+// But in a loop those are gone through whose own loops turn out to go round but a few times. `slot`: where the stack has it.
 bool Recorder::call_companion(ValueId callee, PyObject* live, size_t slot, Arguments* arguments) {
   hook::Slot& on_stack = view()->localsplus[frame().code->nlocalsplus() + slot];
   if (!options_.callable || !PyFunction_Check(live) || on_stack.get() != live) return false;
@@ -130,15 +149,24 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t slot, Argum
   if ((code->co_flags & kNotSimple) || function->vectorcall != function_->vectorcall || is_of_numpy(function)) return false;
   PyObject* self = arguments->live.empty() ? nullptr : arguments->live[0];
   const bool recursive = !arguments->names && (function == function_ || calls_itself(function, self));
-  if (!recursive && !info_of(code)->loops()) return false;
+  if (!recursive && (!info_of(code)->loops() || is_of_library(function))) return false;
   bool ready = false;
   PyObject* const companion = options_.companion(function, &ready);
   if (!companion) return false;
+  const bool often = !recursive && is_in_loop();
+  if (often && options_.loops_shortly(companion)) return Py_DECREF(companion), false;
+  if (often) companion_ = companion, finisher_ = &Recorder::finish_companion;
   const std::string path = info(callee).path;
   on_stack.put(companion);
   if (recursive && !ready) return give_up(Reason::calls_itself), true;
   call_opaque(constant(companion, path.empty() ? "" : path + ".jitted"), companion, std::move(*arguments));
   return true;
+}
+
+// By now it is known how long the loops of a companion are that has been called for the first time. Where they are short, another recording
+// goes through it; a function's entry, which comes by once, keeps the call.
+void Recorder::finish_companion(const Instr&) {
+  if (options_.loops_shortly(companion_) && trace().data.anchor != AnchorKind::entry) abandon();
 }
 
 // The callees whose frames are recorded through: functions, and what does no more than call one. NumPy's own Python code is where that

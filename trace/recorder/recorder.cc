@@ -202,8 +202,13 @@ void Recorder::runs_elsewhere(const hook::FrameView& view) {
   constexpr int kMost = 2000;
   if (view.code != frame().code->code && view.code != frames().front().code->code) return;
   if (++recursion_ <= kMost) return;
-  abandoned_ = options_.recursion();
-  if (!abandoned_) return has_ended(Reason::too_deep);
+  if (!options_.recursion()) return has_ended(Reason::too_deep);
+  abandon();
+}
+
+void Recorder::abandon() {
+  abandoned_ = true;
+  options_.gives_back();
   stop();
   discard();
   done_.clear();

@@ -37,6 +37,9 @@ struct Options {
   std::function<bool()> recursion = [] { return false; };
   // The jitted function to be called in a plain one's place: a new reference, or null. *ready: it has traces.
   std::function<PyObject*(PyFunctionObject*, bool* ready)> companion = [](PyFunctionObject*, bool*) -> PyObject* { return nullptr; };
+  // Do a companion's loops go round but a few times a call? False, too, as long as it has not been called.
+  std::function<bool(PyObject* companion)> loops_shortly = [](PyObject*) { return false; };
+  std::function<void()> gives_back = [] {};  // the recording is abandoned: another one may begin
   // Number of a loop trace already anchored at a place that takes slots of these types, or -1: there is none, and may be one more.
   std::function<int(const AnchorKey&, const SlotTypes&)> find_loop = [](const AnchorKey&, const SlotTypes&) { return -1; };
 };
@@ -145,6 +148,9 @@ class Recorder final : public Follower, private Builder {
   bool unbind(ValueId* callee, PyObject** live, Arguments* arguments);
   bool bound_attr(PyObject* name, PyObject* found, const std::string& path);
   bool call_through(ValueId callee, PyObject* live, Arguments arguments);
+  bool is_in_loop() const;
+  void abandon();
+  void finish_companion(const Instr& call);
   bool call_companion(ValueId callee, PyObject* live, size_t slot, Arguments* arguments);
   bool call_itself(ValueId callee, const Arguments& arguments);
   bool call_method(ValueId callee, PyObject* live, Arguments arguments);
@@ -259,6 +265,7 @@ class Recorder final : public Follower, private Builder {
 
   // the instruction being recorded
   Finisher finisher_ = nullptr;  // what is left of it when it is done
+  PyObject* companion_ = nullptr;  // that it calls; borrowed
   struct PendingCall {
     ValueId function = kNull;
     std::vector<ValueId> locals;
