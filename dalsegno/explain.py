@@ -16,7 +16,7 @@ _HIDDEN = ("release",)
 _ANCHORS = {"entry": "starts at the function's entry", "loop": "starts at a loop's header", "exit": "side trace"}
 
 
-COMPANION = "called by its traces in the place of a plain function that calls itself:"
+COMPANION = "called by its traces in the place of a plain function:"
 
 
 class Explanation:
@@ -57,7 +57,7 @@ class Explanation:
 def explain(function: Any) -> Explanation:
     """What was recorded of a jitted function, and why not more. TypeError for anything else.
 
-    Plain functions that call themselves have companions, which traces call in their place; they are explained, too.
+    Plain functions that have loops or call themselves have companions, which traces call in their place; they are explained, too.
     """
     while isinstance(function, (types.MethodType, staticmethod, classmethod)):
         function = function.__func__

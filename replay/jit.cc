@@ -182,7 +182,7 @@ PyMethodDef methods[] = {
     {"stats", stats, METH_NOARGS, "Counters of this function, a dict of ints."},
     {"traces", traces, METH_NOARGS, "Its traces as plain data, for explain."},
     {"notes", notes, METH_NOARGS, "What is worth telling beside the traces."},
-    {"companions", companions, METH_NOARGS, "What its traces call in the place of plain functions that call themselves."},
+    {"companions", companions, METH_NOARGS, "What its traces call in the place of plain functions that have loops or call themselves."},
     {"clear", forget, METH_NOARGS, "Forget this function's traces."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"__set_name__", set_name, METH_VARARGS, nullptr},

@@ -10,8 +10,8 @@ namespace dalsegno::replay {
 PyTypeObject* jit_type();
 // New JitFunction of a Python function. Null with an exception set.
 PyObject* make_jit(PyObject* function, TreeOptions options);
-// The JitFunction that traces call in the place of a plain function that calls itself: one for all traces (which hold it), made where there
-// is none. New reference, or null with an exception set. `store`: its traces are kept.
+// The JitFunction that traces call in the place of a plain function that has loops or calls itself: one for all traces (which hold it),
+// made where there is none. New reference, or null with an exception set. `store`: its traces are kept.
 PyObject* companion_of(PyObject* function, bool store);
 
 }  // namespace dalsegno::replay

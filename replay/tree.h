@@ -67,7 +67,7 @@ class Tree final : public Jitted {
   const Counters& counters() const { return counters_; }
   // Its traces as they are; kept for as long as somebody looks at them, though new ones may be added meanwhile.
   GilShared<Programs> programs() const { return programs_; }
-  // Jitted functions that its traces call in the place of plain ones that call themselves (jit.h), or will.
+  // Jitted functions that its traces call in the place of plain ones (jit.h), or will.
   using Companions = std::map<PyFunctionObject*, PyRef>;
   const Companions& companions() const { return companions_; }
   const std::map<std::string, recorder::Note>& notes() const { return notes_; }

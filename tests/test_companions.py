@@ -182,7 +182,7 @@ def test_explain_tells_of_companions_too() -> None:
     shown = jitted.explain()
     (companion,) = shown.companions
     assert companion.name == "quicksort" and companion.traces
-    assert "in the place of a plain function that calls itself:\nquicksort (" in str(shown)
+    assert "in the place of a plain function:\nquicksort (" in str(shown)
     assert "quicksort (" in shown._repr_html_()
     assert shown.to_dict()["companions"][0]["traces"] == companion.traces
     assert rounds(SORTS, "merged", lambda: (np.array([3.0, 1.0]),)).explain().companions == ()

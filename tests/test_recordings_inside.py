@@ -1,4 +1,4 @@
-"""A jitted function that is called while another one is recorded: one recording goes on at a time."""
+"""A jitted function that is called while another one is recorded: that recording rests meanwhile."""
 
 from __future__ import annotations
 

@@ -403,7 +403,10 @@ def test_finalisers_of_arguments() -> None:
     same(source, (5,), name="g", sys=sys)
 
 
-@pytest.mark.parametrize("handed", ["Noisy(k, log), log", "other, Noisy(k, log), log", "Noisy(k, log), other, log", "(Noisy(k, log), k), log"])
+@pytest.mark.parametrize(
+    "handed",
+    ["Noisy(k, log), log", "other, Noisy(k, log), log", "Noisy(k, log), other, log", "(Noisy(k, log), k), log"],
+)
 def test_finalisers_at_the_end_of_a_callee_see_its_callers(handed: str) -> None:
     source = f"""
         class Noisy:
