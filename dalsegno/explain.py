@@ -57,7 +57,8 @@ class Explanation:
 def explain(function: Any) -> Explanation:
     """What was recorded of a jitted function, and why not more. TypeError for anything else.
 
-    Plain functions that have loops or call themselves have companions, which traces call in their place; they are explained, too.
+    Plain functions that have loops or call themselves have companions, which traces call in their place; they are
+    explained, too.
     """
     while isinstance(function, (types.MethodType, staticmethod, classmethod)):
         function = function.__func__

@@ -1,4 +1,4 @@
-"""Plain functions with loops, in jitted ones: traces call a companion, whose loops are entered and grow in the call that runs them."""
+"""Plain functions with loops, in jitted ones: traces call a companion, whose loops grow in the call that runs them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-import numpy as np
 import dalsegno as ds
+import numpy as np
 
 from .support import counting, stepped
 from .test_companions import rounds
@@ -115,6 +115,16 @@ TREE = """
 """
 
 
+REPLACED = """
+def run(self, x, steps):
+    for k in range(steps):
+        self.trail.append(k)
+    return self
+
+Walker.run = run
+"""
+
+
 def made(seed: int, n: int = 90) -> np.ndarray[Any, Any]:
     return np.random.default_rng(seed).random(n)
 
@@ -201,7 +211,7 @@ def test_a_method_that_is_replaced() -> None:
             elif turn % 4 == 0 and turn:
                 for f in (plain, jitted):
                     exec(
-                        "def run(self, x, steps):\n    for k in range(steps): self.trail.append(k)\n    return self\nWalker.run = run",
+                        REPLACED,
                         f.__globals__,
                     )
             assert jitted(x, 9) == plain(x, 9)

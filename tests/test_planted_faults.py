@@ -44,6 +44,7 @@ ALONE: dict[str, dict[str, str]] = {
         "dropped_function_guard": "CHOICES[<bool>](",
         "dropped_world_guard": "globals()[",
         "empty_frames": "noticed(",
+        "fold_element": "(lambda e: ",
         "ignored_breaker": "interrupt_main",
         "ignored_observers": "key=watch_if",
         "ignored_overflow": "922337203685477580",

@@ -7,6 +7,7 @@
 #include "numpy/errstate.h"
 #include "numpy/loops.h"
 #include "replay/arrays.h"
+#include "replay/machine/fold_numbers.h"
 #include "replay/typed/rep.h"
 #include "trace/fault.h"
 
@@ -35,7 +36,7 @@ bool cut(const int16_t* part, const Slot* slots, npy_intp extent, npy_intp strid
   Py_ssize_t start, stop, step;
   if (part[1] == ArrayViews::kPosition) {
     const Slot& at = slots[part[0]];
-    if (at.tag == Slot::kInt) {
+    if (is_position(at)) {
       const int64_t i = at.i < 0 ? at.i + extent : at.i;
       if (i < 0 || i >= extent) return false;
       return to->data += i * stride, true;
@@ -76,7 +77,12 @@ bool ArrayViews::item(const Slot& a, const int16_t* index, int n, const Slot* sl
     constexpr int16_t kAll[] = {-1, -1, -1};
     if (!cut(d < n ? index + 3 * d : kAll, slots, from->span.shape[d], from->span.strides[d], &view.span)) return false;
   }
-  return view.span.rank > 0 && give_view(view, out);
+  return view.span.rank > 0 ? give_view(view, out) : element(view.array, view.span.data, out);
+}
+
+bool ArrayViews::row(const Slot& a, const Slot& at, Slot* out) {
+  constexpr int16_t kFirst[] = {0, kPosition, kPosition};
+  return is_position(at) && item(a, kFirst, 1, &at, out);
 }
 
 bool ArrayViews::product(const Slot& a, const Slot& b, Slot* out) {

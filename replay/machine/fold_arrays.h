@@ -28,6 +28,8 @@ class ArrayViews {
   const ArrayView* of(const Slot& s);
   // a[index]. index: for each of n axes the slots of start, stop and step (-1: there is none); or of a position, and twice kPosition.
   bool item(const Slot& a, const int16_t* index, int n, const Slot* slots, Slot* out);
+  // a[at], a row or an element of a row.
+  bool row(const Slot& a, const Slot& at, Slot* out);
   // a * b, where one is a number and the other a float64 array.
   bool product(const Slot& a, const Slot& b, Slot* out);
 

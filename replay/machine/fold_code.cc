@@ -234,7 +234,7 @@ class Translator {
     const auto n = static_cast<size_t>(i.arg);
     const bool sliced = n > 0 && n <= stack_.size() &&
                         std::any_of(stack_.end() - i.arg, stack_.end(), [](const Entry& e) { return e.kind == Entry::kSlice; });
-    return sliced ? index(i.arg) : pair(i);
+    return sliced || i.arg == 3 ? index(i.arg) : pair(i);
   }
 
   // The first item is on top then.

@@ -1,6 +1,8 @@
 #include "replay/machine/fold_containers.h"
 
 #include "hook/lookups.h"
+#include "numpy/dtypes.h"
+#include "replay/machine/fold_numbers.h"
 
 namespace dalsegno::replay::folds {
 
@@ -50,14 +52,19 @@ bool item(const Slot& a, const Slot& b, Slot* out) {
   const bool list = PyList_CheckExact(o);
   if (list || PyTuple_CheckExact(o)) {
     const int64_t at = b.i < 0 ? b.i + Py_SIZE(o) : b.i;
-    if (b.tag != Slot::kInt || at < 0 || at >= Py_SIZE(o)) return false;
+    if (!is_position(b) || at < 0 || at >= Py_SIZE(o)) return false;
     return set(out, list ? PyList_GET_ITEM(o, at) : PyTuple_GET_ITEM(o, at)), true;
   }
+  const Slot* index[] = {&b};
+  if (numpy::is_exact_array(o)) return array_item(o, index, 1, out);
   return PyDict_CheckExact(o) && is_key(b) && look_up(o, object_of(b), out);
 }
 
 bool pair_item(const Slot& a, const Slot& b, const Slot& c, Slot* out) {
-  if (a.tag != Slot::kObject || !PyDict_CheckExact(a.object) || !is_key(b) || !is_key(c)) return false;
+  if (a.tag != Slot::kObject) return false;
+  const Slot* index[] = {&b, &c};
+  if (numpy::is_exact_array(a.object)) return array_item(a.object, index, 2, out);
+  if (!PyDict_CheckExact(a.object) || !is_key(b) || !is_key(c)) return false;
   PyObject* pair = PyTuple_New(2);
   if (!pair) return look_up(a.object, nullptr, out);
   PyTuple_SET_ITEM(pair, 0, object_of(b));

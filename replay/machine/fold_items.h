@@ -8,7 +8,9 @@
 #include <limits>
 
 #include "hook/hook.h"
+#include "numpy/dtypes.h"
 #include "replay/machine/fold.h"
+#include "replay/machine/fold_numbers.h"
 #include "replay/machine/fold_value.h"
 
 namespace dalsegno::replay::folds {
@@ -17,13 +19,22 @@ namespace dalsegno::replay::folds {
 // folds are short.)
 struct Items {
   PyObject* sequence;  // null: a range, or (step 1, without an end) what enumerate counts
-  bool list, text, alone;
+  bool list, text, array, alone;
   int64_t at, step, left;  // of a range
 
   bool over_sequence(PyObject* o, int64_t from, bool dies) {
-    list = PyList_CheckExact(o), text = PyUnicode_CheckExact(o);
+    if (numpy::is_exact_array(o)) return over_array(o, from, dies);
+    list = PyList_CheckExact(o), text = PyUnicode_CheckExact(o), array = false;
     sequence = o, at = from, alone = dies && !text && Py_REFCNT(o) == 1;
     return (list || text || PyTuple_CheckExact(o)) && !(alone && from > 0);
+  }
+
+  // Of one axis. One that dies with its memory alone is not missed.
+  bool over_array(PyObject* o, int64_t from, bool dies) {
+    auto* a = reinterpret_cast<PyArrayObject*>(o);
+    list = text = alone = false, array = true, sequence = o, at = from;
+    return PyArray_NDIM(a) == 1 &&
+           (!dies || Py_REFCNT(o) > 1 || (!PyArray_BASE(a) && !reinterpret_cast<PyArrayObject_fields*>(o)->weakreflist));
   }
 
   bool over_items(hook::SequenceIterator* it) { return it->sequence && over_sequence(it->sequence, it->position, true); }
@@ -48,12 +59,19 @@ struct Items {
 #endif
       return true;
     }
+    if (Py_IS_TYPE(it, &PySeqIter_Type)) {
+      PyObject* held = hook::held_by(it);  // (null: its layout is not known, or it has ended)
+      return held && numpy::is_exact_array(held) && over_array(held, reinterpret_cast<hook::SequenceIterator*>(it)->position, true);
+    }
     const bool items = hook::g_sequence_iterators && (Py_IS_TYPE(it, &PyListIter_Type) || Py_IS_TYPE(it, &PyTupleIter_Type));
     const bool letters = Py_IS_TYPE(it, hook::g_iterators_over.ascii) || Py_IS_TYPE(it, hook::g_iterators_over.text);
     return (items || letters) && over_items(reinterpret_cast<hook::SequenceIterator*>(it));
   }
 
-  Py_ssize_t size() const { return text ? PyUnicode_GET_LENGTH(sequence) : Py_SIZE(sequence); }
+  Py_ssize_t size() const {
+    if (array) return PyArray_DIM(reinterpret_cast<PyArrayObject*>(sequence), 0);
+    return text ? PyUnicode_GET_LENGTH(sequence) : Py_SIZE(sequence);
+  }
   bool has_ended() const { return sequence ? at >= size() : left <= 0; }
 
   // Does what is left die with it, unseen?
@@ -69,9 +87,15 @@ struct Items {
     }
     if (at >= size()) return 0;
     if (text) return next_letter(to) ? 1 : -1;
+    if (array) return next_element(to) ? 1 : -1;
     set(to, list ? PyList_GET_ITEM(sequence, at) : PyTuple_GET_ITEM(sequence, at));
     ++at;
     return alone && to->tag == Slot::kObject ? -1 : 1;
+  }
+
+  bool next_element(Slot* to) {
+    auto* a = reinterpret_cast<PyArrayObject*>(sequence);
+    return element(a, PyArray_BYTES(a) + at++ * PyArray_STRIDE(a, 0), to);
   }
 
   // One of those that the interpreter keeps.

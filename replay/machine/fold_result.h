@@ -8,6 +8,7 @@
 
 #include "replay/machine/fold.h"
 #include "replay/machine/fold_arrays.h"
+#include "replay/machine/fold_numbers.h"
 #include "replay/machine/fold_value.h"
 
 namespace dalsegno::replay::folds {
@@ -68,6 +69,10 @@ class Result {
     switch (into_) {
       case FoldInto::kSum:
         if (!summands_.empty()) return sum_of(summands_);
+        if (is_numpy(scalar_)) {
+          made = object_of(scalar_);
+          break;
+        }
         made = counts_ ? PyLong_FromLongLong(whole_) : PyFloat_FromDouble(compensated());
         break;
       case FoldInto::kMin:
@@ -105,6 +110,7 @@ class Result {
   Verdict sum(const Slot& item) {
     if (item.tag == Slot::kView || item.tag == Slot::kObject) return sum_arrays(item);
     if (!summands_.empty()) return kRefused;
+    if (is_numpy(item) || is_numpy(scalar_)) return sum_numpy(item);
     if (counts_) {
       some_ = true;
       if (item.tag == Slot::kInt || item.tag == Slot::kBool) return __builtin_add_overflow(whole_, item.i, &whole_) ? kRefused : kGoOn;
@@ -124,9 +130,15 @@ class Result {
 #endif
     return kGoOn;
   }
+  // From the first of NumPy's numbers on the sum is one of them.
+  Verdict sum_numpy(const Slot& item) {
+    if (!is_numpy(scalar_) && !counts_) return kRefused;
+    if (!is_numpy(scalar_)) give(&scalar_, whole_);
+    return binary(BinaryOp::add, scalar_, item, &scalar_) ? kGoOn : kRefused;
+  }
   // With a number among them, too, NumPy's own way.
   Verdict sum_arrays(const Slot& item) {
-    const ArrayView* view = some_ || !counts_ || !views_ ? nullptr : views_->of(item);
+    const ArrayView* view = some_ || !counts_ || !views_ || is_numpy(scalar_) ? nullptr : views_->of(item);
     if (!view) return kRefused;
     summands_.push_back(*view);
     return kGoOn;
@@ -134,7 +146,7 @@ class Result {
   double compensated() const { return correction_ != 0.0 && std::isfinite(correction_) ? total_ + correction_ : total_; }
 
   Verdict extreme(const Slot& item) {
-    if (item.tag != Slot::kInt && item.tag != Slot::kFloat) return kRefused;
+    if (!is_ordered(item)) return kRefused;
     bool better = best_.tag == Slot::kEmpty;
     if (!better && !compare(into_ == FoldInto::kMin ? Py_LT : Py_GT, item, best_, &better)) return kRefused;
     if (better) best_ = item;
@@ -156,7 +168,7 @@ class Result {
   bool counts_ = true, some_ = false, stopped_ = false;
   int64_t whole_ = 0;
   double total_ = 0.0, correction_ = 0.0;
-  Slot best_{};
+  Slot best_{}, scalar_{};
   PyObject* list_ = nullptr;
 };
 

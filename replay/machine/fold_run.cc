@@ -13,6 +13,7 @@
 #include "replay/machine/fold.h"
 #include "replay/machine/fold_containers.h"
 #include "replay/machine/fold_items.h"
+#include "replay/machine/fold_numbers.h"
 #include "replay/machine/fold_result.h"
 #include "replay/machine/run.h"
 #include "trace/recorder/facts.h"
@@ -66,7 +67,7 @@ class Run {
       const int next = items->next(&item);
       if (next <= 0) return next == 0 && best_key.tag != Slot::kEmpty;
       const Slot* const args[] = {&item};
-      if (!call(callee, args, 1, &key) || (key.tag != Slot::kInt && key.tag != Slot::kFloat)) return false;
+      if (!call(callee, args, 1, &key) || !is_ordered(key)) return false;
       bool is = best_key.tag == Slot::kEmpty;
       if (!is && !compare(better, key, best_key, &is)) return false;
       if (is) *best = item, best_key = key;
@@ -131,11 +132,14 @@ class Run {
   // Of one number.
   static bool convert(PyObject* to, const Slot& a, Slot* out) {
     constexpr double kLimit = 9.2e18;
-    if (a.tag != Slot::kInt && a.tag != Slot::kFloat) return false;
-    if (to == reinterpret_cast<PyObject*>(&PyFloat_Type))
-      return a.tag == Slot::kFloat ? (*out = a, true) : give(out, static_cast<double>(a.i));
+    if (!is_ordered(a)) return false;
+    if (to == reinterpret_cast<PyObject*>(&PyFloat_Type)) {
+      if (a.tag == Slot::kFloat) return *out = a, true;
+      return give(out, a.tag == Slot::kNpFloat ? a.f : static_cast<double>(a.i));
+    }
     if (to != reinterpret_cast<PyObject*>(&PyLong_Type)) return false;
     if (a.tag == Slot::kInt) return *out = a, true;
+    if (a.tag == Slot::kNpInt) return give(out, a.i);
     return a.f > -kLimit && a.f < kLimit && give(out, static_cast<int64_t>(a.f));
   }
 
@@ -158,12 +162,14 @@ class Run {
     if (callee == kAbs && n == 1) {
       const Slot& a = *args[0];
       if (a.tag == Slot::kFloat) return give(out, std::fabs(a.f));
-      if (a.tag == Slot::kInt && a.i < 0) return negate(a, out);
-      return *out = a, a.tag == Slot::kInt;
+      if (a.tag == Slot::kNpFloat) return *out = a, out->f = std::fabs(a.f), out->object = nullptr, true;
+      if (is_position(a) && a.i < 0) return negate(a, out);
+      return *out = a, is_position(a);
     }
     if (callee == kLen && n == 1) {
       PyObject* o = args[0]->object;
       if (args[0]->tag != Slot::kObject) return false;
+      if (numpy::is_exact_array(o)) return length_of_array(o, out);
       if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) return give(out, static_cast<int64_t>(Py_SIZE(o)));
       return PyUnicode_CheckExact(o) && give(out, static_cast<int64_t>(PyUnicode_GET_LENGTH(o)));
     }
@@ -178,12 +184,24 @@ class Run {
            by_interpreter(callee, args, n, out);
   }
 
+  static bool length_of_array(PyObject* o, Slot* out) {
+    auto* array = reinterpret_cast<PyArrayObject*>(o);
+    return PyArray_NDIM(array) > 0 && give(out, static_cast<int64_t>(PyArray_DIM(array, 0)));
+  }
+
+  // np.float64 is a float to math's functions; others may ask it for methods of its own.
+  static bool is_of_math(PyObject* callee) {
+    PyObject* of = PyCFunction_GET_SELF(callee);
+    return of && PyModule_CheckExact(of) && std::strcmp(PyModule_GetName(of), "math") == 0;
+  }
+
   // What runs no code on numbers and texts, and gives a number.
   static bool by_interpreter(PyObject* callee, const Slot* const* args, int n, Slot* out) {
     PyObject* objects[3] = {};
     bool made = true;
     for (int k = 0; k < n && made; ++k) {
-      const bool leaf = is_made(*args[k]) && (args[k]->tag != Slot::kObject || PyUnicode_CheckExact(args[k]->object));
+      bool leaf = is_made(*args[k]) && (args[k]->tag != Slot::kObject || PyUnicode_CheckExact(args[k]->object));
+      leaf &= !is_numpy(*args[k]) || (args[k]->tag == Slot::kNpFloat && is_of_math(callee));
       made = leaf && (objects[k] = object_of(*args[k])) != nullptr;
     }
     PyObject* given = made ? PyObject_Vectorcall(callee, objects, static_cast<size_t>(n), nullptr) : nullptr;
@@ -232,7 +250,7 @@ class Run {
                  (static_cast<BinaryOp>(i->sub) == BinaryOp::multiply && views_ && views_->product(s[i->a], s[i->b], &s[i->dst]));
           break;
         case FoldOp::kCompare:
-          done = compare(i->sub, s[i->a], s[i->b], &is) && give_truth(&s[i->dst], is);
+          done = compare(i->sub, s[i->a], s[i->b], &is) && give_comparison(&s[i->dst], is, s[i->a], s[i->b]);
           break;
         case FoldOp::kPairs:
           done = equal_pairs(s, &code.list[static_cast<size_t>(i->b)], &is) && give_truth(&s[i->dst], is == (i->sub == Py_EQ));
@@ -250,7 +268,7 @@ class Run {
           done = truth(s[i->a], &is) && give_truth(&s[i->dst], !is);
           break;
         case FoldOp::kItem:
-          done = item(s[i->a], s[i->b], &s[i->dst]);
+          done = item(s[i->a], s[i->b], &s[i->dst]) || (views_ && views_->row(s[i->a], s[i->b], &s[i->dst]));
           break;
         case FoldOp::kPairItem:
           done = pair_item(s[i->a], s[i->b], s[i->c], &s[i->dst]);
@@ -359,13 +377,16 @@ bool may_apply(PyObject* callee, int** fruitless) {
 PyObject* fold_map(FoldInto into, PyObject* map) {
   Mapped of;
   int* fruitless = nullptr;
+  forget_flags();
   PyMap_Type.tp_traverse(map, take_part, &of);
   if (!of.function || !PyTuple_CheckExact(of.iterators) || PyTuple_GET_SIZE(of.iterators) != 1 || Py_REFCNT(of.iterators) > 1)
     return nullptr;
   if (!may_apply(of.function, &fruitless)) return nullptr;
   ArrayViews views;
   Result result(into, &views);
-  return counted(result.begin() && Run(&result, &views).map(of.function, PyTuple_GET_ITEM(of.iterators, 0)) ? result.take() : nullptr,
+  return counted(result.begin() && Run(&result, &views).map(of.function, PyTuple_GET_ITEM(of.iterators, 0)) && flags_are_quiet()
+                     ? result.take()
+                     : nullptr,
                  fruitless);
 }
 
@@ -374,11 +395,12 @@ PyObject* fold_map(FoldInto into, PyObject* map) {
 PyObject* fold_by_key(FoldInto into, PyObject* iterable, PyObject* key) {
   int* fruitless = nullptr;
   if (!may_apply(key, &fruitless)) return nullptr;
+  forget_flags();
   Items items;
   PyObject* numbers = PyRange_Check(iterable) ? PyObject_GetIter(iterable) : nullptr;
   Slot best{};
   const bool found = (numbers ? items.over_iterator(numbers) : items.over_sequence(iterable, 0, false)) &&
-                     Run(nullptr, nullptr).by_key(into == FoldInto::kMin ? Py_LT : Py_GT, &items, key, &best);
+                     Run(nullptr, nullptr).by_key(into == FoldInto::kMin ? Py_LT : Py_GT, &items, key, &best) && flags_are_quiet();
   PyObject* made = found ? object_of(best) : nullptr;
   Py_XDECREF(numbers);
   PyErr_Clear();
@@ -389,12 +411,13 @@ PyObject* fold_items(FoldInto into, PyObject* sequence) {
   Items items;
   if (!items.over_sequence(sequence, 0, false)) return nullptr;
   Result result(into, nullptr);
+  forget_flags();
   for (Slot item{};;) {
     const int next = items.next(&item);
-    if (next <= 0) return next == 0 ? result.take() : nullptr;
+    if (next <= 0) return next == 0 && flags_are_quiet() ? result.take() : nullptr;
     if (result.adds(item)) continue;
     const Result::Verdict verdict = result.add(item);
-    if (verdict != Result::kGoOn) return verdict == Result::kEnough ? result.take() : nullptr;
+    if (verdict != Result::kGoOn) return verdict == Result::kEnough && flags_are_quiet() ? result.take() : nullptr;
   }
 }
 
@@ -405,7 +428,8 @@ template <class Cell>
 PyObject* fold_code_of(FoldInto into, FoldCode* code, PyObject* iterator, Cell cell, PyObject* globals, PyObject* builtins) {
   ArrayViews views;
   Result result(into, &views);
-  const bool done = result.begin() && Run(&result, &views).generator(*code, iterator, cell, globals, builtins);
+  forget_flags();
+  const bool done = result.begin() && Run(&result, &views).generator(*code, iterator, cell, globals, builtins) && flags_are_quiet();
   return counted(done ? result.take() : nullptr, &code->fruitless);
 }
 

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "replay/machine/fold_numbers.h"
+
 namespace dalsegno::replay::folds {
 namespace {
 
@@ -67,10 +69,12 @@ bool float_result(BinaryOp op, double a, double b, Slot* out) {
   }
 }
 
+bool is_float(const Slot& s) { return s.tag == Slot::kFloat || s.tag == Slot::kNpFloat; }
+
 // Of an int or a float.
 bool as_double(const Slot& s, double* out) {
-  if (s.tag == Slot::kFloat) return *out = s.f, true;
-  return *out = static_cast<double>(s.i), s.tag == Slot::kInt;
+  if (is_float(s)) return *out = s.f, true;
+  return *out = static_cast<double>(s.i), is_position(s);
 }
 
 template <class T>
@@ -95,25 +99,26 @@ bool holds(int op, T a, T b) {
 
 bool binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out) {
   if (a.tag == Slot::kInt && b.tag == Slot::kInt) return whole_result(op, a.i, b.i, out);
+  if (is_numpy(a) || is_numpy(b)) return numpy_binary(op, a, b, out);
   double x, y;
   return as_double(a, &x) && as_double(b, &y) && float_result(op, x, y, out);
 }
 
 // False: they are no numbers, or of two kinds and one is not exact in a double.
 bool compare(int op, const Slot& a, const Slot& b, bool* out) {
-  if (a.tag == Slot::kInt && b.tag == Slot::kInt) return *out = holds(op, a.i, b.i), true;
+  if (is_position(a) && is_position(b)) return *out = holds(op, a.i, b.i), true;
   if (a.tag == Slot::kObject && b.tag == Slot::kObject && PyUnicode_CheckExact(a.object) && PyUnicode_CheckExact(b.object))
     return *out = holds(op, PyUnicode_Compare(a.object, b.object), 0), true;
-  const bool both = a.tag == Slot::kFloat && b.tag == Slot::kFloat;
+  const bool both = is_float(a) && is_float(b);
   double x, y;
   if (!as_double(a, &x) || !as_double(b, &y)) return false;
-  if (!both && !typed::exact_in_double(a.tag == Slot::kInt ? a.i : b.i)) return false;
+  if (!both && !typed::exact_in_double(is_float(a) ? b.i : a.i)) return false;
   return *out = holds(op, x, y), true;
 }
 
 // (Tuples ask first whether their items are the same object: NaN equals itself there.)
 bool equal_pairs(const Slot* slots, const int16_t* four, bool* out) {
-  const auto is_nan = [](const Slot& s) { return s.tag == Slot::kFloat && s.f != s.f; };
+  const auto is_nan = [](const Slot& s) { return is_float(s) && s.f != s.f; };
   for (int k = 0; k < 2; ++k) {
     const Slot &a = slots[four[k]], &b = slots[four[k + 2]];
     if (is_nan(a) || is_nan(b) || !compare(Py_EQ, a, b, out)) return false;
@@ -123,7 +128,7 @@ bool equal_pairs(const Slot* slots, const int16_t* four, bool* out) {
 }
 
 bool truth(const Slot& s, bool* out) {
-  if (s.tag == Slot::kFloat) return *out = s.f != 0.0, true;
+  if (is_float(s)) return *out = s.f != 0.0, true;
   if (s.tag == Slot::kObject && s.object != Py_None) {
     const bool text = PyUnicode_CheckExact(s.object);
     if (!text && !PyList_CheckExact(s.object) && !PyTuple_CheckExact(s.object)) return false;
@@ -133,8 +138,9 @@ bool truth(const Slot& s, bool* out) {
 }
 
 bool negate(const Slot& a, Slot* out) {
-  if (a.tag == Slot::kFloat) return give(out, -a.f);
-  return a.tag == Slot::kInt && a.i != std::numeric_limits<int64_t>::min() && give(out, -a.i);
+  const Slot::Tag tag = a.tag;
+  if (is_float(a)) return give(out, -a.f), out->tag = tag, true;
+  return is_position(a) && a.i != std::numeric_limits<int64_t>::min() && (give(out, -a.i), out->tag = tag, true);
 }
 
 }  // namespace dalsegno::replay::folds

@@ -11,14 +11,19 @@ namespace dalsegno::replay::folds {
 
 // object: where it has one (borrowed: of a variable, a container or a constant), which is what it is if somebody asks.
 struct Slot {
-  // kRow: what iterator `i` gives as a tuple, which is not made; kView, kRange: number `i` of those of the run (fold_arrays.h, Ranges)
-  enum Tag : uint8_t { kEmpty, kInt, kFloat, kBool, kObject, kRow, kView, kRange } tag;
+  // kNpInt, kNpFloat, kNpBool: np.int64, np.float64, np.bool (fold_numbers.h); kRow: what iterator `i` gives as a tuple, which is not made;
+  // kView, kRange: number `i` of those of the run (fold_arrays.h, Ranges)
+  enum Tag : uint8_t { kEmpty, kInt, kFloat, kBool, kObject, kNpInt, kNpFloat, kNpBool, kRow, kView, kRange } tag;
   union {
     int64_t i;
     double f;
   };
   PyObject* object;
 };
+
+void set_object(Slot* to, PyObject* o);  // which is none of Python's numbers
+PyObject* numpy_object_of(const Slot& s);
+inline bool is_numpy(const Slot& s) { return s.tag >= Slot::kNpInt && s.tag <= Slot::kNpBool; }
 
 inline void set(Slot* to, PyObject* o) {
   to->object = o;
@@ -29,19 +34,28 @@ inline void set(Slot* to, PyObject* o) {
   } else if (PyBool_Check(o)) {
     to->tag = Slot::kBool, to->i = o == Py_True;
   } else {
-    to->tag = Slot::kObject;
+    set_object(to, o);
   }
 }
 inline bool give(Slot* to, int64_t i) { return to->tag = Slot::kInt, to->i = i, to->object = nullptr, true; }
 inline bool give(Slot* to, double f) { return to->tag = Slot::kFloat, to->f = f, to->object = nullptr, true; }
 inline bool give_truth(Slot* to, bool b) { return to->tag = Slot::kBool, to->i = b, to->object = nullptr, true; }
+// What a comparison of these gives.
+inline bool give_comparison(Slot* to, bool b, const Slot& x, const Slot& y) {
+  return to->tag = is_numpy(x) || is_numpy(y) ? Slot::kNpBool : Slot::kBool, to->i = b, to->object = nullptr, true;
+}
 
+// A number, but no truth value.
+inline bool is_ordered(const Slot& s) {
+  return s.tag == Slot::kInt || s.tag == Slot::kFloat || s.tag == Slot::kNpInt || s.tag == Slot::kNpFloat;
+}
 inline bool is_made(const Slot& s) { return s.tag != Slot::kEmpty && s.tag < Slot::kRow; }
 
 // New reference, or null with MemoryError. Of what is made.
 inline PyObject* object_of(const Slot& s) {
   if (s.object) return Py_NewRef(s.object);
   if (s.tag == Slot::kFloat) return PyFloat_FromDouble(s.f);
+  if (is_numpy(s)) return numpy_object_of(s);
   return s.tag == Slot::kBool ? PyBool_FromLong(s.i != 0) : PyLong_FromLongLong(s.i);
 }
 
