@@ -22,7 +22,7 @@ EXPRESSIONS = {
     "counted": "sum(x > k for x in a), sum(q == 2 for q in p), sum(1 for x in a if x > k)",
     "any and all": "any(x > 5 * k for x in a), all(m[1, j] < 1.5 for j in range(n)), any(flags), all(f for f in flags)",
     "extremes": "min(abs(x - k) for x in a), max(a[i] - b[i] for i in range(n)), min(p[i] for i in range(n))",
-    "by key": "max(range(n), key=lambda i: a[i]), min(range(n), key=lambda i: m[1, i]), min(xs, key=lambda x: b[0] - x)",
+    "by key": "max(range(n), key=lambda i: a[i]), min(range(n), key=lambda i: m[1, i]), min(xs, key=lambda x: k - x)",
     "whole numbers": "sum(p[i] * 3 - i for i in range(n)), sum(p[i] // 2 for i in range(n)), sum(-q % 5 for q in p)",
     "mixed": "sum(p[i] * k + a[i] / (1 + i) for i in range(n)), sum(a[i] ** 2 for i in range(n))",
     "conversions": "sum(float(x) for x in a), sum(int(q) for q in p), sum(int(x * 9) for x in a), max(abs(q) for q in p)",
@@ -145,6 +145,12 @@ def test_integers_that_overflow_and_positions_out_of_bounds() -> None:
     check("sum(a[-i - 1] for i in range(n)), sum(m[-1, -i] for i in range(n))", arguments())
     check("sum(x // (i - 3) for i, x in enumerate(p)), sum(x % (i - 3) for i, x in enumerate(p))", arguments())
     check("sum(a[i] / (i - 3) for i in range(n))", arguments())
+
+
+def test_a_flag_is_not_lost_where_a_power_looks_at_its_own() -> None:
+    a, b, *rest = arguments()
+    check("sum(x * x + y ** 2 for x, y in zip(a, b)), sum(x * x + y // 1e-300 for x, y in zip(a, b))", (a, b, *rest))
+    check("sum(x * x * 0.0 + y ** 2 for x, y in zip(a, b))", (a * 1e200, b * 1e-200, *rest), (a * 1e200, b, *rest))
 
 
 @pytest.mark.parametrize("state", ["ignore", "raise"])

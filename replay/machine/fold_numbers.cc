@@ -44,7 +44,10 @@ bool of_doubles(BinaryOp op, double a, double b, Slot* out) {
       using Function = int32_t (*)(double, double, double*);
       const auto function = reinterpret_cast<Function>(const_cast<void*>(operator_function(op, Rep::kNpFloat64)));
       double result = 0;
-      return function(a, b, &result) != 0 && give_numpy(out, result);
+      const int raised = rt::all_raised();  // it may look at flags of its own
+      const bool done = function(a, b, &result) != 0;
+      if (raised != 0) rt::add_raised(raised);
+      return done && give_numpy(out, result);
     }
     default:
       return false;
