@@ -25,7 +25,7 @@ EXPRESSIONS = {
     "by key": "max(range(n), key=lambda i: a[i]), min(range(n), key=lambda i: m[1, i]), min(xs, key=lambda x: k - x)",
     "whole numbers": "sum(p[i] * 3 - i for i in range(n)), sum(p[i] // 2 for i in range(n)), sum(-q % 5 for q in p)",
     "mixed": "sum(p[i] * k + a[i] / (1 + i) for i in range(n)), sum(a[i] ** 2 for i in range(n))",
-    "conversions": "sum(float(x) for x in a), sum(int(q) for q in p), sum(int(x * 9) for x in a), max(abs(q) for q in p)",
+    "conversions": "sum(float(x) for x in a), sum(int(q) for q in p), sum(int(x) for x in a), max(abs(q) for q in p)",
     "math": "sum(math.sqrt(x) for x in a), max(math.hypot(x, y) for x, y in zip(a, b))",
     "lists of them": "list(x * k for x in a), tuple(a[i] for i in range(n)), [type(v) for v in list(q for q in p)]",
     "numbered": "sum(i * x for i, x in enumerate(a))",

@@ -1,5 +1,7 @@
 #include "replay/machine/fold_numbers.h"
 
+#include <numpy/arrayscalars.h>  // needs Python.h before it
+
 #include <cstring>
 #include <utility>
 
@@ -7,8 +9,6 @@
 #include "numpy/dtypes.h"
 #include "numpy/errstate.h"
 #include "trace/fault.h"
-
-#include <numpy/arrayscalars.h>  // needs Python.h before it
 
 namespace dalsegno::replay::folds {
 namespace {

@@ -64,7 +64,7 @@ class Jitted {
   // any callable is. `running`: those of the caller. Needs the GIL; asks no code of the user's.
   virtual const GilShared<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) = 0;
   virtual bool has_entry() const = 0;  // are there traces of it?
-  virtual bool loops_shortly() = 0;     // do they go round but a few times a call?
+  virtual bool loops_shortly() = 0;    // do they go round but a few times a call?
   virtual void count_replays(uint64_t calls) = 0;
   virtual PyObject* plain() const = 0;  // the plain function; borrowed
   // What has run leaves: the interpreter goes on, perhaps recording. The call's result, or null with an exception set.

@@ -264,7 +264,8 @@ const Instr* CodeInfo::at(int offset) const {
 }
 
 bool CodeInfo::in_loop(int offset) const {
-  return std::any_of(instrs_.begin(), instrs_.end(), [&](const Instr& i) { return i.target >= 0 && i.target <= offset && offset < i.next; });
+  return std::any_of(instrs_.begin(), instrs_.end(),
+                     [&](const Instr& i) { return i.target >= 0 && i.target <= offset && offset < i.next; });
 }
 
 bool CodeInfo::is_header(int offset) const {

@@ -136,11 +136,11 @@ bool Recorder::is_in_loop() const {
   });
 }
 
-// Some plain functions are called as if they were jitted: by the trace, and by the interpreter now. Those that call themselves, as otherwise
-// their traces could only be of some few levels, and whoever records one would have all the others run under its eyes. And those that have
-// loops: the frame in which a loop runs is the outermost one of its traces then, so that it is entered, left and grows in one and the same
-// call (replay/on_stack.h), and all who call the function share them. (PyPy's tracing JIT does not go through functions with loops either.)
-// But in a loop those are gone through whose own loops turn out to go round but a few times. `slot`: where the stack has it.
+// Some plain functions are called as if they were jitted: by the trace, and by the interpreter now. Those that call themselves, as
+// otherwise their traces could only be of some few levels, and whoever records one would have all the others run under its eyes. And those
+// that have loops: the frame in which a loop runs is the outermost one of its traces then, so that it is entered, left and grows in one and
+// the same call (replay/on_stack.h), and all who call the function share them. (PyPy's tracing JIT does not go through functions with loops
+// either.) But in a loop those are gone through whose own loops turn out to go round but a few times. `slot`: where the stack has it.
 bool Recorder::call_companion(ValueId callee, PyObject* live, size_t slot, Arguments* arguments) {
   hook::Slot& on_stack = view()->localsplus[frame().code->nlocalsplus() + slot];
   if (!options_.callable || !PyFunction_Check(live) || on_stack.get() != live) return false;

@@ -264,7 +264,7 @@ class Recorder final : public Follower, private Builder {
   Reason abort_reason_ = Reason::none;
 
   // the instruction being recorded
-  Finisher finisher_ = nullptr;  // what is left of it when it is done
+  Finisher finisher_ = nullptr;    // what is left of it when it is done
   PyObject* companion_ = nullptr;  // that it calls; borrowed
   struct PendingCall {
     ValueId function = kNull;
