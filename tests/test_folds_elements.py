@@ -35,6 +35,7 @@ EXPRESSIONS = {
     "truth": "sum(1 for f in flags if not f), sum(a[i] for i in range(n) if flags[i])",
     "pairs": "sum((p[i], p[j]) != (1, 2) for i in range(3) for j in range(3))",
     "identity": "[x is numbers[0] for x in numbers], min(numbers) is numbers[0], max(x for x in numbers) is numbers[2]",
+    "new objects": "[x is y for x, y in zip(list(abs(q) for q in numbers), numbers)], list(-x for x in numbers)",
 }
 
 

@@ -297,3 +297,103 @@ def sums_of_rows(table: F64) -> list[tuple[float, float]]:
                 largest = value
         found.append((round(total, 3), largest))
     return found
+
+
+class Mixture:
+    """Gaussians of one variance each, fitted point by point; a class as a textbook has it."""
+
+    def __init__(self, centres: F64, width: float = 1.0) -> None:
+        self.centres = centres.copy()
+        self.weights = np.ones(len(centres)) / len(centres)
+        self.widths = np.full(len(centres), width)
+        self.history: list[float] = []
+
+    def density(self, x: F64, k: int) -> float:
+        total = 0.0
+        for j in range(x.shape[0]):
+            total += (x[j] - self.centres[k, j]) ** 2
+        return float(self.weights[k] * math.exp(-0.5 * total / self.widths[k]) / self.widths[k] ** (x.shape[0] / 2))
+
+    def expect(self, points: F64) -> F64:
+        shares = np.empty((len(points), len(self.centres)))
+        likelihood = 0.0
+        for i, x in enumerate(points):
+            for k in range(len(self.centres)):
+                shares[i, k] = self.density(x, k)
+            total = shares[i].sum()
+            shares[i] /= total
+            likelihood += math.log(total)
+        self.history.append(likelihood)
+        return shares
+
+    def maximize(self, points: F64, shares: F64) -> None:
+        counts = shares.sum(axis=0)
+        self.weights = counts / len(points)
+        for k in range(len(self.centres)):
+            self.centres[k] = (shares[:, k, None] * points).sum(axis=0) / counts[k]
+            off = ((points - self.centres[k]) ** 2).sum(axis=1)
+            self.widths[k] = (shares[:, k] * off).sum() / (counts[k] * points.shape[1])
+
+    def fit(self, points: F64, steps: int = 5, tolerance: float = 1e-9) -> Mixture:
+        for step in range(steps):
+            self.maximize(points, self.expect(points))
+            if step and abs(self.history[-1] - self.history[-2]) < tolerance:
+                break
+        return self
+
+
+def mixture_of_gaussians(points: F64, k: int) -> tuple[F64, F64, list[float]]:
+    fitted = Mixture(points[:k], width=0.5).fit(points)
+    return fitted.centres, fitted.widths, fitted.history
+
+
+def variances(returns: F64, omega: float, alpha: float, beta: float) -> F64:
+    out = np.empty(len(returns))
+    out[0] = returns.var()
+    for t in range(1, len(returns)):
+        out[t] = omega + alpha * returns[t - 1] ** 2 + beta * out[t - 1]
+    return out
+
+
+def loss_of_garch(returns: F64, omega: float, alpha: float, beta: float) -> float:
+    if omega <= 0 or alpha < 0 or beta < 0 or alpha + beta >= 1:
+        return 1e10
+    s = variances(returns, omega, alpha, beta)
+    return float(0.5 * np.sum(np.log(s) + returns**2 / s))
+
+
+def garch(returns: F64, rounds: int) -> tuple[list[float], float]:
+    """Fitted by going along one axis after the other, with a step that shrinks."""
+    at, step = [0.1, 0.1, 0.5], 0.1
+    best = loss_of_garch(returns, *at)
+    for _ in range(rounds):
+        for k in range(3):
+            for way in (-step, step):
+                there = [x + (way if i == k else 0.0) for i, x in enumerate(at)]
+                value = loss_of_garch(returns, there[0], there[1], there[2])
+                if value < best:
+                    at, best = there, value
+        step *= 0.8
+    return at, best
+
+
+def length_of_tour(tour: I64, distances: F64) -> float:
+    n = len(tour)
+    return sum(distances[tour[i], tour[(i + 1) % n]] for i in range(n))
+
+
+def annealed_tour(distances: F64, steps: int) -> tuple[list[int], float]:
+    """By swaps of two places; the length anew each time, by a generator expression."""
+    draw = random.Random(5)
+    n = len(distances)
+    tour, warm = np.arange(n), 1.0
+    length = length_of_tour(tour, distances)
+    for _ in range(steps):
+        i, j = draw.randrange(n), draw.randrange(n)
+        other = tour.copy()
+        other[i], other[j] = tour[j], tour[i]
+        value = length_of_tour(other, distances)
+        if value < length or draw.random() < math.exp((length - value) / warm):
+            tour, length = other, value
+        warm *= 0.99
+    return tour.tolist(), length

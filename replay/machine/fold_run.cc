@@ -162,9 +162,11 @@ class Run {
     if (callee == kAbs && n == 1) {
       const Slot& a = *args[0];
       if (a.tag == Slot::kFloat) return give(out, std::fabs(a.f));
-      if (a.tag == Slot::kNpFloat) return *out = a, out->f = std::fabs(a.f), out->object = nullptr, true;
       if (is_position(a) && a.i < 0) return negate(a, out);
-      return *out = a, is_position(a);
+      *out = a;
+      if (is_numpy(a)) out->object = nullptr;  // always a new one
+      if (a.tag == Slot::kNpFloat) out->f = std::fabs(a.f);
+      return is_ordered(a);
     }
     if (callee == kLen && n == 1) {
       PyObject* o = args[0]->object;
