@@ -403,45 +403,6 @@ def test_finalisers_of_arguments() -> None:
     same(source, (5,), name="g", sys=sys)
 
 
-@pytest.mark.parametrize(
-    "handed",
-    ["Noisy(k, log), log", "other, Noisy(k, log), log", "Noisy(k, log), other, log", "(Noisy(k, log), k), log"],
-)
-def test_finalisers_at_the_end_of_a_callee_see_its_callers(handed: str) -> None:
-    source = f"""
-        class Noisy:
-            def __init__(self, n, log):
-                self.n, self.log = n, log
-            def __del__(self):
-                global seen
-                seen = self.n
-                frame = sys._getframe(1)
-                self.log.append((self.n, frame.f_code.co_name, frame.f_lineno, frame.f_locals.get("k")))
-        def f(n, *rest):
-            return n
-        def h(n, first, second, third=None):
-            return n
-        def g(n):
-            log = []
-            other = Noisy(-1, log)
-            for k in range(n):
-                log.append(({"f" if "(Noisy" in handed else "h"}(k, {handed}), seen))
-            return log
-    """
-    plain, jitted = both(source, "g", sys=sys, seen=None)
-    callees = [jitted.__globals__[name] for name in "fh"]
-
-    def called(function: Any) -> Any:
-        return function(3)
-
-    with stepped():
-        for round in range(12):
-            if round % 4 == 3:
-                for callee in callees:
-                    callee.clear()
-            assert called(jitted) == called(plain), f"{round}\n{jitted.explain()}"
-
-
 def test_what_a_call_holds_dies_with_it() -> None:
     class Thing:
         pass

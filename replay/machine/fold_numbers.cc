@@ -28,32 +28,6 @@ bool as_double(const Slot& s, double* out) {
   return *out = static_cast<double>(s.i), is_position(s);
 }
 
-bool of_doubles(BinaryOp op, double a, double b, Slot* out) {
-  switch (op) {
-    case BinaryOp::add:
-      return give_numpy(out, a + b);
-    case BinaryOp::subtract:
-      return give_numpy(out, a - b);
-    case BinaryOp::multiply:
-      return give_numpy(out, a * b);
-    case BinaryOp::true_divide:
-      return b != 0.0 && give_numpy(out, a / b);
-    case BinaryOp::floor_divide:
-    case BinaryOp::remainder:
-    case BinaryOp::power: {
-      using Function = int32_t (*)(double, double, double*);
-      const auto function = reinterpret_cast<Function>(const_cast<void*>(operator_function(op, Rep::kNpFloat64)));
-      double result = 0;
-      const int raised = rt::all_raised();  // it may look at flags of its own
-      const bool done = function(a, b, &result) != 0;
-      if (raised != 0) rt::add_raised(raised);
-      return done && give_numpy(out, result);
-    }
-    default:
-      return false;
-  }
-}
-
 bool of_integers(BinaryOp op, int64_t a, int64_t b, Slot* out) {
   int64_t result = 0;
   switch (op) {
@@ -147,7 +121,11 @@ bool numpy_binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out) {
   const bool counts = op == BinaryOp::add && (is_position(a) || is_position(b));
   if (counts && (a.tag == Slot::kNpBool || b.tag == Slot::kNpBool)) return of_integers(op, a.i, b.i, out);
   double x, y;
-  return as_double(a, &x) && as_double(b, &y) && of_doubles(op, x, y, out);
+  if (!as_double(a, &x) || !as_double(b, &y)) return false;
+  const int raised = op == BinaryOp::power ? rt::all_raised() : 0;  // it looks at flags of its own
+  const bool done = of_doubles(op, Rep::kNpFloat64, x, y, out);
+  if (raised != 0) rt::add_raised(raised);
+  return done && give_numpy(out, out->f);
 }
 
 }  // namespace dalsegno::replay::folds

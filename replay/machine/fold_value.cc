@@ -46,29 +46,6 @@ bool whole_result(BinaryOp op, int64_t a, int64_t b, Slot* out) {
   }
 }
 
-bool float_result(BinaryOp op, double a, double b, Slot* out) {
-  switch (op) {
-    case BinaryOp::add:
-      return give(out, a + b);
-    case BinaryOp::subtract:
-      return give(out, a - b);
-    case BinaryOp::multiply:
-      return give(out, a * b);
-    case BinaryOp::true_divide:
-      return b != 0.0 && give(out, a / b);
-    case BinaryOp::floor_divide:
-    case BinaryOp::remainder:
-    case BinaryOp::power: {
-      using Function = int32_t (*)(double, double, double*);
-      const auto function = reinterpret_cast<Function>(const_cast<void*>(operator_function(op, Rep::kFloat)));
-      double result = 0;
-      return function(a, b, &result) != 0 && give(out, result);
-    }
-    default:
-      return false;
-  }
-}
-
 bool is_float(const Slot& s) { return s.tag == Slot::kFloat || s.tag == Slot::kNpFloat; }
 
 // Of an int or a float.
@@ -97,11 +74,34 @@ bool holds(int op, T a, T b) {
 
 }  // namespace
 
+bool of_doubles(BinaryOp op, Rep rep, double a, double b, Slot* out) {
+  switch (op) {
+    case BinaryOp::add:
+      return give(out, a + b);
+    case BinaryOp::subtract:
+      return give(out, a - b);
+    case BinaryOp::multiply:
+      return give(out, a * b);
+    case BinaryOp::true_divide:
+      return b != 0.0 && give(out, a / b);
+    case BinaryOp::floor_divide:
+    case BinaryOp::remainder:
+    case BinaryOp::power: {
+      using Function = int32_t (*)(double, double, double*);
+      const auto function = reinterpret_cast<Function>(const_cast<void*>(operator_function(op, rep)));
+      double result = 0;
+      return function(a, b, &result) != 0 && give(out, result);
+    }
+    default:
+      return false;
+  }
+}
+
 bool binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out) {
   if (a.tag == Slot::kInt && b.tag == Slot::kInt) return whole_result(op, a.i, b.i, out);
   if (is_numpy(a) || is_numpy(b)) return numpy_binary(op, a, b, out);
   double x, y;
-  return as_double(a, &x) && as_double(b, &y) && float_result(op, x, y, out);
+  return as_double(a, &x) && as_double(b, &y) && of_doubles(op, Rep::kFloat, x, y, out);
 }
 
 // False: they are no numbers, or of two kinds and one is not exact in a double.

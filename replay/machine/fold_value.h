@@ -77,8 +77,9 @@ inline bool quick_binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out) {
 }
 
 bool binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out);
-bool compare(int op, const Slot& a, const Slot& b, bool* out);        // op: Py_LT ...; of numbers, or of texts
-bool equal_pairs(const Slot* slots, const int16_t* four, bool* out);  // of those numbers, as tuples: (a, b) == (c, d)
+bool of_doubles(BinaryOp op, Rep rep, double a, double b, Slot* out);  // by the rules of kFloat or kNpFloat64; gives a float
+bool compare(int op, const Slot& a, const Slot& b, bool* out);         // op: Py_LT ...; of numbers, or of texts
+bool equal_pairs(const Slot* slots, const int16_t* four, bool* out);   // of those numbers, as tuples: (a, b) == (c, d)
 bool truth(const Slot& s, bool* out);
 bool negate(const Slot& a, Slot* out);
 
