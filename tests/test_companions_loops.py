@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import sys
 import weakref
 from typing import Any
@@ -290,8 +291,6 @@ print(jitted.stats["traces_loaded"], jitted.stats["exits"], jitted.stats["record
 
 
 def test_another_process_goes_on_with_the_traces(fresh_store: Any, run_python: Any) -> None:
-    import inspect
-
     program = PROGRAM.replace("SOURCE", inspect.cleandoc(SIMULATION))
     run_python("-c", program, "14")
     loaded, exits, recordings = run_python("-c", program, "2").stdout.split()

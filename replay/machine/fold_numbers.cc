@@ -22,12 +22,6 @@ void heed_flags() {
 bool give_numpy(Slot* to, int64_t i) { return to->tag = Slot::kNpInt, to->i = i, to->object = nullptr, true; }
 bool give_numpy(Slot* to, double f) { return to->tag = Slot::kNpFloat, to->f = f, to->object = nullptr, true; }
 
-// A number, but no truth value.
-bool as_double(const Slot& s, double* out) {
-  if (s.tag == Slot::kFloat || s.tag == Slot::kNpFloat) return *out = s.f, true;
-  return *out = static_cast<double>(s.i), is_position(s);
-}
-
 bool of_integers(BinaryOp op, int64_t a, int64_t b, Slot* out) {
   int64_t result = 0;
   switch (op) {

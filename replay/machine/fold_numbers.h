@@ -8,8 +8,6 @@
 
 namespace dalsegno::replay::folds {
 
-inline bool is_position(const Slot& s) { return s.tag == Slot::kInt || s.tag == Slot::kNpInt; }
-
 // A fold begins: none of NumPy's numbers has been seen.
 void forget_flags();
 // It ends: has nothing been raised that NumPy would tell of?

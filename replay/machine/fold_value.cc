@@ -46,14 +46,6 @@ bool whole_result(BinaryOp op, int64_t a, int64_t b, Slot* out) {
   }
 }
 
-bool is_float(const Slot& s) { return s.tag == Slot::kFloat || s.tag == Slot::kNpFloat; }
-
-// Of an int or a float.
-bool as_double(const Slot& s, double* out) {
-  if (is_float(s)) return *out = s.f, true;
-  return *out = static_cast<double>(s.i), is_position(s);
-}
-
 template <class T>
 bool holds(int op, T a, T b) {
   switch (op) {

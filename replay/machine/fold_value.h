@@ -45,10 +45,16 @@ inline bool give_comparison(Slot* to, bool b, const Slot& x, const Slot& y) {
   return to->tag = is_numpy(x) || is_numpy(y) ? Slot::kNpBool : Slot::kBool, to->i = b, to->object = nullptr, true;
 }
 
+inline bool is_position(const Slot& s) { return s.tag == Slot::kInt || s.tag == Slot::kNpInt; }
+inline bool is_float(const Slot& s) { return s.tag == Slot::kFloat || s.tag == Slot::kNpFloat; }
 // A number, but no truth value.
-inline bool is_ordered(const Slot& s) {
-  return s.tag == Slot::kInt || s.tag == Slot::kFloat || s.tag == Slot::kNpInt || s.tag == Slot::kNpFloat;
+inline bool is_ordered(const Slot& s) { return is_position(s) || is_float(s); }
+// Of such a one; false: it is none.
+inline bool as_double(const Slot& s, double* out) {
+  if (is_float(s)) return *out = s.f, true;
+  return *out = static_cast<double>(s.i), is_position(s);
 }
+
 inline bool is_made(const Slot& s) { return s.tag != Slot::kEmpty && s.tag < Slot::kRow; }
 
 // New reference, or null with MemoryError. Of what is made.
