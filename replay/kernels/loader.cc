@@ -195,7 +195,8 @@ bool compile_ir(const std::string& text, CompileKind kind, native::Output output
                 std::string* error) {
   static_assert(native::kUsers == static_cast<int>(CompileKind::kCount));
   const std::lock_guard<std::mutex> lock(llvm_mutex(kind));
-  return native::compile(g_session.load()->library, text, output, effort, static_cast<int>(kind), out, error);
+  const char* features = kind == CompileKind::kKernel ? "" : native::kLeavesVectorsAlone;
+  return native::compile(g_session.load()->library, text, output, effort, static_cast<int>(kind), features, out, error);
 }
 
 void unload_object(void* library) {

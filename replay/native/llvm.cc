@@ -84,7 +84,7 @@ void* builder_for(const Functions& f, void* machine) {
 
 // The machine the process runs on; made once for each user and effort. LLVM's fusing of floating-point operations stays as it is by
 // default: only what the text asks for (llvm.fmuladd, the flag `contract`).
-const Host* host_of(const Functions& f, Effort effort, int user, std::string* error) {
+const Host* host_of(const Functions& f, Effort effort, int user, const std::string& more, std::string* error) {
   static Host hosts[kUsers][2];
   Host& host = hosts[user][static_cast<int>(effort)];
   if (host.machine) return &host;
@@ -92,7 +92,7 @@ const Host* host_of(const Functions& f, Effort effort, int user, std::string* er
   void* target = nullptr;
   *error = taken(f, [&](const char** message) { target = f.target(triple.c_str(), message); });
   if (!target) return nullptr;
-  const std::string cpu = taken(f, f.cpu_name), features = taken(f, f.cpu_features);
+  const std::string cpu = taken(f, f.cpu_name), features = taken(f, f.cpu_features) + more;
   const int level = static_cast<int>(effort);  // (2 takes a tenth longer than 1, for the same speed)
   void* machine = f.create_machine(target, triple.c_str(), cpu.c_str(), features.c_str(), level, "default", "jitdefault", 0, 1, "");
   if (!machine) return *error = "LLVM has no machine for this CPU", nullptr;
@@ -122,11 +122,12 @@ bool emit(const Functions& f, void* machine, void* module, Output kind, std::str
 
 }  // namespace
 
-bool compile(void* library, const std::string& ir, Output kind, Effort effort, int user, std::string* out, std::string* error) {
+bool compile(void* library, const std::string& ir, Output kind, Effort effort, int user, const std::string& features, std::string* out,
+             std::string* error) {
   static Functions f;
   static const bool found = find_all(library, &f);
   if (!found) return *error = "this llvmlite lacks functions of version 0.50", false;
-  const Host* known = host_of(f, effort, user, error);
+  const Host* known = host_of(f, effort, user, features, error);
   if (!known) return false;
   void* context = f.create_context();
   void* module = nullptr;
