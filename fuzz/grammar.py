@@ -92,6 +92,8 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "functools.reduce(lambda p, q: p + q, <list>, 0)"),
         (1, "recursive(<depth>, <num>)"),
         (1, "halving(min(<depth>, 4), <arr>.ravel())"),
+        (2, "nested(min(<depth>, 9), <num>)"),
+        (1, "nested(<small>, <num>, <list>)"),
         (1, "branching(<depth>, <num>)"),
         (2, "counted(min(<depth>, 9), <num>)"),
         (1, "evens(<depth>, <num>)"),

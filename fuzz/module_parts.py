@@ -192,6 +192,35 @@ def halving(n, a):
     return left + halving(n - 1, a[mid:].copy()) - total
 """
 
+# Functions made anew in each call: they call themselves, each other, and have loops; what they close over changes.
+_NESTED = """
+
+def nested(n, x, xs=()):
+    out, calls = [], 0
+
+    def down(k, y=SCALE):
+        nonlocal calls
+        calls += 1
+        if k <= 0:
+            return x
+        for q in range(k % 3):
+            out.append(q * y)
+        return down(k - 1, y + LIMIT) if k % 2 else down(k - 1) + x
+
+    def tree(k):
+        return k * SCALE if k < 2 else tree(k - 1) + tree(k - 2)
+
+    def total(values, start=0):
+        for value in values:
+            start = start + value
+        return start
+
+    first = down(n)
+    if n % 5 == 4:
+        down = lambda k, y=0: total([k, y])
+    return first + down(n // 2) + tree(min(n, 5)) + total(out) + total(xs, start=calls)
+"""
+
 _DEEP = """
 
 @jit
@@ -407,6 +436,7 @@ PARTS: dict[str, str] = {
     "recursive": _RECURSIVE,
     "halving": _HALVING,
     "deep": _DEEP,
+    "nested": _NESTED,
     "branching": _BRANCHING,
     "counted": _COUNTED,
     "evens": _TURNS,

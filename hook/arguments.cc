@@ -11,14 +11,19 @@
 namespace dalsegno::hook {
 namespace {
 
+PyObject* call_plainly(PyFunctionObject* function, PyObject* const* args, Py_ssize_t first, size_t nargsf, PyObject* kwnames) {
+  const size_t given = first == 0 ? nargsf : static_cast<size_t>(PyVectorcall_NARGS(nargsf) - first);
+  return function->vectorcall(reinterpret_cast<PyObject*>(function), args + first, given, kwnames);
+}
+
 // A call under way whose frame is still to be made.
 class Taking final : public NextFrame {
  public:
   Taking(PyObject* callable, PyFunctionObject* function, PyObject* const* args, Py_ssize_t count)
       : NextFrame(function), callable_(callable), args_(args), count_(count) {}
-  PyObject* call(size_t nargsf, PyObject* kwnames) {
+  PyObject* call(Py_ssize_t first, size_t nargsf, PyObject* kwnames) {
     open();
-    PyObject* result = function()->vectorcall(reinterpret_cast<PyObject*>(function()), args_, nargsf, kwnames);
+    PyObject* result = call_plainly(function(), args_, first, nargsf, kwnames);
     close();  // still open where there was no frame
     return result;
   }
@@ -129,9 +134,9 @@ void take_arguments([[maybe_unused]] PyObject* callable, PyObject* const* args, 
   for (Py_ssize_t i = 0; i < count; ++i) Py_SETREF(const_cast<PyObject**>(args)[i], Py_NewRef(Py_None));
 }
 
-PyObject* call_taking(PyObject* callable, PyFunctionObject* function, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  if (!binds_plainly(function)) return function->vectorcall(reinterpret_cast<PyObject*>(function), args, nargsf, kwnames);
-  return Taking(callable, function, args, count_of(nargsf, kwnames)).call(nargsf, kwnames);
+PyObject* call_taking(PyObject* callable, PyFunctionObject* function, PyObject* const* args, size_t nargsf, PyObject* kwnames, bool first) {
+  if (!binds_plainly(function)) return call_plainly(function, args, first ? 1 : 0, nargsf, kwnames);
+  return Taking(callable, function, args, count_of(nargsf, kwnames)).call(first ? 1 : 0, nargsf, kwnames);
 }
 
 }  // namespace dalsegno::hook

@@ -29,6 +29,7 @@ inline Py_ssize_t count_of(size_t nargsf, PyObject* kwnames) {
   return PyVectorcall_NARGS(nargsf) + (kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0);
 }
 // Calls the function in place of `callable`, whose arguments it takes once it has a frame. One with *args or **kwargs borrows them.
-PyObject* call_taking(PyObject* callable, PyFunctionObject* function, PyObject* const* args, size_t nargsf, PyObject* kwnames);
+// `first`: the first argument is for the callable only.
+PyObject* call_taking(PyObject* callable, PyFunctionObject* function, PyObject* const* args, size_t nargsf, PyObject* kwnames, bool first);
 
 }  // namespace dalsegno::hook

@@ -25,6 +25,17 @@ PyObject* call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObjec
   return door([&] { return self_of(callable)->tree->call(args, nargsf, kwnames); });
 }
 
+// Of any function with a code: the first argument.
+PyObject* call_any(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
+  if (count == 0 || !PyFunction_Check(args[0])) {
+    PyErr_SetString(PyExc_TypeError, "the first argument has to be the function that is to be called");
+    return nullptr;
+  }
+  if (self_of(callable)->tree->takes(reinterpret_cast<PyFunctionObject*>(args[0]))) return call(callable, args, nargsf, kwnames);
+  return PyObject_Vectorcall(args[0], args + 1, static_cast<size_t>(count - 1), kwnames);
+}
+
 int traverse(PyObject* object, visitproc visit, void* arg) {
   JitFunction* self = self_of(object);
   Py_VISIT(Py_TYPE(object));
@@ -43,16 +54,17 @@ int clear(PyObject* object) {
   return 0;
 }
 
-// By whether they are kept: companions (jit.h) that live, by their functions. Both borrowed.
+// By whether they are kept: companions (jit.h) that live, by their functions, or codes. Both borrowed.
 std::unordered_map<PyObject*, PyObject*> g_companions[2];
 
 void dealloc(PyObject* object) {
   JitFunction* self = self_of(object);
   PyObject_GC_UnTrack(object);
-  for (auto& companions : g_companions) {
-    const auto found = companions.find(self->function);
-    if (found != companions.end() && found->second == object) companions.erase(found);
-  }
+  for (auto& companions : g_companions)
+    for (PyObject* key : {self->function, reinterpret_cast<PyFunctionObject*>(self->function)->func_code}) {
+      const auto found = companions.find(key);
+      if (found != companions.end() && found->second == object) companions.erase(found);
+    }
   if (self->weakrefs) PyObject_ClearWeakRefs(object);
   delete self->tree;
   self->tree = nullptr;
@@ -228,7 +240,7 @@ PyType_Spec spec = {
 
 PyTypeObject* jit_type() {
   static PyTypeObject* type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  companion_kept = [](PyObject* function) { return companion_of(function, true); };
+  companion_kept = [](PyObject* function_or_code, PyObject* globals) { return companion_of(function_or_code, globals, true); };
   jitted_at = [](PyObject* callable) -> Jitted* { return Py_IS_TYPE(callable, type) ? self_of(callable)->tree : nullptr; };
   return type;
 }
@@ -240,7 +252,7 @@ PyObject* make_jit(PyObject* function, TreeOptions options) {
   }
   auto* self = reinterpret_cast<JitFunction*>(jit_type()->tp_alloc(jit_type(), 0));
   if (!self) return nullptr;
-  self->vectorcall = call;
+  self->vectorcall = options.any ? call_any : call;
   self->function = Py_NewRef(function);
   PyObject* made = door([&] {
     self->tree = new Tree(reinterpret_cast<PyObject*>(self), reinterpret_cast<PyFunctionObject*>(function), options);
@@ -251,13 +263,30 @@ PyObject* make_jit(PyObject* function, TreeOptions options) {
   return made;
 }
 
-PyObject* companion_of(PyObject* function, bool store) {
-  return door([&] {
-    PyObject*& companion = g_companions[store ? 1 : 0][function];
-    if (companion) return Py_NewRef(companion);
-    PyObject* made = make_jit(function, {.full_graph = false, .store = store});
-    if (!made) return g_companions[store ? 1 : 0].erase(function), made;
-    return companion = made;
+// A function that has what all with a code have in common. It is never called.
+static PyRef shape_of(PyObject* code, PyObject* globals) {
+  PyRef shape(PyFunction_New(code, globals));
+  const Py_ssize_t cells = PyCode_GetNumFree(reinterpret_cast<PyCodeObject*>(code));
+  PyRef closure(shape && cells > 0 ? PyTuple_New(cells) : nullptr);
+  for (Py_ssize_t i = 0; closure && i < cells; ++i) {
+    PyObject* cell = PyCell_New(nullptr);
+    if (!cell) return {};
+    PyTuple_SET_ITEM(closure.get(), i, cell);
+  }
+  if (cells > 0 && (!closure || PyFunction_SetClosure(shape.get(), closure.get()) < 0)) return {};
+  return shape;
+}
+
+PyObject* companion_of(PyObject* function_or_code, PyObject* globals, bool store) {
+  return door([&]() -> PyObject* {
+    auto& companions = g_companions[store ? 1 : 0];
+    if (const auto found = companions.find(function_or_code); found != companions.end()) return Py_NewRef(found->second);
+    const bool any = PyCode_Check(function_or_code);
+    const PyRef of = any ? shape_of(function_or_code, globals) : PyRef::borrowed(function_or_code);
+    if (!of) return nullptr;
+    PyRef made(make_jit(of.get(), {.full_graph = false, .store = store, .any = any}));
+    if (made) companions.emplace(function_or_code, made.get());
+    return made.release();
   });
 }
 

@@ -20,10 +20,10 @@ constexpr int kMostFruitless = 3;    // recordings of a loop that yielded nothin
 // ---- recordings ------------------------------------------------------------------------------------------------------------
 
 template <class Begin>
-hook::WatchStatus Tree::InFrame::begin(Exit* exit, const GilShared<Programs>& ran, Begin&& begin) {
+hook::WatchStatus Tree::InFrame::begin(PyFunctionObject* function, Exit* exit, const GilShared<Programs>& ran, Begin&& begin) {
   hook::WatchStatus status = hook::WatchStatus::kLost;
   or_lose([&] {
-    Recording& recording = recording_.emplace(tree_.function_, tree_.recorder_options());
+    Recording& recording = recording_.emplace(function, tree_.recorder_options());
     recording.exit = exit, recording.ran = ran, recording.codes = tree_.codes_;
     status = hook::watch_start(&recording.recorder);
     if (status != hook::WatchStatus::kOk) return;
@@ -39,18 +39,18 @@ hook::WatchStatus Tree::InFrame::begin(Exit* exit, const GilShared<Programs>& ra
   return status;
 }
 
-hook::WatchStatus Tree::InFrame::record_entry() {
+hook::WatchStatus Tree::InFrame::record_entry(PyFunctionObject* function) {
   const bool fresh = or_lose([&] {
     if (!tree_.programs_->empty()) tree_.programs_ = GilShared<Programs>::make(), tree_.saved_ = 0;
   });
   if (!fresh) return hook::WatchStatus::kLost;
-  return begin(nullptr, tree_.programs_, [](Recording& recording) { recording.recorder.begin_entry(); });
+  return begin(function, nullptr, tree_.programs_, [](Recording& recording) { recording.recorder.begin_entry(); });
 }
 
 bool Tree::InFrame::record_exit(Exit* exit, FrameState* state, const GilShared<Programs>& ran) {
-  return begin(exit, ran, [&](Recording& recording) {
-           std::vector<PyFunctionObject*> functions;
-           for (PyObject* f : state->functions) functions.push_back(reinterpret_cast<PyFunctionObject*>(f));
+  std::vector<PyFunctionObject*> functions;
+  for (PyObject* f : state->functions) functions.push_back(reinterpret_cast<PyFunctionObject*>(f));
+  return begin(functions.front(), exit, ran, [&](Recording& recording) {
            recording.recorder.begin_exit(exit->owner->trace(), exit->op, exit->which, functions.data());
          }) == hook::WatchStatus::kOk;
 }
@@ -60,7 +60,7 @@ void Tree::InFrame::record_loop(const hook::FrameView& view) {
   const auto fruitless = t.fruitless_loops_.find(view.offset);
   const bool tried = fruitless != t.fruitless_loops_.end() && fruitless->second >= kMostFruitless;
   if (tried || !settings().record || static_cast<int>(t.programs_->size()) >= settings().max_traces) return;
-  begin(nullptr, t.programs_, [&](Recording& recording) {
+  begin(view.function, nullptr, t.programs_, [&](Recording& recording) {
     recording.loop = view.offset;
     recording.recorder.begin_loop(view);
   });
@@ -77,11 +77,13 @@ void Tree::InFrame::take_over() {
   Recording& recording = *recording_;
   abandoned_ = recording.recorder.abandoned();
   if (!frame_) frame_ = recording.recorder.outermost();
-  if (abandoned_ && recording.exit) {  // another time it may be a call that does less: most of a recursion's do
+  if (abandoned_ && recording.exit &&
+      !recording.recorder.goes_through_now()) {  // another time it may be a call that does less: most of a recursion's do
     recording.exit->count = 0;
     recording.exit->patience *= 2;
   } else if (abandoned_) {
-    if (recording.loop < 0) tree_.policy_.grown();  // what was measured of a recursion's inner calls tells nothing of the outer ones
+    if (recording.loop < 0 && !recording.exit)
+      tree_.policy_.grown();  // what was measured of a recursion's inner calls tells nothing of the outer ones
   } else {
     tree_.recording_ = false;
     const bool entry = !recording.exit && recording.loop < 0;

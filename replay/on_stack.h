@@ -19,7 +19,7 @@ class Tree::InFrame final : public hook::LoopWaiter {
   }
 
   // Begins to record the call that follows, or what follows an exit. Not kOk: nothing is recorded.
-  hook::WatchStatus record_entry();
+  hook::WatchStatus record_entry(PyFunctionObject* function);
   bool record_exit(Exit* exit, FrameState* state, const GilShared<Programs>& ran);
   // The frames are known (hook::OnEntered).
   static void entered(void* self, int index, void* frame);
@@ -49,7 +49,7 @@ class Tree::InFrame final : public hook::LoopWaiter {
     int codes = 0;
   };
   template <class Begin>
-  hook::WatchStatus begin(Exit* exit, const GilShared<Programs>& ran, Begin&& begin);
+  hook::WatchStatus begin(PyFunctionObject* function, Exit* exit, const GilShared<Programs>& ran, Begin&& begin);
 
   Tree& tree_;
   void* frame_ = nullptr;

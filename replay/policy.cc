@@ -167,7 +167,7 @@ Way Policy::next(PyObject* const* args, Py_ssize_t count) {
   if (under_) return *under_;
   lane_ = find_lane(sizes_of(args, count));
   if (lane_->awaits_kernels() && !kernels_under_way()) lane_->kernels_are_there();
-  const Way way = lane_->next();
+  const Way way = is_part_of_measurement(*lane_) ? Way::kReplay : lane_->next();
   aside_ = way == Way::kEager ? lane_ : nullptr;
   return way;
 }
@@ -227,7 +227,9 @@ Policy::Timing::Timing(Policy& policy, Way way)
       way_(way),
       generation_(policy.generation_),
       start_(thread_time()),
-      faults_(thread_faults()) {}
+      faults_(thread_faults()) {
+  g_timed_replays += way == Way::kTimeReplay;
+}
 
 bool Policy::Timing::ended(bool settled) {
   const double nanoseconds = thread_time() - start_;

@@ -135,6 +135,7 @@ class Policy {
   // May a call made by a replay be replayed without further question?
   bool goes_on() {
     if (under_) return under_ == Way::kReplay;
+    if (lane_ && is_part_of_measurement(*lane_)) return true;
     return lane_ && !lane_->eager_wins && lane_->left > 0 && (--lane_->left, true);
   }
 
@@ -142,6 +143,8 @@ class Policy {
   class Timing {
    public:
     Timing(Policy& policy, Way way);
+    ~Timing() { g_timed_replays -= way_ == Way::kTimeReplay; }
+    Timing(const Timing&) = delete;
     // `settled`: nothing was recorded, and nothing will be at the exits that were taken. Until then a few calls do not count.
     // True: there is a new verdict, eager_wins() says which.
     bool ended(bool settled);
@@ -155,6 +158,9 @@ class Policy {
     double start_;
     int64_t faults_;
   };
+  // Within a replay that is being timed calls of other functions are replayed, too, and not timed, unless eager is known to win: else what
+  // is measured would be how those were measured.
+  static bool is_part_of_measurement(const Lane& lane) { return g_timed_replays > 0 && !(lane.eager_wins && lane.lasting()); }
   bool eager_wins() const { return lane_ && lane_->eager_wins; }
   const Lane* lane() const { return lane_; }  // of the latest call
   void recorded(PyObject* const* args, Py_ssize_t count, double nanoseconds);
@@ -181,6 +187,8 @@ class Policy {
  private:
   static constexpr size_t kLanes = 6;  // arguments of further sizes share the last one
   Lane* find_lane(uint32_t sizes);
+
+  static inline int g_timed_replays = 0;  // under way, of all functions
 
   std::map<uint32_t, Lane> lanes_;
   Lane* lane_ = nullptr;

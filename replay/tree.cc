@@ -199,7 +199,8 @@ PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObje
 const GilShared<Tree::Programs>* Tree::ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) {
   const auto* code = reinterpret_cast<PyCodeObject*>(function_->func_code);
   if (function_->func_code != code_ || recording_ || stored_ != Stored::kLoaded || !settings().enabled) return nullptr;
-  if (count != code->co_argcount || code->co_kwonlyargcount || (code->co_flags & (CO_VARARGS | CO_VARKEYWORDS))) return nullptr;
+  if (count != code->co_argcount + options_.any || code->co_kwonlyargcount || (code->co_flags & (CO_VARARGS | CO_VARKEYWORDS)))
+    return nullptr;
   if (policy_.entry_given_up() || programs_->empty() || !programs_->front()) return nullptr;
   if (hook::thread_observed(thread) || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code))) return nullptr;
   if (programs_.get() != running && settings().step_aside && !policy_.goes_on()) return nullptr;
@@ -212,13 +213,16 @@ PyObject* Tree::try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnam
   Outcome outcome = Outcome::kReturned;
   const Arguments given{callable_, args, hook::count_of(nargsf, kwnames)};
   const auto given_up = hook::caller_gives_up(callable_, args, given.count) ? std::span(&given, 1) : std::span<const Arguments>();
-  bool direct = !kwnames && PyVectorcall_NARGS(nargsf) == code->co_argcount && !code->co_kwonlyargcount &&
+  const Py_ssize_t first = options_.any ? 1 : 0;
+  bool direct = !kwnames && PyVectorcall_NARGS(nargsf) == code->co_argcount + first && !code->co_kwonlyargcount &&
                 !(code->co_flags & (CO_VARARGS | CO_VARKEYWORDS));
   if (direct) {
     result = replay(args, given_up, &outcome);
   } else {
     std::vector<PyObject*> params;
-    if (!bind_parameters(function_, args, nargsf, kwnames, &params)) return eager(args, nargsf, kwnames);
+    const auto count = static_cast<size_t>(PyVectorcall_NARGS(nargsf) - first);
+    if (!bind_parameters(function_of(args), args + first, count, kwnames, &params)) return eager(args, nargsf, kwnames);
+    if (options_.any) params.insert(params.begin(), Py_NewRef(args[0]));
     const Arguments both[] = {given, {nullptr, params.data(), static_cast<Py_ssize_t>(params.size())}};
     result = replay(params.data(), given_up.empty() ? given_up : both, &outcome);
     for (PyObject* p : params) Py_DECREF(p);
@@ -325,19 +329,34 @@ recorder::Options Tree::recorder_options() {
   o.max_depth = settings().max_depth;
   o.first_number = static_cast<int>(programs_->size());
   o.callable = callable_;
-  o.companion = [this](PyFunctionObject* function, bool* ready) {
-    if (function == function_) return *ready = by_plain_name_ = true, Py_NewRef(callable_);
-    PyRef& companion = companions_[function];
-    if (!companion) companion = PyRef(companion_of(reinterpret_cast<PyObject*>(function), options_.store));
+  o.shape = options_.any ? function_ : nullptr;
+  o.companion = [this](PyFunctionObject* function, bool any) -> recorder::Companion {
+    if (any == options_.any && (any ? takes(function) : function == function_)) {
+      by_plain_name_ = true;
+      return {Py_NewRef(callable_), true, true};
+    }
+    PyRef& companion = companions_[any ? function->func_code : reinterpret_cast<PyObject*>(function)];
+    if (!companion)
+      companion = PyRef(any ? companion_of(function->func_code, function->func_globals, options_.store)
+                            : companion_of(reinterpret_cast<PyObject*>(function), nullptr, options_.store));
     PyErr_Clear();
-    *ready = companion && jitted_at(companion.get())->has_entry();
-    return Py_XNewRef(companion.get());
+    Jitted* const jitted = companion ? jitted_at(companion.get()) : nullptr;
+    if (!jitted || (any && !jitted->takes(function))) return {};
+    return {Py_NewRef(companion.get()), jitted->has_entry(), jitted->recurses()};
   };
   o.recursion = [this] { return abandon_recursion(); };
   o.loops_shortly = [](PyObject* companion) { return jitted_at(companion)->loops_shortly(); };
   o.gives_back = [this] { recording_ = false; };
   o.find_loop = [this](const recorder::AnchorKey& key, const recorder::SlotTypes& types) { return find_loop(key, types); };
   return o;
+}
+
+bool Tree::recurses() const {
+  const auto calls_it = [this](const auto& program) {
+    const std::vector<PyObject*>* objects = program ? &program->trace().objects : nullptr;
+    return objects && std::find(objects->begin(), objects->end(), callable_) != objects->end();
+  };
+  return by_plain_name_ || std::any_of(programs_->begin(), programs_->end(), calls_it);
 }
 
 // Found out when it has been called, once.
@@ -364,7 +383,7 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
   if (!settings().record || !policy_.entry_due()) return eager(args, nargsf, kwnames);
   if (pass_over_ > 0) return --pass_over_, eager(args, nargsf, kwnames);
   InFrame call(*this);
-  const hook::WatchStatus status = call.record_entry();
+  const hook::WatchStatus status = call.record_entry(function_of(args));
   if (status == hook::WatchStatus::kBusy) return eager(args, nargsf, kwnames);
   if (status != hook::WatchStatus::kOk) return eager_because(Reason::lost, args, nargsf, kwnames);
   if (recorder::CodeInfo::of(call.code())->loops()) call.wait();

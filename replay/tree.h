@@ -21,6 +21,9 @@ namespace dalsegno::replay {
 struct TreeOptions {
   bool full_graph = false;
   bool store = true;
+  // The tree is of all functions with the code and globals of its own, which is their shape and never called: a call's first argument is
+  // the function to be called.
+  bool any = false;
 };
 
 // Counters, of one function or of the process.
@@ -68,16 +71,21 @@ class Tree final : public Jitted {
   // Its traces as they are; kept for as long as somebody looks at them, though new ones may be added meanwhile.
   GilShared<Programs> programs() const { return programs_; }
   // Jitted functions that its traces call in the place of plain ones (jit.h), or will.
-  using Companions = std::map<PyFunctionObject*, PyRef>;
+  using Companions = std::map<PyObject*, PyRef>;  // by function, or code
   const Companions& companions() const { return companions_; }
   const std::map<std::string, recorder::Note>& notes() const { return notes_; }
   const Policy& policy() const { return policy_; }
   PyFunctionObject* function() const { return function_; }
+  bool takes(const PyFunctionObject* function) const override {  // as the first argument, if it is of any function
+    return function->func_code == function_->func_code && function->func_globals == function_->func_globals &&
+           function->vectorcall == function_->vectorcall;
+  }
 
  private:
   class InFrame;  // on_stack.h
   bool has_entry() const override { return !programs_->empty() && programs_->front(); }
   const GilShared<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) override;
+  bool recurses() const override;
   bool loops_shortly() override;
   PyObject* plain() const override { return reinterpret_cast<PyObject*>(function_); }
   void count_replays(uint64_t calls) override { counters_.calls += calls, counters_.replays += calls; }
@@ -86,9 +94,14 @@ class Tree final : public Jitted {
   PyObject* interpret(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
     const hook::UncountedEvaluator uncounted;
     const Py_ssize_t count = hook::count_of(nargsf, kwnames);
+    PyFunctionObject* const function = function_of(args);
     if (may_die(args, count) && hook::caller_gives_up(callable_, args, count))
-      return hook::call_taking(callable_, function_, args, nargsf, kwnames);
-    return function_->vectorcall(reinterpret_cast<PyObject*>(function_), args, nargsf, kwnames);
+      return hook::call_taking(callable_, function, args, nargsf, kwnames, options_.any);
+    if (options_.any) ++args, nargsf = static_cast<size_t>(PyVectorcall_NARGS(nargsf)) - 1;
+    return function->vectorcall(reinterpret_cast<PyObject*>(function), args, nargsf, kwnames);
+  }
+  PyFunctionObject* function_of(PyObject* const* args) const {
+    return options_.any ? reinterpret_cast<PyFunctionObject*>(args[0]) : function_;
   }
   PyObject* eager(PyObject* const* args, size_t nargsf, PyObject* kwnames);  // the same, counted
   PyObject* eager_because(Reason reason, PyObject* const* args, size_t nargsf, PyObject* kwnames);

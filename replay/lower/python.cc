@@ -102,6 +102,10 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   if (s.linked && o.kind == OpKind::get_attr) s.fn = step_get_attr;
   if (s.linked && o.kind == OpKind::set_attr) s.fn = step_set_attr;
   if (o.kind == OpKind::cell_get) s.does = native::Do::kCell;
+  if ((o.kind == OpKind::method_func || o.kind == OpKind::method_self) && known_type(in(o)[0]) == &PyMethod_Type) {
+    s.does = native::Do::kField;
+    s.imm = o.kind == OpKind::method_func ? offsetof(PyMethodObject, im_func) : offsetof(PyMethodObject, im_self);
+  }
   if (takes_list(o.kind)) {
     s.n = o.n_inputs;
     s.list = list(std::move(regs)).data();

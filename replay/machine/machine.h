@@ -64,9 +64,11 @@ class Jitted {
   // any callable is. `running`: those of the caller. Needs the GIL; asks no code of the user's.
   virtual const GilShared<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) = 0;
   virtual bool has_entry() const = 0;  // are there traces of it?
+  virtual bool recurses() const = 0;   // do they call it?
   virtual bool loops_shortly() = 0;    // do they go round but a few times a call?
   virtual void count_replays(uint64_t calls) = 0;
-  virtual PyObject* plain() const = 0;  // the plain function; borrowed
+  virtual PyObject* plain() const = 0;                             // the plain function; borrowed
+  virtual bool takes(const PyFunctionObject* function) const = 0;  // as the first argument, where it is of any function with a code
   // What has run leaves: the interpreter goes on, perhaps recording. The call's result, or null with an exception set.
   virtual PyObject* leave(Exit* exit, FrameState* state, const GilShared<Programs>& ran) = 0;
 

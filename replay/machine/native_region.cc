@@ -219,6 +219,10 @@ class Describer {
       case native::Do::kGuardTruthy:
         in.object = address(s.object);
         break;
+      case native::Do::kGuardFunction:
+        in.object = address(s.object);
+        in.list = {address(s.name), address(&PyFunction_Type)};
+        break;
       case native::Do::kQuick:
         in.imm = s.truth;
         break;
@@ -420,7 +424,8 @@ bool makes_quiet_iterator(const Step& s) { return s.exec == exec_of(OpKind::get_
 int32_t side_plan(native::Do what, const Step& s) {
   using native::Do;
   if (s.advances) return s.other;
-  constexpr Do kGuards[] = {Do::kGuardedCompare, Do::kGuardTruth, Do::kGuardIs, Do::kGuardTruthy, Do::kGuardType, Do::kUnbox};
+  constexpr Do kGuards[] = {Do::kGuardedCompare, Do::kGuardTruth, Do::kGuardIs, Do::kGuardFunction,
+                            Do::kGuardTruthy,    Do::kGuardType,  Do::kUnbox};
   if (std::find(std::begin(kGuards), std::end(kGuards), what) != std::end(kGuards)) return s.exit;
   return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kItemsEnd || what == Do::kNextItem || what == Do::kNextElement ||
                  what == Do::kNext

@@ -26,6 +26,7 @@ Rep number_of(const PyTypeObject* type) {
 recursion::Known known_of(PyObject* object, PyObject* itself) {
   recursion::Known known;
   known.itself = object == itself;
+  known.code = object == reinterpret_cast<const PyFunctionObject*>(jitted_at(itself)->plain())->func_code;
   if (PyType_Check(object)) known.type = object, known.names = number_of(reinterpret_cast<PyTypeObject*>(object));
   Reg value{};
   const Rep rep = number_of(Py_TYPE(object));
@@ -60,9 +61,18 @@ recursion::NumericTrace numeric_trace(const ProgramImpl& p, const std::vector<Pr
   return made;
 }
 
+// Which cells that a function closes over hold it? (So it does not die with an argument.)
+bool holds_itself(PyObject* object, std::vector<int32_t>* cells) {
+  PyObject* closure = PyFunction_Check(object) ? PyFunction_GET_CLOSURE(object) : nullptr;
+  for (Py_ssize_t i = 0; closure && i < PyTuple_GET_SIZE(closure); ++i)
+    if (PyCell_GET(PyTuple_GET_ITEM(closure, i)) == object) cells->push_back(static_cast<int32_t>(i));
+  return !cells->empty();
+}
+
 // The call's arguments, and what they are: numbers that have an object, too, are numbers.
 bool take(const Machine& m, const CallSite& site, recursion::Signature* now, int64_t* arguments) {
   now->params.clear();
+  now->own_cells.clear();
   now->result = site.result.rep;
   for (size_t k = 0; k < site.arguments.size(); ++k) {
     const Loc& from = site.arguments[k].from;
@@ -71,7 +81,7 @@ bool take(const Machine& m, const CallSite& site, recursion::Signature* now, int
     Reg value{};
     if (rep != Rep::kNone) {
       value = m.r[from.raw];
-    } else if (!object || !is_leaf_object(object)) {
+    } else if (!object || !(is_leaf_object(object) || (k == 0 && holds_itself(object, &now->own_cells)))) {
       return false;
     } else if (rep = number_of(Py_TYPE(object)); rep == Rep::kNone) {
       value.o = object;

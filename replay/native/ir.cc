@@ -83,7 +83,8 @@ void Writer::write_head_exit(int32_t loop) {
 }
 
 void Writer::head(const std::string& symbol) {
-  head_ = "define i32 @" + symbol + "(ptr %r, ptr %f) {\nentry:\n";
+  // No vectors where several registers are stored: C code that is called may not expect their upper halves in use (llvm.h).
+  head_ = "define i32 @" + symbol + "(ptr %r, ptr %f) noimplicitfloat {\nentry:\n";
   text_.clear();
   for (const auto& [key, bits] : slots_)
     if (!constant(key)) line(name_of(key) + " = alloca " + type_of(bits));
@@ -350,6 +351,8 @@ void Writer::write(const Instr& in) {
       return put_item(in);
     case Do::kCell:
       return cell(in);
+    case Do::kField:
+      return give(in.dst, field(object_in(in.a), static_cast<size_t>(in.imm), "ptr"));
     case Do::kUnpack:
       return unpack(in);
     case Do::kTupleItem:
@@ -378,6 +381,8 @@ void Writer::write(const Instr& in) {
       return set_attribute(in);
     case Do::kGuardIs:
       return guard(op("icmp eq ptr " + object_in(in.a) + ", " + address(kAddresses + in.object)), in.n != 0, in.side);
+    case Do::kGuardFunction:
+      return guard_function(in);
     case Do::kGuardTruthy:
       return guard_truthy(in);
     case Do::kQuick:

@@ -58,6 +58,17 @@ void Writer::set_attribute(const Instr& in) {
   put_at(in, place, old, slow, offsetof(Frame, quick));
 }
 
+// (What is no function has other things there, if anything.)
+void Writer::guard_function(const Instr& in) {
+  const std::string object = object_in(in.a), type = address(kAddresses + in.list[1]);
+  const std::string is = op("icmp eq ptr " + field(object, static_cast<size_t>(layout_.type), "ptr") + ", " + type);
+  const std::string function = op("select i1 " + is + ", ptr " + object + ", ptr " + type);
+  const auto has = [&](int32_t offset, int32_t what) {
+    return op("icmp eq ptr " + field(function, static_cast<size_t>(offset), "ptr") + ", " + address(kAddresses + what));
+  };
+  guard(op("and i1 " + has(layout_.function_code, in.object) + ", " + has(layout_.function_globals, in.list[0])), true, in.side);
+}
+
 void Writer::guard_truthy(const Instr& in) {
   const std::string type = address(kAddresses + in.object);
   std::string holds = op("icmp eq ptr " + field(object_in(in.a), static_cast<size_t>(layout_.type), "ptr") + ", " + type);

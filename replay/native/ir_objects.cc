@@ -11,6 +11,13 @@ void Writer::drop(int32_t reg) {
   const std::string there = label("d"), gone = label("g");
   line("br i1 " + op("icmp ne ptr " + object_in(reg) + ", null") + ", label %" + there + ", label %" + gone);
   begin(there);
+  if (given_.contains(key_of(reg)) && !made_anew_.contains(key_of(reg))) {  // mostly somebody else has it, too
+    const std::string last = label("s");
+    drop_reference(object_in(reg), last);
+    line("store ptr null, ptr " + place(reg));
+    go(gone);
+    begin(last);
+  }
   keep_iterator(reg, object_in(reg), gone);
   keep_items_iterator(reg, object_in(reg), gone);
   line("call void " + helper(offsetof(Frame, drop)) + "(ptr %f, i32 " + in_file(reg) + ")");

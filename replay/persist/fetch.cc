@@ -195,7 +195,7 @@ PyRef take_base(std::string_view* path, PyObject* self) {
 
 }  // namespace
 
-PyObject* (*companion_kept)(PyObject* function) = [](PyObject*) -> PyObject* { return nullptr; };
+PyObject* (*companion_kept)(PyObject*, PyObject*) = [](PyObject*, PyObject*) -> PyObject* { return nullptr; };
 
 PyObject* fetch(const ObjectRef& ref, PyObject* self_function, PyObject* callable) {
   constexpr std::string_view kJitted = ".jitted";
@@ -204,10 +204,17 @@ PyObject* fetch(const ObjectRef& ref, PyObject* self_function, PyObject* callabl
   const bool jitted = path.ends_with(kJitted);
   if (jitted) path.remove_suffix(kJitted.size());
   PyRef object = take_base(&path, self_function);
-  while (object && !path.empty()) object = take_step(object.get(), &path);
-  if (jitted && object)
-    object = object.get() == self_function ? PyRef::borrowed(callable)
-                                           : PyRef(as_function(object.get()) ? companion_kept(object.get()) : nullptr);
+  PyRef globals;  // of the last function on the way
+  while (object) {
+    if (PyFunctionObject* function = as_function(object.get())) globals = PyRef::borrowed(function->func_globals);
+    if (path.empty()) break;
+    object = take_step(object.get(), &path);
+  }
+  if (jitted && object) {
+    const bool stands_for_it = object.get() == self_function;
+    const bool has = as_function(object.get()) || (PyCode_Check(object.get()) && globals);
+    object = stands_for_it ? PyRef::borrowed(callable) : PyRef(has ? companion_kept(object.get(), globals.get()) : nullptr);
+  }
   drop_error();
   if (!object || ref.fingerprint.empty() || fingerprint(object.get()) != ref.fingerprint) return nullptr;
   return object.release();

@@ -138,7 +138,7 @@ std::string code_hash(PyCodeObject* code) {
   return *hash;
 }
 
-std::string function_key(PyObject* object) {
+std::string function_key(PyObject* object, bool any) {
   if (!PyFunction_Check(object)) return "";
   const hook::ErrorAside keep;
   auto* function = reinterpret_cast<PyFunctionObject*>(object);
@@ -147,7 +147,7 @@ std::string function_key(PyObject* object) {
   const bool ok = !code.empty() && encode_literal(function->func_module ? function->func_module : Py_None, &module) &&
                   encode_literal(function->func_qualname, &qualname);
   Parts parts;
-  for (const std::string& part : {environment(), code, module, qualname}) parts.add(part);
+  for (const std::string& part : {environment(), code, module, qualname, std::string(any ? "any" : "")}) parts.add(part);
   drop_error();
   return ok ? parts.hash() : "";
 }

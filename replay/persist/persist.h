@@ -23,9 +23,10 @@ PyObject* decode_literal(const std::string& text);
 // Not: file name, line numbers, addresses. "" if a constant cannot be encoded.
 std::string code_hash(PyCodeObject* code);
 
-// The store's key of a jitted function: code, module and qualified name, versions of CPython, NumPy, Halide, this build and its formats.
+// The store's key of a jitted function (`any`: of all with its code): code, module and qualified name, versions of CPython, NumPy, Halide,
+// this build and its formats.
 // "" if there is none.
-std::string function_key(PyObject* function);
+std::string function_key(PyObject* function, bool any = false);
 
 // What must be the same about an object for a trace to mean it (ObjectRef::fingerprint). "" if that cannot be said: such an object
 // cannot be kept.
@@ -40,9 +41,10 @@ PyRef type_named(std::string_view name);
 //   self | type:<module.qualname> | module:<name> | const:<literal>     then any of
 //   .globals .builtins .code .defaults .const[i] .closure[i] [name] [i] .attr(name)
 // Modules must have been imported already. `.closure[i]` is the cell's content; `[..]` an item of a dict by name or of a tuple by number.
-// At the end of a path to a function, `.jitted` stands for what is called in its place: `callable`, in that of self, or its companion.
+// At the end of a path to a function, `.jitted` stands for what is called in its place: `callable`, in that of self, or its companion. At
+// the end of a path to a code, for the companion of all functions with that code (and the globals of the function that it stands in).
 PyObject* fetch(const ObjectRef& ref, PyObject* self_function, PyObject* callable = nullptr);
-// The companion of a function (jit.h) whose traces are kept.
-extern PyObject* (*companion_kept)(PyObject* function);
+// The companion of a function, or of a code (jit.h), whose traces are kept.
+extern PyObject* (*companion_kept)(PyObject* function_or_code, PyObject* globals);
 
 }  // namespace dalsegno::replay

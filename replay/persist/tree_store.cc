@@ -136,7 +136,7 @@ void Tree::look_up() {
   stored_ = Stored::kLookedUp;
   if (!options_.store) return;
   or_lose([this] {
-    key_ = function_key(reinterpret_cast<PyObject*>(function_));
+    key_ = function_key(reinterpret_cast<PyObject*>(function_), options_.any);
     if (key_.empty()) return;
     has_traces_ = !new_to_store(function_);
     if (!has_traces_) return;

@@ -102,6 +102,7 @@ class Code final : public NumericRecursion, private Operators {
       params.back().type = signature_.params[i].type;
       mov(at(params.back()), argument(i));
     }
+    if (!signature_.own_cells.empty()) given_ = params[0];
     pending_.push_back({0, params, slots_, Label()});
     for (size_t k = 0; k < pending_.size(); ++k) {
       L(pending_[k].label);
@@ -133,7 +134,13 @@ class Code final : public NumericRecursion, private Operators {
         if (in(op, 0).kind == Operand::kItself) values_[v].kind = Operand::kFunction;
         return true;
       case OpKind::guard_function:  // (the caller has looked whether the function is what it was)
-        return in(op, 0).kind == Operand::kFunction;
+        return in(op, 0).kind == Operand::kFunction || (is_given(in(op, 0)) && t_->objects[static_cast<size_t>(op.object)].code);
+      case OpKind::func_closure:
+        if (is_given(in(op, 0)) && has_itself(op.imm)) values_[v].kind = Operand::kOwnCell;
+        return true;
+      case OpKind::cell_get:
+        if (in(op, 0).kind == Operand::kOwnCell) values_[v] = given_;
+        return true;
       case OpKind::guard_type:
         return is_of_type(in(op, 0), t_->objects[static_cast<size_t>(op.object)]);
       case OpKind::guard_true:
@@ -163,6 +170,12 @@ class Code final : public NumericRecursion, private Operators {
       default:
         return false;
     }
+  }
+
+  // Is it the function that is called, which is handed on to all that it calls?
+  bool is_given(const Operand& a) const { return given_.kind == Operand::kSlot && a.kind == Operand::kSlot && a.slot == given_.slot; }
+  bool has_itself(int32_t cell) const {
+    return std::find(signature_.own_cells.begin(), signature_.own_cells.end(), cell) != signature_.own_cells.end();
   }
 
   static bool is_of_type(const Operand& a, const Known& type) { return a.number() ? type.names == a.rep : a.type && a.type == type.type; }
@@ -254,6 +267,7 @@ class Code final : public NumericRecursion, private Operators {
   int (*entry_)(Context*) = nullptr;
   int calls_ = 0, returns_ = 0;
   bool returns_arguments_ = false;
+  Operand given_;  // the first parameter, if that is the function
   std::vector<int64_t> constants_;
   // of the trace that is being written
   const NumericTrace* t_ = nullptr;

@@ -20,6 +20,7 @@ using typed::Rep;
 // What is known of an object that a trace refers to.
 struct Known {
   bool itself = false;         // the jitted function
+  bool code = false;           // its code
   Rep names = Rep::kNone;      // it is the type of numbers of this kind
   const void* type = nullptr;  // it is this type
   Rep rep = Rep::kNone;        // it is such a number,
@@ -41,6 +42,8 @@ struct Signature {
   };
   std::vector<Param> params;  // of numbers kInt, kFloat and kBool
   Rep result = Rep::kNone;    // no object
+  // The first argument is the function, one of several with this code; these of the cells that it closes over hold it.
+  std::vector<int32_t> own_cells = {};
   bool operator==(const Signature&) const = default;
 };
 

@@ -14,7 +14,7 @@ using typed::Rep;
 
 // Where a value of a trace is.
 struct Operand {
-  enum Kind : uint8_t { kUnknown, kSlot, kConstant, kItself, kFunction };
+  enum Kind : uint8_t { kUnknown, kSlot, kConstant, kItself, kFunction, kOwnCell };
   Kind kind = kUnknown;
   Rep rep = Rep::kNone;
   int32_t slot = -1;

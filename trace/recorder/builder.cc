@@ -24,15 +24,15 @@ void Builder::open(AnchorKind anchor, int number, PyFunctionObject* root) {
   object_index(reinterpret_cast<PyObject*>(root), "self");
 }
 
-void Builder::open_entry(Shadow outermost, int params, PyFunctionObject* root) {
+void Builder::open_entry(Shadow outermost, int params, PyFunctionObject* function) {
   shadows_.push_back(std::move(outermost));
   Shadow& f = innermost();
-  for (int i = 0; i < params; ++i) {
-    f.locals[i] = emit(OpKind::param, {}, {.imm = i, .snapshot = false});
-    hold(f.locals[i], +1);
-  }
-  trace_->data.n_params = params;
-  f.function = constant(reinterpret_cast<PyObject*>(root), "self");
+  int n = 0;
+  const auto param = [&] { return emit(OpKind::param, {}, {.imm = n++, .snapshot = false}); };
+  if (!function) f.function = param();
+  for (int i = 0; i < params; ++i) hold(f.locals[i] = param(), +1);
+  trace_->data.n_params = n;
+  if (function) f.function = constant(reinterpret_cast<PyObject*>(function), "self");
   hold(f.function, +1);
 }
 

@@ -58,7 +58,7 @@ class Builder {
   // ---- a trace, from its beginning to its end (builder.cc)
   void open(AnchorKind anchor, int number, PyFunctionObject* root);
   // Makes it a trace from a function's entry: the parameters are its first locals.
-  void open_entry(Shadow outermost, int params, PyFunctionObject* root);
+  void open_entry(Shadow outermost, int params, PyFunctionObject* function);  // null: which one is the first parameter
   // Makes it a side trace from an exit, which leaves with this snapshot: the parameters are the values its frames hold. The shadows come
   // with code, sources and calls alone.
   void open_exit(const LiveTrace& parent, int op, int which, const Snapshot& at, std::vector<Shadow> shadows);

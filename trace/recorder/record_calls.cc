@@ -41,7 +41,7 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   if (live_callee && !method && know_callee(callee, live_callee)) callee = constant(live_callee, info(callee).path);
   if (live_callee) unbind(&callee, &live_callee, &arguments);
   if (is_constant(callee)) simplify(live_callee, &arguments);
-  if (live_callee && is_constant(callee) && call_companion(callee, live_callee, callable_at, &arguments)) return;
+  if (live_callee && call_companion(callee, live_callee, base, method, &arguments)) return;
   if (live_callee) take_method(&callee, &live_callee, arguments);
   if (live_callee && is_constant(callee) && test_class(live_callee, arguments)) return;
   if (live_callee && (operates(callee, live_callee, arguments) || call_through(callee, live_callee, arguments))) return;

@@ -118,9 +118,22 @@ bool Recorder::recurses(PyObject* code) const {
   return std::count_if(frames().begin(), frames().end(), same) >= kMostLevels;
 }
 
-// Does it call, by its name, what is found under that now, and is that the function? `self`: its first argument, or null.
+// What the function does is what it did. Where its code is found again.
+std::string Recorder::guard_code(ValueId func, PyFunctionObject* live) {
+  const std::string path = is_constant(func) ? info(func).path : "";
+  int code = object_index(live->func_code, path.empty() ? "" : path + ".code");
+  if (source(code).empty()) code = object_index(live->func_code, sources_.of_code(live));
+  const int globals = object_index(live->func_globals, sources_.of_globals(live->func_globals));
+  emit(OpKind::guard_function, {func}, {.imm = globals, .object = code});
+  return source(code);
+}
+
+// Does it close over itself, or call, by its name, what is found under that now, and is that the function? `self`: its first argument, or
+// null.
 static bool calls_itself(PyFunctionObject* function, PyObject* self) {
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  for (Py_ssize_t i = 0; function->func_closure && i < PyTuple_GET_SIZE(function->func_closure); ++i)
+    if (PyCell_GET(PyTuple_GET_ITEM(function->func_closure, i)) == reinterpret_cast<PyObject*>(function)) return true;
   if (!PyDict_CheckExact(function->func_globals) || PySequence_Contains(code->co_names, code->co_name) != 1) return false;
   if (self && _PyType_Lookup(Py_TYPE(self), code->co_name) == reinterpret_cast<PyObject*>(function)) return true;  // a method
   PyObject* found = PyDict_GetItemWithError(function->func_globals, code->co_name);                                // borrowed
@@ -136,28 +149,57 @@ bool Recorder::is_in_loop() const {
   });
 }
 
+// Is it the tree's own function, or one of its own functions?
+bool Recorder::is_root(PyFunctionObject* function) const {
+  if (!options_.shape) return function == function_;
+  return function->func_code == options_.shape->func_code && function->func_globals == options_.shape->func_globals;
+}
+
+// Does a frame run it?
+bool Recorder::is_running(PyFunctionObject* function) const {
+  return std::any_of(frames().begin(), frames().end(),
+                     [&](const Frame& f) { return reinterpret_cast<PyObject*>(f.code->code) == function->func_code; });
+}
+
 // Some plain functions are called as if they were jitted: by the trace, and by the interpreter now. Those that call themselves, as
 // otherwise their traces could only be of some few levels, and whoever records one would have all the others run under its eyes. And those
 // that have loops: the frame in which a loop runs is the outermost one of its traces then, so that it is entered, left and grows in one and
 // the same call (replay/on_stack.h), and all who call the function share them. (PyPy's tracing JIT does not go through functions with loops
-// either.) But in a loop those are gone through whose own loops turn out to go round but a few times. `slot`: where the stack has it.
-bool Recorder::call_companion(ValueId callee, PyObject* live, size_t slot, Arguments* arguments) {
-  hook::Slot& on_stack = view()->localsplus[frame().code->nlocalsplus() + slot];
-  if (!options_.callable || !PyFunction_Check(live) || on_stack.get() != live) return false;
+// either.) But in a loop those are gone through whose own loops turn out to go round but a few times. Functions that are not the same ones
+// in each run, as they are made by the code that calls them, or given to it, share what is called in the place of all with their code: that
+// takes the function as its first argument. `base`: where the stack has the callee.
+bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool method, Arguments* arguments) {
+  hook::Slot* const on_stack = view()->localsplus + frame().code->nlocalsplus() + base;
+  hook::Slot& place = on_stack[kHas313Calls || method ? 0 : 1];
+  if (!options_.callable || !PyFunction_Check(live) || place.get() != live) return false;
   auto* function = reinterpret_cast<PyFunctionObject*>(live);
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
   if ((code->co_flags & kNotSimple) || function->vectorcall != function_->vectorcall || is_of_numpy(function)) return false;
+  const bool any = !is_constant(callee) && (options_.shape || !is_root(function));
+  if (any && method) return false;  // there is no room for an argument more
   PyObject* self = arguments->live.empty() ? nullptr : arguments->live[0];
-  const bool recursive = !arguments->names && (function == function_ || calls_itself(function, self));
-  if (!recursive && (!info_of(code)->loops() || is_of_library(function))) return false;
-  bool ready = false;
-  PyObject* const companion = options_.companion(function, &ready);
+  bool recursive = !arguments->names && (is_root(function) || calls_itself(function, self));
+  const bool loops = info_of(code)->loops() && !is_of_library(function);
+  if (!recursive && !loops) return false;
+  const auto [companion, ready, recurses] = options_.companion(function, any);
   if (!companion) return false;
+  recursive &= !ready || recurses || is_running(function);  // a method may have the name of another class's that it calls
+  if (!recursive && !loops) return Py_DECREF(companion), false;
   const bool often = !recursive && is_in_loop();
   if (often && options_.loops_shortly(companion)) return Py_DECREF(companion), false;
   if (often) companion_ = companion, finisher_ = &Recorder::finish_companion;
-  const std::string path = info(callee).path;
-  on_stack.put(companion);
+  std::string path;
+  if (any) {
+    path = guard_code(callee, function);
+    arguments->values.insert(arguments->values.begin(), callee);
+    arguments->live.insert(arguments->live.begin(), live);
+    if (kHas313Calls) std::swap(on_stack[0], on_stack[1]);
+    on_stack[0].put(companion);
+  } else {
+    if (!is_constant(callee) && !know_which(callee, live, "self")) return Py_DECREF(companion), false;
+    path = is_root(function) ? "self" : info(callee).path;
+    place.put(companion);
+  }
   if (recursive && !ready) return give_up(Reason::calls_itself), true;
   call_opaque(constant(companion, path.empty() ? "" : path + ".jitted"), companion, std::move(*arguments));
   return true;
@@ -166,7 +208,9 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t slot, Argum
 // By now it is known how long the loops of a companion are that has been called for the first time. Where they are short, another recording
 // goes through it; a function's entry, which comes by once, keeps the call.
 void Recorder::finish_companion(const Instr&) {
-  if (options_.loops_shortly(companion_) && trace().data.anchor != AnchorKind::entry) abandon();
+  if (!options_.loops_shortly(companion_) || trace().data.anchor == AnchorKind::entry) return;
+  goes_through_now_ = true;
+  abandon();
 }
 
 // The callees whose frames are recorded through: functions, and what does no more than call one. NumPy's own Python code is where that
@@ -191,11 +235,7 @@ bool Recorder::goes_through(PyObject* live) const {
 
 bool Recorder::call_python(ValueId func, PyFunctionObject* live, const Arguments& arguments) {
   auto* code = reinterpret_cast<PyCodeObject*>(live->func_code);
-  std::string path = is_constant(func) ? info(func).path : "";
-  int code_object = object_index(live->func_code, path.empty() ? "" : path + ".code");
-  if (source(code_object).empty()) code_object = object_index(live->func_code, sources_.of_code(live));
-  int globals = object_index(live->func_globals, sources_.of_globals(live->func_globals));
-  emit(OpKind::guard_function, {func}, {.imm = globals, .object = code_object});
+  guard_code(func, live);
   if (code->co_argcount > static_cast<int>(arguments.positional())) {
     int defaults = live->func_defaults ? static_cast<int>(PyTuple_GET_SIZE(live->func_defaults)) : 0;
     emit(OpKind::guard_defaults, {func}, {.imm = defaults});

@@ -11,7 +11,7 @@
 namespace dalsegno::recorder {
 
 Recorder::Recorder(PyFunctionObject* function, Options options)
-    : options_(std::move(options)), function_(function), sources_(function), next_number_(options_.first_number) {
+    : options_(std::move(options)), function_(function), sources_(root()), next_number_(options_.first_number) {
   Py_INCREF(function_);
 }
 
@@ -23,7 +23,7 @@ Recorder::~Recorder() {
 // ---- beginning -------------------------------------------------------------------------------------------------------------
 
 void Recorder::start_trace(AnchorKind anchor) {
-  open(anchor, next_number_++, function_);
+  open(anchor, next_number_++, root());
   begun();
 }
 
@@ -50,7 +50,7 @@ void Recorder::begin_entry() {
   set_sources(&outermost, function_, "self.code");
   outermost.locals.assign(code->co_nlocalsplus, kNull);
   int n = code->co_argcount + code->co_kwonlyargcount + !!(code->co_flags & CO_VARARGS) + !!(code->co_flags & CO_VARKEYWORDS);
-  open_entry(std::move(outermost), n, function_);
+  open_entry(std::move(outermost), n, options_.shape ? nullptr : function_);
   run_prefix();
   release_dead();
 }
@@ -111,7 +111,7 @@ void Recorder::begin_loop(const hook::FrameView& running) {
   for (int i = 0; i < locals; ++i) shadow.locals.push_back(value(i));
   for (int i = 0; i < running.stack_depth; ++i) shadow.stack.push_back(value(locals + i));
   follow({info_of(running.code), function_, nullptr, running.id});
-  open_running(std::move(shadow), next_number_++, function_, running.offset);
+  open_running(std::move(shadow), next_number_++, root(), running.offset);
   note_numbers(running);
   is_in_test(running.offset);
   begun();
@@ -346,7 +346,7 @@ void Recorder::close_loop(const Instr& instr, int header) {
   op(jump).at = instr.start;
   close(Reason::none);
   if (found >= 0) return stop();
-  open_loop(next_number_++, function_, header);
+  open_loop(next_number_++, root(), header);
   note_numbers(*view());
   begun();
 }

@@ -27,16 +27,25 @@ struct Note {
   std::string where;  // function:line
 };
 
+struct Companion {
+  PyObject* callable = nullptr;  // a new reference, or null: there is none
+  bool ready = false;            // it has traces,
+  bool recurses = false;         // in which it calls itself
+};
+
 struct Options {
   int max_ops = 20000;
   int max_depth = 20;
   int first_number = 0;          // number of the first trace recorded; following ones count on
   PyObject* callable = nullptr;  // the jitted function that is being recorded, if calls of jitted functions are recorded as such
+  // The traces are of all functions with this one's code and globals: which of them is called is their first parameter.
+  PyFunctionObject* shape = nullptr;
   // Asked when a call that is not recorded through runs a function that is being recorded again and again: recursion, of which every
   // instruction is announced here. True: the recording is abandoned; else it ends before the call.
   std::function<bool()> recursion = [] { return false; };
-  // The jitted function to be called in a plain one's place: a new reference, or null. *ready: it has traces.
-  std::function<PyObject*(PyFunctionObject*, bool* ready)> companion = [](PyFunctionObject*, bool*) -> PyObject* { return nullptr; };
+  // The jitted function to be called in a plain one's place. `any`: that for all functions with this one's code, which takes the function
+  // as its first argument.
+  std::function<Companion(PyFunctionObject*, bool any)> companion = [](PyFunctionObject*, bool) { return Companion{}; };
   // Do a companion's loops go round but a few times a call? False, too, as long as it has not been called.
   std::function<bool(PyObject* companion)> loops_shortly = [](PyObject*) { return false; };
   std::function<void()> gives_back = [] {};  // the recording is abandoned: another one may begin
@@ -60,6 +69,7 @@ class Recorder final : public Follower, private Builder {
   std::vector<std::unique_ptr<LiveTrace>> take() { return std::move(done_); }
   const std::vector<Note>& notes() const { return notes_; }
   bool abandoned() const { return abandoned_; }
+  bool goes_through_now() const { return goes_through_now_; }  // it was abandoned as the next one will go through what it has called
 
  private:
   using Handler = void (Recorder::*)(const Instr&);
@@ -151,7 +161,10 @@ class Recorder final : public Follower, private Builder {
   bool is_in_loop() const;
   void abandon();
   void finish_companion(const Instr& call);
-  bool call_companion(ValueId callee, PyObject* live, size_t slot, Arguments* arguments);
+  bool call_companion(ValueId callee, PyObject* live, size_t base, bool method, Arguments* arguments);
+  bool is_root(PyFunctionObject* function) const;
+  bool is_running(PyFunctionObject* function) const;
+  std::string guard_code(ValueId func, PyFunctionObject* live);
   bool call_itself(ValueId callee, const Arguments& arguments);
   bool call_method(ValueId callee, PyObject* live, Arguments arguments);
   bool call_dispatched(ValueId callee, PyFunctionObject* implementation, Arguments arguments);
@@ -247,6 +260,8 @@ class Recorder final : public Follower, private Builder {
   static const Handler* handlers();
 
   Options options_;
+  PyFunctionObject* root() const { return options_.shape ? options_.shape : function_; }  // what paths call `self`
+
   PyFunctionObject* function_;
   Sources sources_;
   int next_number_;
@@ -256,7 +271,7 @@ class Recorder final : public Follower, private Builder {
   bool written_ = false;                // code that ran has assigned to a variable of a frame of ours
   std::vector<PyObject*> live_locals_;  // of all frames, as the instruction began; only if kLocalsWriteThrough
   int recursion_ = 0;                   // instructions announced of frames that are not recorded, of code that is
-  bool abandoned_ = false;
+  bool abandoned_ = false, goes_through_now_ = false;
   bool jumped_back_ = false;        // the exit being recorded is a branch to a loop's head (3.11 has those that jump backward)
   const LoopTest* test_ = nullptr;  // of a loop, in frame test_depth_, that has jumped back: its head is behind it
   size_t test_depth_ = 0;
