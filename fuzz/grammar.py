@@ -168,6 +168,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "stepped(<num>)"),
         (1, "deep(<depth>, <num>)"),
         (1, "Point(<num>, <num>).x"),
+        (1, "sum(q.x * 2 + q.y for q in [Point(<num>, 1), Point(2, <num>)])"),
         (1, "Point(y=<num>, x=<num>)[1]"),
         (1, "np.median(<arr>)"),
         (1, "np.ptp(<arr>)"),

@@ -479,6 +479,8 @@ REBINDINGS: tuple[tuple[str, str], ...] = (
     ("PAIRS[1].__class__ = type('Other', (Spot,), {'weight': 2})", "PAIRS"),
     ("PAIRS[3].__dict__ = {'n': 4, 'x': 1}", "PAIRS"),
     ("Derived.of = lambda self, x: x", "Derived"),
+    ("Point.x = property(lambda self: self[1])", "Point"),
+    ("Point.y = 3", "Point"),
     ("Box.total = lambda self, extra=0: 7", "class Box"),
     ("Box.double = 3", "class Box"),
     ("Box.value = property(lambda self: 9, lambda self, value: LOG.append(value))", "class Box"),

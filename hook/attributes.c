@@ -63,6 +63,36 @@ Py_ssize_t dalsegno_slot_offset(PyTypeObject* type, PyObject* found) {
   return member->type == T_OBJECT_EX && member->flags == 0 ? member->offset : 0;
 }
 
+/* As Modules/_collectionsmodule.c has it, and as one that is made shows. */
+typedef struct {
+  PyObject_HEAD Py_ssize_t index;
+} name_of_item;
+
+static PyTypeObject* type_of_names(void) {
+  static PyTypeObject* type = NULL;
+  static int known = 0;
+  PyObject* name = known ? NULL : PyUnicode_FromString("_collections");
+  PyObject* module = name == NULL ? NULL : PyImport_GetModule(name);
+  PyObject* found = module == NULL || !PyModule_CheckExact(module) ? NULL : PyDict_GetItemString(PyModule_GetDict(module), "_tuplegetter");
+  if (found != NULL && PyType_Check(found) && ((PyTypeObject*)found)->tp_basicsize >= (Py_ssize_t)sizeof(name_of_item)) {
+    PyObject* made = PyObject_CallFunction(found, "ns", (Py_ssize_t)77, "");
+    if (made != NULL && Py_IS_TYPE(made, (PyTypeObject*)found) && ((name_of_item*)made)->index == 77)
+      type = (PyTypeObject*)Py_NewRef(found);
+    Py_XDECREF(made);
+    known = 1;
+  }
+  Py_XDECREF(module);
+  Py_XDECREF(name);
+  PyErr_Clear();
+  return type;
+}
+
+Py_ssize_t dalsegno_named_item(PyTypeObject* type, PyObject* found) {
+  if (found == NULL || !PyType_HasFeature(type, Py_TPFLAGS_TUPLE_SUBCLASS) || !Py_IS_TYPE(found, type_of_names())) return 0;
+  const Py_ssize_t index = ((name_of_item*)found)->index;
+  return index >= 0 ? index + 1 : 0;
+}
+
 static int class_gives_now(const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
   if (_PyType_Lookup(a->type, a->name) != a->found) return 0;
     /* The look-up gave the type a version, if it has any left to give. */
@@ -73,7 +103,9 @@ static int class_gives_now(const dalsegno_attribute* a, dalsegno_attribute_cache
 #endif
   cache->version = has_version ? (uint64_t)a->type->tp_version_tag + 1 : 0;
   look_for_index(a->type, a->name, cache);
-  cache->slot = dalsegno_slot_offset(a->type, a->found);
+  cache->items = dalsegno_named_item(a->type, a->found);
+  cache->slot = cache->items == 0 ? dalsegno_slot_offset(a->type, a->found)
+                                  : (Py_ssize_t)offsetof(PyTupleObject, ob_item) + (cache->items - 1) * (Py_ssize_t)sizeof(PyObject*);
   return 1;
 }
 
@@ -110,7 +142,9 @@ static PyObject* find_in_dict(PyObject* dict, PyObject* name) {
   return found;
 }
 
+/* NULL: the named tuple has not so many items. */
 static inline PyObject** slot_in(PyObject* object, const dalsegno_attribute_cache* cache) {
+  if (cache->items != 0 && Py_SIZE(object) < cache->items) return NULL;
   return (PyObject**)((char*)object + cache->slot);
 }
 
@@ -133,6 +167,7 @@ PyObject** dalsegno_attribute_place(PyObject* object, const dalsegno_attribute* 
                                     PyObject** dict) {
   *dict = NULL;
   if (!class_gives(object, a, sets ? SET : GET, cache)) return NULL;
+  if (cache->items != 0 && sets) return NULL;
   if (cache->slot != 0) return slot_in(object, cache);
   PyObject** values = values_of(object, dict);
   if (values != NULL) return place_in(values, object, a, cache);
@@ -141,6 +176,7 @@ PyObject** dalsegno_attribute_place(PyObject* object, const dalsegno_attribute* 
 
 int dalsegno_keeps(PyTypeObject* type, PyObject* found) {
   if (dalsegno_slot_offset(type, found) != 0) return DALSEGNO_KEEPS_IN_SLOT;
+  if (dalsegno_named_item(type, found) != 0) return DALSEGNO_KEEPS_ITEM;
   int pointer, first, tag;
   const int values = dalsegno_values_layout(&pointer, &first, &tag) && PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT);
   return values ? DALSEGNO_KEEPS_VALUES : DALSEGNO_KEEPS_ELSEWHERE;
@@ -162,7 +198,10 @@ int dalsegno_values_layout(int* pointer, int* first, int* tag) {
 PyObject* dalsegno_own_attribute(PyObject* object, const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
   PyObject* dict;
   if (!class_gives(object, a, GET, cache)) return NULL;
-  if (cache->slot != 0) return Py_XNewRef(*slot_in(object, cache));
+  if (cache->slot != 0) {
+    PyObject** slot = slot_in(object, cache);
+    return slot == NULL ? NULL : Py_XNewRef(*slot);
+  }
   PyObject** values = values_of(object, &dict);
   if (LIKELY(values != NULL)) {
     PyObject** place = place_in(values, object, a, cache);

@@ -15,7 +15,8 @@ typedef struct {
   Py_ssize_t index; /* of the name among those that the class's instances share; -1: not among the first `entries` */
   Py_ssize_t entries;
   Py_ssize_t entry; /* of the name in the dict last looked into */
-  Py_ssize_t slot;  /* where in the object it stands, of a class with __slots__; 0: it is no slot */
+  Py_ssize_t slot;  /* where in the object it stands, of a class with __slots__ or a named tuple; 0: it is no slot */
+  Py_ssize_t items; /* that a named tuple must have for that; 0: it is none */
 } dalsegno_attribute_cache;
 
 typedef struct {
@@ -36,8 +37,10 @@ PyObject** dalsegno_attribute_place(PyObject* object, const dalsegno_attribute* 
                                     PyObject** dict);
 /* What the class has under the name is the slot of its instances: its offset, else 0. */
 Py_ssize_t dalsegno_slot_offset(PyTypeObject* type, PyObject* found);
+/* What the class, derived from tuple, has under the name is the name of an item (collections.namedtuple): its number, plus 1, else 0. */
+Py_ssize_t dalsegno_named_item(PyTypeObject* type, PyObject* found);
 /* How instances of such a class keep what native code may look at: */
-enum { DALSEGNO_KEEPS_ELSEWHERE, DALSEGNO_KEEPS_IN_SLOT, DALSEGNO_KEEPS_VALUES };
+enum { DALSEGNO_KEEPS_ELSEWHERE, DALSEGNO_KEEPS_IN_SLOT, DALSEGNO_KEEPS_VALUES, DALSEGNO_KEEPS_ITEM };
 int dalsegno_keeps(PyTypeObject* type, PyObject* found);
 /* From an object to the pointer to its array of values, the bytes from there to the first value, and what a pointer to an array has in its
    lowest bit (else there is no array). 0: this version of the interpreter keeps them otherwise. */

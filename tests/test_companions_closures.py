@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import sys
 import threading
 import weakref
@@ -13,7 +14,7 @@ import pytest
 import dalsegno as ds
 import numpy as np
 
-from .support import counting, stepped
+from .support import check_source, counting, stepped
 from .test_companions import rounds
 from .test_companions_loops import companions, settles
 from .test_recursion import both, outcome
@@ -361,3 +362,12 @@ def test_switched_off_inside() -> None:
                     assert jitted(adjacent) == plain(adjacent)
             else:
                 assert jitted(adjacent) == plain(adjacent)
+
+
+@pytest.mark.parametrize(
+    ("source", "call"),
+    [(NUMBERS, "7,"), (QUEENS, "5,"), (GIVEN, "[1.5, -2.0, 3.25] * 9, 9"), (SEARCH, "[[1, 2], [2], [0, 3], []],")],
+)
+def test_every_engine_and_a_second_process_agree(source: str, call: str) -> None:
+    text = inspect.cleandoc(source).replace("def f(", "def entry(")
+    check_source(text, f"def calls():\n    for _ in range(6):\n        yield (({call}), {{}})\n")

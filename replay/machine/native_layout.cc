@@ -95,7 +95,7 @@ const native::Layout& native_layout() {
 #endif
     }
     l.iterator_position = offsetof(hook::SequenceIterator, position), l.iterator_sequence = offsetof(hook::SequenceIterator, sequence);
-    static_assert(DALSEGNO_KEEPS_IN_SLOT == static_cast<int>(native::kInSlot) &&
+    static_assert(DALSEGNO_KEEPS_ITEM == static_cast<int>(native::kAsItem) && DALSEGNO_KEEPS_IN_SLOT == static_cast<int>(native::kInSlot) &&
                   DALSEGNO_KEEPS_VALUES == static_cast<int>(native::kInValues));
     l.type_version = offsetof(PyTypeObject, tp_version_tag);
     l.place_type = offsetof(AttributePlace, attribute) + offsetof(dalsegno_attribute, type);
@@ -103,6 +103,7 @@ const native::Layout& native_layout() {
     l.place_version = in_cache(offsetof(dalsegno_attribute_cache, version)),
     l.place_slot = in_cache(offsetof(dalsegno_attribute_cache, slot));
     l.place_index = in_cache(offsetof(dalsegno_attribute_cache, index));
+    l.place_items = in_cache(offsetof(dalsegno_attribute_cache, items));
     dalsegno_values_layout(&l.values, &l.values_first, &l.values_tag);
     l.cell_content = offsetof(PyCellObject, ob_ref);
     l.function_code = offsetof(PyFunctionObject, func_code), l.function_globals = offsetof(PyFunctionObject, func_globals);

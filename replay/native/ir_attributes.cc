@@ -19,9 +19,12 @@ std::string Writer::attribute_place(const Instr& in, const std::string& slow) {
   const std::string version = op("zext i32 " + field(type, static_cast<size_t>(layout_.type_version), "i32") + " to i64");
   const std::string same_version = op("icmp eq i64 " + op("add i64 " + version + ", 1") + ", " + part(layout_.place_version, "i64"));
   expect(op("and i1 " + same_type + ", " + same_version));
-  if (in.imm == kInSlot) {
-    const std::string slot = part(layout_.place_slot, "i64");
-    expect(op("icmp ne i64 " + slot + ", 0"));
+  if (in.imm == kInSlot || in.imm == kAsItem) {
+    const std::string slot = part(layout_.place_slot, "i64"), items = part(layout_.place_items, "i64");
+    const std::string other = in.imm == kInSlot ? items : slot;  // is 0 where the object keeps it in another way
+    expect(op(std::string("icmp ") + (in.imm == kInSlot ? "eq" : "ne") + " i64 " + other + ", 0"));
+    if (in.imm == kInSlot) expect(op("icmp ne i64 " + slot + ", 0"));
+    if (in.imm == kAsItem) expect(op("icmp sge i64 " + field(object, static_cast<size_t>(layout_.size), "i64") + ", " + items));
     return op("getelementptr i8, ptr " + object + ", i64 " + slot);
   }
   const std::string index = part(layout_.place_index, "i64");

@@ -83,7 +83,7 @@ enum class Do : uint8_t {
 constexpr bool reads_number(Rep rep) { return typed::is_python_number(rep) || rep == Rep::kComplex || rep == Rep::kNpFloat64; }
 
 // How an instance keeps an attribute.
-enum Keeps : int32_t { kUnknown, kInSlot, kInValues };
+enum Keeps : int32_t { kUnknown, kInSlot, kInValues, kAsItem };  // kAsItem: of a named tuple
 
 // A value on its way to where the loop's head expects it: its unboxed part, its object, or both (then the object may be missing).
 struct Move {
@@ -186,11 +186,12 @@ struct Layout {
   int32_t range_start = -1, range_step = -1, range_length = -1, range_index = -1;  // -1: there is no such field; start < 0: unknown
   int32_t iterator_position = 0, iterator_sequence = 0;                            // of lists and tuples
   int32_t type_version = 0;                                                        // of a type
-  int32_t place_type = 0, place_version = 0, place_slot = 0, place_index = 0;      // of what a step has found out about an attribute
-  int32_t values = 0, values_first = 0, values_tag = 0;                            // of an instance: hook/attributes.h
-  int32_t function_code = 0, function_globals = 0;                                 // of a function
-  int32_t cell_content = 0;                                                        // of a cell: null where it is empty
-  int32_t holder_number = 0, holder_inner = 0, holder_result = 0;                  // of enumerate and zip
+  int32_t place_type = 0, place_version = 0, place_slot = 0, place_index = 0,
+          place_items = 0;                                         // of what a step has found out about an attribute
+  int32_t values = 0, values_first = 0, values_tag = 0;            // of an instance: hook/attributes.h
+  int32_t function_code = 0, function_globals = 0;                 // of a function
+  int32_t cell_content = 0;                                        // of a cell: null where it is empty
+  int32_t holder_number = 0, holder_inner = 0, holder_result = 0;  // of enumerate and zip
   int32_t tracked = 0;  // before any object that the collector may know: not 0 if it does. 0: unknown
   int32_t bytes_data = 0, bytearray_start = 0, numeric_items = 0, numeric_kind = 0, text_length = 0, ascii_data = 0;
   int32_t text_state = 0;

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "hook/attributes.h"
 #include "hook/error_aside.h"
 #include "replay/persist/errors.h"
 #include "replay/persist/persist.h"
@@ -68,7 +69,8 @@ PyRef bind_to_type(PyObject* found, PyObject* type) {
   PyTypeObject* kind = Py_TYPE(found);
   const bool plain = kind->tp_descr_get == nullptr || PyFunction_Check(found) || kind == &PyMethodDescr_Type ||
                      kind == &PyWrapperDescr_Type || kind == &PyStaticMethod_Type || kind == &PyClassMethod_Type ||
-                     kind == &PyClassMethodDescr_Type || kind == &PyMemberDescr_Type;
+                     kind == &PyClassMethodDescr_Type || kind == &PyMemberDescr_Type ||
+                     dalsegno_named_item(reinterpret_cast<PyTypeObject*>(type), found) != 0;
   if (!plain) return {};
   return kind->tp_descr_get == nullptr ? PyRef::borrowed(found) : PyRef(kind->tp_descr_get(found, nullptr, type));
 }

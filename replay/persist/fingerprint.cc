@@ -149,6 +149,14 @@ std::string slot(PyObject* object) {
   return "slot:" + module + "." + name + "." + text_of(PyDescr_NAME(object));
 }
 
+// It says what it is made of: the item's number, and a text about it.
+std::string named_item(PyObject* object) {
+  std::string text;
+  PyRef parts(PyObject_CallMethod(object, "__reduce__", nullptr));
+  const bool known = parts && PyTuple_CheckExact(parts.get()) && PyTuple_GET_SIZE(parts.get()) == 2;
+  return known && encode_literal(PyTuple_GET_ITEM(parts.get(), 1), &text) ? "named item:" + text : "";
+}
+
 // A ufunc knows its name only: it is what numpy has under that name, or unknown.
 std::string ufunc(PyObject* object) {
   const std::string name = text_attribute(object, "__name__");
@@ -259,6 +267,7 @@ const Kind kKinds[] = {
     {[](PyObject* o) { return Py_IS_TYPE(o, &PyMethod_Type) != 0; }, bound_method},
     {[](PyObject* o) { return Py_IS_TYPE(o, &PyMethodDescr_Type) || Py_IS_TYPE(o, &PyWrapperDescr_Type); }, method},
     {[](PyObject* o) { return Py_IS_TYPE(o, &PyMemberDescr_Type) != 0; }, slot},
+    {[](PyObject* o) { return is_named(o, "_collections._tuplegetter"); }, named_item},
     {[](PyObject* o) { return is_named(o, "numpy.ufunc"); }, ufunc},
     {recorder::is_no_value, [](PyObject*) { return "no value:" + version_of("numpy"); }},
     {[](PyObject* o) { return is_named(o, "numpy._ArrayFunctionDispatcher"); }, dispatcher},

@@ -282,13 +282,13 @@ bool keepable(PyObject* found) { return !found || foldable(found) || is_simple_t
 
 }  // namespace
 
-// (A slot is a descriptor that decides, but says where its instances keep the value.)
+// (A slot is a descriptor that decides, but says where its instances keep the value. So is the name of a named tuple's item.)
 // What is to be guarded about an attribute of an instance; `found`: what its class has under the name. False: it is not an ordinary one.
 bool Recorder::ordinary_attr(PyObject* live, PyObject* name, dalsegno_attribute* attribute, std::string* path) {
   PyTypeObject* type = Py_TYPE(live);
   if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return false;
   *attribute = {type, name, _PyType_Lookup(type, name)};
-  const bool slot = dalsegno_slot_offset(type, attribute->found) != 0;
+  const bool slot = dalsegno_slot_offset(type, attribute->found) != 0 || dalsegno_named_item(type, attribute->found) != 0;
   if (!slot && (!leaves_it_to_instances(attribute->found) || !keepable(attribute->found))) return false;
   *path = sources_.by_name(reinterpret_cast<PyObject*>(type));
   return !path->empty();
@@ -380,6 +380,7 @@ bool Recorder::set_instance_attr(PyObject* name) {
   std::string path;
   PyObject* live = live_top();
   if (Py_TYPE(live)->tp_setattro != PyObject_GenericSetAttr || !ordinary_attr(live, name, &a, &path)) return false;
+  if (dalsegno_named_item(a.type, a.found) != 0) return false;
   PyObject* own = dalsegno_own_attribute(live, &a, &cache);
   const bool added = !own && (dalsegno_slot_offset(a.type, a.found) != 0 || dalsegno_has_class_attribute(live, &a, &cache));
   if (!own && !added) return false;
