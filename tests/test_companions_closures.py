@@ -229,7 +229,7 @@ def test_a_method_that_calls_anothers_of_its_name_is_gone_through() -> None:
     """
     jitted = rounds(source, "f", lambda: (90,))
     settles(jitted, 90)
-    assert companions(jitted)["Stack.pop"].stats["calls"] < 10, jitted.explain()
+    assert "Stack.pop" not in companions(jitted), jitted.explain()
 
 
 @pytest.mark.parametrize("items", [[1, 2, 3] * 8, [1, 2, "x", 4] * 3, [2, 0, 1], []])

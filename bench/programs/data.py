@@ -109,3 +109,13 @@ def distances(n: int, seed: int = 1) -> F64:
     d[d > 6.0] = np.inf
     np.fill_diagonal(d, 0.0)
     return d
+
+
+# A sudoku (Wikipedia's), row by row, and its solution.
+SUDOKU = "530070000600195000098000060800060003400803001700020006060000280000419005000080079"
+SOLVED = "534678912672195348198342567859761423426853791713924856961537284287419635345286179"
+
+
+def sudoku(solved: int) -> str:
+    """So many of its last places are solved."""
+    return SUDOKU[: 81 - solved] + SOLVED[81 - solved :]

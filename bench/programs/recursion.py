@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .data import F64
 
@@ -169,6 +171,115 @@ def sudoku(cells: list[int]) -> list[int] | None:
             if solved:
                 return solved
     return None
+
+
+def sudoku_by_functions_within(text: str) -> list[list[int]]:
+    """By trying; a 9 x 9 board that the functions close over."""
+    board = [[int(text[9 * i + j]) for j in range(9)] for i in range(9)]
+
+    def fits(row: int, column: int, value: int) -> bool:
+        for k in range(9):
+            if board[row][k] == value or board[k][column] == value:
+                return False
+        top, left = 3 * (row // 3), 3 * (column // 3)
+        for i in range(top, top + 3):
+            for j in range(left, left + 3):
+                if board[i][j] == value:
+                    return False
+        return True
+
+    def solve() -> bool:
+        for row in range(9):
+            for column in range(9):
+                if board[row][column] == 0:
+                    for value in range(1, 10):
+                        if fits(row, column, value):
+                            board[row][column] = value
+                            if solve():
+                                return True
+                            board[row][column] = 0
+                    return False
+        return True
+
+    solve()
+    return board
+
+
+def partitions_within(n: int) -> int:
+    """How many ways there are to write n as a sum."""
+
+    def ways(left: int, most: int) -> int:
+        if left == 0:
+            return 1
+        return 0 if left < 0 or most == 0 else ways(left - most, most) + ways(left, most - 1)
+
+    return ways(n, n)
+
+
+class Place(NamedTuple):
+    x: float
+    y: float
+
+
+def widest_pair(numbers: list[float]) -> float:
+    places = [Place(math.cos(v), math.sin(2 * v)) for v in numbers]
+    widest = 0.0
+    for a in places:
+        for b in places:
+            widest = max(widest, math.hypot(a.x - b.x, a.y - b.y))
+    return widest
+
+
+class StackMachine:
+    """Runs a program of instructions, each a method found by its name."""
+
+    def __init__(self, program: list[tuple[str, int]]) -> None:
+        self.program = program
+        self.stack: list[int] = []
+        self.memory = [0] * 8
+        self.at = 0
+        self.known: dict[str, Callable[[int], None]] = {
+            "push": self.push, "add": self.add, "load": self.load, "store": self.store, "less": self.less,
+            "jump_if": self.jump_if, "jump": self.jump,
+        }  # fmt: skip
+
+    def pop(self) -> int:
+        return self.stack.pop()
+
+    def push(self, argument: int) -> None:
+        self.stack.append(argument)
+
+    def add(self, _: int) -> None:
+        self.stack.append(self.pop() + self.pop())
+
+    def load(self, argument: int) -> None:
+        self.stack.append(self.memory[argument])
+
+    def store(self, argument: int) -> None:
+        self.memory[argument] = self.pop()
+
+    def less(self, _: int) -> None:
+        self.stack.append(1 if self.pop() > self.pop() else 0)
+
+    def jump_if(self, argument: int) -> None:
+        if self.pop():
+            self.at = argument
+
+    def jump(self, argument: int) -> None:
+        self.at = argument
+
+    def run(self) -> list[int]:
+        while self.at < len(self.program):
+            name, argument = self.program[self.at]
+            self.at += 1
+            self.known[name](argument)
+        return self.memory
+
+
+def interpreted_sum(n: int) -> list[int]:
+    """memory[1] = 0 + 1 + ... + (n - 1), by a program for the machine."""
+    body = [("load", 0), ("load", 1), ("add", 0), ("store", 1), ("load", 0), ("push", 1), ("add", 0), ("store", 0)]
+    return StackMachine([("jump", 9), *body, ("load", 0), ("push", n), ("less", 0), ("jump_if", 1)]).run()
 
 
 def partition(a: F64, low: int, high: int) -> int:

@@ -303,6 +303,10 @@ PROGRAMS: tuple[Program, ...] = (
         ("even Fibonacci numbers", recursion.even_fibonacci, lambda n: (10**n,), 8, 100),
         ("moving maxima", recursion.moving_maxima, lambda n: (d.floats(n).tolist(), 8), 60, 3_000),
         ("sudoku", recursion.sudoku, lambda n: ([1, *[0] * n, *[3, 4, 1, 2, 2, 1, 4, 3, 4, 3, 2, 1][n - 3 :]],), 4, 7),
+        ("sudoku by functions within", recursion.sudoku_by_functions_within, lambda n: (d.sudoku(n),), 50, 10),
+        ("partitions by a function within", recursion.partitions_within, lambda n: (n,), 6, 24),
+        ("widest pair of named tuples", recursion.widest_pair, lambda n: (d.floats(n).tolist(),), 8, 150),
+        ("a machine's instructions by a dict of methods", recursion.interpreted_sum, lambda n: (n,), 5, 600),
     ]),
 )  # fmt: skip
 

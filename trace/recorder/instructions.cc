@@ -168,6 +168,15 @@ void CodeInfo::read_lines() {
   }
 }
 
+static bool loads_first(const Instr& i) {
+  if (i.op == Opcode::LOAD_FAST_LOAD_FAST) return (i.arg & 15) == 0;
+  return (i.op == Opcode::LOAD_FAST || i.op == Opcode::LOAD_FAST_CHECK) && i.arg == 0;
+}
+
+bool CodeInfo::has(const std::set<int>& names, PyObject* name) const {
+  return std::any_of(names.begin(), names.end(), [&](int k) { return PyTuple_GET_ITEM(code->co_names, k) == name; });
+}
+
 CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
   PyObject* bytes = PyCode_GetCode(c);  // original instructions: not specialised, not instrumented
   if (!bytes) {
@@ -203,6 +212,9 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
     instr.arg = static_cast<int>(arg);
     if (instr.op == Opcode::BINARY_OP && instr.arg == kSubscripts) instr.op = Opcode::BINARY_SUBSCR;
     if (instr.op == Opcode::STORE_GLOBAL || instr.op == Opcode::DELETE_GLOBAL) stored_globals_.insert(instr.arg);
+    if (instr.op == Opcode::LOAD_GLOBAL) loaded_globals_.insert(load_global_name(instr.arg));
+    const bool asks = instr.op == Opcode::LOAD_ATTR || instr.op == Opcode::LOAD_METHOD;
+    if (asks && !instrs_.empty() && loads_first(instrs_.back())) asked_.insert(load_attr_name(instr.op, instr.arg));
     if (int way = g_opcodes.direction[instr.raw]) instr.target = instr.next + way * instr.arg;
     if (instr.target >= 0 && instr.target < instr.next) last_jump_back_ = instr.at;
     if (before_resume && instr.op == Opcode::RESUME) before_resume = false, first_ = instr.start;

@@ -70,10 +70,14 @@ class CodeInfo {
   const LoopTest* test_at(int offset) const;
   // Does it bind or delete the global with this name (an index into co_names) itself?
   bool stores_global(int name) const { return stored_globals_.contains(name); }
+  // Does it look that name up, as a global? As an attribute of its first variable?
+  bool loads_global(PyObject* name) const { return has(loaded_globals_, name); }
+  bool asks_first(PyObject* name) const { return has(asked_, name); }
 
   PyCodeObject* code;
 
  private:
+  bool has(const std::set<int>& names, PyObject* name) const;
   void read_lines();
   void find_tests();
   LoopTest test_from(int header, int end) const;
@@ -82,7 +86,7 @@ class CodeInfo {
   std::vector<LoopTest> tests_;
   std::vector<int> by_offset_;
   std::vector<Instr> prefix_;
-  std::set<int> stored_globals_;
+  std::set<int> stored_globals_, loaded_globals_, asked_;
   int first_ = 0;
   int last_jump_back_ = -1;
 };

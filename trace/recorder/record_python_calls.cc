@@ -130,12 +130,13 @@ std::string Recorder::guard_code(ValueId func, PyFunctionObject* live) {
 
 // Does it close over itself, or call, by its name, what is found under that now, and is that the function? `self`: its first argument, or
 // null.
-static bool calls_itself(PyFunctionObject* function, PyObject* self) {
+static bool calls_itself(PyFunctionObject* function, const CodeInfo& info, PyObject* self) {
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
   for (Py_ssize_t i = 0; function->func_closure && i < PyTuple_GET_SIZE(function->func_closure); ++i)
     if (PyCell_GET(PyTuple_GET_ITEM(function->func_closure, i)) == reinterpret_cast<PyObject*>(function)) return true;
-  if (!PyDict_CheckExact(function->func_globals) || PySequence_Contains(code->co_names, code->co_name) != 1) return false;
-  if (self && _PyType_Lookup(Py_TYPE(self), code->co_name) == reinterpret_cast<PyObject*>(function)) return true;  // a method
+  const bool method = self && info.asks_first(code->co_name);
+  if (method && _PyType_Lookup(Py_TYPE(self), code->co_name) == reinterpret_cast<PyObject*>(function)) return true;
+  if (!PyDict_CheckExact(function->func_globals) || !info.loads_global(code->co_name)) return false;
   PyObject* found = PyDict_GetItemWithError(function->func_globals, code->co_name);                                // borrowed
   if (!found) PyErr_Clear();
   return found == reinterpret_cast<PyObject*>(function);
@@ -178,12 +179,13 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool 
   const bool any = !is_constant(callee) && (options_.shape || !is_root(function));
   if (any && method) return false;  // there is no room for an argument more
   PyObject* self = arguments->live.empty() ? nullptr : arguments->live[0];
-  bool recursive = !arguments->names && (is_root(function) || calls_itself(function, self));
-  const bool loops = info_of(code)->loops() && !is_of_library(function);
+  const CodeInfo& about = *info_of(code);
+  bool recursive = !arguments->names && (is_root(function) || is_running(function) || calls_itself(function, about, self));
+  const bool loops = about.loops() && !is_of_library(function);
   if (!recursive && !loops) return false;
   const auto [companion, ready, recurses] = options_.companion(function, any);
   if (!companion) return false;
-  recursive &= !ready || recurses || is_running(function);  // a method may have the name of another class's that it calls
+  recursive &= !ready || recurses || is_running(function);  // it may not have come to that
   if (!recursive && !loops) return Py_DECREF(companion), false;
   const bool often = !recursive && is_in_loop();
   if (often && options_.loops_shortly(companion)) return Py_DECREF(companion), false;
