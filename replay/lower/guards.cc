@@ -23,7 +23,7 @@ void Lowering::emit_guard(const Op& o, ValueId i) {
   if (o.kind == OpKind::guard_is || o.kind == OpKind::guard_is_not) s.does = native::Do::kGuardIs, s.n = o.kind == OpKind::guard_is;
   if (o.kind == OpKind::guard_truthy) s.does = native::Do::kGuardTruthy;
   if (o.kind == OpKind::guard_type) s.does = native::Do::kGuardType;
-  if (o.kind == OpKind::guard_array && !is_complex(t().facts[o.facts].dtype))
+  if (o.kind == OpKind::guard_array && typed::rep_of_dtype(t().facts[o.facts].dtype) != Rep::kNone)
     s.does = native::Do::kGuardArray, s.rep = typed::rep_of_dtype(t().facts[o.facts].dtype), s.n = t().facts[o.facts].rank;
   push(s);
 }

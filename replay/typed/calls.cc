@@ -63,17 +63,19 @@ Operator to_complex(std::span<const Rep> arguments) {
   return first && second && arguments.size() <= 2 ? Operator{Rep::kFloat, Rep::kComplex} : Operator{};
 }
 
-Operator of_complex(Callee callee) {
+Operator of_complex(Callee callee, Rep a) {
+  const Rep part = a == Rep::kComplex ? Rep::kFloat : Rep::kNpFloat64;
   switch (callee) {
     case Callee::kAbs:
-      return {Rep::kComplex, Rep::kFloat};
-    case Callee::kBool:
-      return {Rep::kComplex, Rep::kBool};
-    case Callee::kConjugate:
-      return {Rep::kComplex, Rep::kComplex};
     case Callee::kReal:
     case Callee::kImag:
-      return {Rep::kComplex, Rep::kFloat};
+      return {a, part};
+    case Callee::kBool:
+      return {a, Rep::kBool};
+    case Callee::kConjugate:
+      return a == Rep::kComplex ? Operator{a, a} : Operator{};
+    case Callee::kScalarConjugate:
+      return a == Rep::kNpComplex128 ? Operator{a, a} : Operator{};
     default:
       return {};
   }
@@ -126,8 +128,7 @@ const char* callee_module(Callee callee) { return callee < Callee::kCount ? kCal
 Operator call_operator(Callee callee, std::span<const Rep> arguments) {
   if (arguments.empty() || std::find(arguments.begin(), arguments.end(), Rep::kNone) != arguments.end()) return {};
   const Rep a = arguments[0];
-  if (std::find(arguments.begin(), arguments.end(), Rep::kComplex) != arguments.end())
-    return arguments.size() == 1 ? of_complex(callee) : Operator{};
+  if (std::any_of(arguments.begin(), arguments.end(), is_pair)) return arguments.size() == 1 ? of_complex(callee, a) : Operator{};
   if (callee == Callee::kComplex) return to_complex(arguments);
   if (callee == Callee::kMin || callee == Callee::kMax) return extreme(arguments);
   if (callee == Callee::kGcd)
@@ -146,6 +147,7 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kReal:
     case Callee::kImag:
     case Callee::kConjugate:
+    case Callee::kScalarConjugate:
     case Callee::kItem:
     case Callee::kAppend:
     case Callee::kPop:
@@ -274,7 +276,9 @@ Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments) {
 }
 
 Operator scalar_operator(Rep to, Rep from) {
-  if (!is_numpy_scalar(to) || is_truth(to) || from == Rep::kNone || from == Rep::kComplex || is_modular(from)) return {};
+  if (!is_numpy_scalar(to) || is_truth(to) || from == Rep::kNone || is_modular(from)) return {};
+  if (to == Rep::kNpComplex128) return {to, to};
+  if (is_pair(from)) return {};
   const bool whole = bits_of(from) == Bits::kInt64;
   if (to == Rep::kNpFloat64 || from == to) return {to, to};
   // (NumPy's own large integers are rounded once, not twice.)

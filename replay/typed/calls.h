@@ -22,6 +22,7 @@ namespace dalsegno::typed {
   X(kReal, "complex", "real")                                   \
   X(kImag, "complex", "imag")                                   \
   X(kConjugate, "complex", "conjugate")                         \
+  X(kScalarConjugate, "generic", "conjugate")                   \
   X(kRange, "type", "range")                                    \
   X(kItem, "ndarray", "item")                                   \
   X(kAppend, "list", "append")                                  \
@@ -167,7 +168,7 @@ enum class Callee : uint8_t {
 };
 const char* callee_name(Callee callee);
 const char* callee_module(
-    Callee callee);  // "type": a type itself; "ndarray", "list", "dict", "set", "complex": a method of theirs; "numpy": NumPy's
+    Callee callee);  // "type": a type itself; "ndarray", "list", "dict", "set", "complex", "generic": a method of theirs; "numpy": NumPy's
 
 // How a number is drawn.
 struct Draw {
