@@ -422,3 +422,25 @@ def test_operators_called_as_functions() -> None:
     f = written("(operator.add(a, b), operator.mul(a, b), np.conj(a), np.abs(b), np.add(a, b))")
     f.__globals__["operator"] = operator
     check(f, (PLAIN, PLAIN[::-1].copy()))
+
+
+FUNCTIONS = (
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh sqrt square reciprocal negative positive conjugate absolute arcsin "
+    "arccos arctan arcsinh arccosh arctanh sign rint isnan isfinite"
+)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS.split())
+def test_functions_of_one(name: str) -> None:
+    f = written(f"(np.{name}(a), np.{name}(b))")
+    theirs = [complex(z) for z in VALUES]
+    plain = PLAIN * 0.3, [0.5 - 0.25j] * 40
+    equivalent(f, plain, plain, (VALUES, theirs), (VALUES, theirs), engines=["native"])
+
+
+def test_complex_numbers_made_of_doubles() -> None:
+    f = written("(complex(a, b), complex(b, a), complex(a), complex(b), complex(2, a), complex(a, True))")
+    pairs = np.array(list(itertools.product(PARTS, PARTS)))
+    plain = np.linspace(0, 1, 40), [1.5] * 40
+    for one in ((pairs[:, 0].copy(), pairs[:, 1].copy()), (pairs[:, 0].copy(), pairs[:, 1].tolist())):
+        equivalent(f, plain, plain, one, one, engines=["native"])

@@ -271,6 +271,8 @@ StepFn complex_step(const Operands&) {
   return complex_call_step(callee);
 }
 
+StepFn make_complex_step(const Operands& of) { return typed::is_pair(of.rep) ? copy : complex_call_step(Callee::kComplex); }
+
 StepFn abs_step(const Operands& of) {
   if (of.rep == Rep::kComplex) return complex_call_step(Callee::kAbs);
   if (of.rep == Rep::kNpComplex128) return step_numpy_complex_abs;
@@ -306,7 +308,7 @@ constexpr Row kRows[] = {
     {Callee::kScalar, {copy}},
     {Callee::kClip, {nullptr, clip_step}},
     {Callee::kRoundTo, {rounded}},
-    {Callee::kComplex, {nullptr, complex_step<Callee::kComplex>}},
+    {Callee::kComplex, {nullptr, make_complex_step}},
     {Callee::kReal, {nullptr, complex_step<Callee::kReal>}},
     {Callee::kImag, {nullptr, complex_step<Callee::kImag>}},
     {Callee::kConjugate, {nullptr, complex_step<Callee::kConjugate>}},

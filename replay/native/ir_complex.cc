@@ -121,6 +121,7 @@ void Writer::complex_call(const Instr& in) {
   const std::string a = get(in.list[0]);
   switch (in.callee) {
     case Callee::kComplex:
+      if (typed::is_pair(in.rep)) return set(in.dst, a);
       return set(in.dst, of_parts(a, in.list.size() > 1 ? get(in.list[1]) : "0.0"));
     case Callee::kReal:
       return set(in.dst, part(a, 0));

@@ -185,7 +185,7 @@ constexpr bool draws_by_distribution(Callee callee) { return callee >= Callee::k
 
 // In what a call with these arguments computes and gives its result; false: not done unboxed.
 Operator call_operator(Callee callee, std::span<const Rep> arguments);
-// What a ufunc of floats computes in; the result is NumPy's double, or its bool. False: not done unboxed.
+// What a ufunc of floats, or of a complex number, computes in; the result is of NumPy's types. False: not done unboxed.
 Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments);
 // Which function of math's asks the same as a ufunc; kNone: that asks nothing.
 Callee test_of(ArrayFn fn);
