@@ -106,6 +106,7 @@ void Lowering::emit_typed_call(const Op& o, ValueId i, int32_t first) {
   if (how.callee == typed::Callee::kUfunc) {
     const bool pair = typed::is_pair(how.typed.operand);
     s.fn = pair ? step_ufunc_of_complex : step_ufunc;
+    s.link = -1, s.linked = false;  // it runs no code: what NumPy would say something about leaves
     s.imm = static_cast<int32_t>(how.fn);
     if (const typed::Callee same = pair ? typed::Callee::kNone : same_natively(how.fn); same != typed::Callee::kNone) {
       s.does = native::Do::kCall;
