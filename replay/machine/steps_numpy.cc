@@ -68,7 +68,7 @@ bool unbox_complex(PyObject* o, Py_complex* out) {
 
 PyObject* box_numpy(Rep rep, Reg value) {
   static constexpr auto kBox = numpy::by_dtype([]<DType dtype>() { return box_scalar<dtype>; });
-  if (rep == Rep::kNpComplex128) return box_complex(value.c);
+  if (rep == Rep::kNpComplex128) return planted(Fault::wrong_pair_type) ? PyComplex_FromCComplex(value.c) : box_complex(value.c);
   if (rep == Rep::kNpInt32 && planted(Fault::wrong_scalar_type)) rep = Rep::kNpInt64;
   return kBox[static_cast<size_t>(typed::dtype_of_rep(rep))](value);
 }
