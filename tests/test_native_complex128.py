@@ -425,8 +425,8 @@ def test_operators_called_as_functions() -> None:
 
 
 FUNCTIONS = (
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh sqrt square reciprocal negative positive conjugate absolute arcsin "
-    "arccos arctan arcsinh arccosh arctanh sign rint isnan isfinite"
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh sqrt square reciprocal negative positive "
+    "conjugate absolute arcsin arccos arctan arcsinh arccosh arctanh sign rint isnan isfinite"
 )
 
 
