@@ -446,3 +446,28 @@ def test_complex_numbers_made_of_doubles() -> None:
     plain = np.linspace(0, 1, 40), [1.5] * 40
     for one in ((pairs[:, 0].copy(), pairs[:, 1].copy()), (pairs[:, 0].copy(), pairs[:, 1].tolist())):
         equivalent(f, plain, plain, one, one, engines=["native"])
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 4, 7, 64, 99, 100, -1, -2, 2.0, 0.5, 1j, True])
+def test_powers_by_constants(exponent: Any) -> None:
+    f = written(f"(a ** {exponent!r}, (b + 1) ** {exponent!r})")
+    r = np.random.default_rng(9)
+    some = r.normal(size=3000) + 1j * r.normal(size=3000)
+    equivalent(f, (PLAIN, PLAIN), (PLAIN, PLAIN), (VALUES, VALUES), (VALUES, VALUES), (some, -some), engines=["native"])
+
+
+def test_orbits_are_native() -> None:
+    def f(c: Any, limit: int) -> Any:
+        turns = np.zeros(len(c), int)
+        for k in range(len(c)):
+            z = c[k]
+            n = 0
+            while abs(z) <= 2.0 and n < limit:
+                z = z**2 + c[k]
+                n += 1
+            turns[k] = n
+        return turns
+
+    points = np.linspace(-2, 1, 60) + 0.3j
+    check(f, (points, 40), (VALUES, 9))
+    assert takes_few_steps(f, points, 40)

@@ -58,7 +58,7 @@
   X(native_overflow, "ints wrap in native code")                                                    \
   X(native_recursion, "remainders in functions that call themselves have the dividend's sign")      \
   X(native_parts, "native code takes the real part of a complex number for the imaginary one")      \
-  X(native_flags, "native code lets pass what NumPy warns of in products of complex numbers")         \
+  X(native_flags, "native code lets pass what NumPy warns of in products of complex numbers")       \
   X(native_count, "native code does not tell an enumerate how far it has come")                     \
   /* ---- leaving, and what others see meanwhile */                                                 \
   X(wrong_snapshot_slot, "two locals change places where a trace is left")                          \

@@ -39,6 +39,23 @@ struct Quotient {
   }
 };
 
+// npy_cpow() by an int from 2 to 99 (npy_math_complex.c.src).
+struct Power {
+  static constexpr bool kMayUnderflow = true;
+  static Py_complex apply(Py_complex a, Py_complex b) {
+    if (a.real == 0 && a.imag == 0) return {0, 0};
+    const auto n = static_cast<int>(b.real);
+    if (n == 2) return Product::apply(a, a);
+    if (n == 3) return Product::apply(a, Product::apply(a, a));
+    Py_complex result = {1, 0};
+    for (int mask = 1; n >= mask; mask <<= 1) {
+      if (mask > 1) a = Product::apply(a, a);
+      if (n & mask) result = Product::apply(result, a);
+    }
+    return result;
+  }
+};
+
 bool is_finite(Py_complex x) { return std::isfinite(x.real) && std::isfinite(x.imag); }
 
 // Computes once more, and looks: does NumPy say nothing about it?
@@ -99,6 +116,8 @@ StepFn numpy_complex_step(BinaryOp op, Real real) {
       return binary<computed<Difference>>;
     case BinaryOp::multiply:
       return real == Real::kNeither ? binary<computed<Product>> : binary<product_by_ufunc>;
+    case BinaryOp::power:
+      return binary<computed<Power>>;
     default:
       return binary<computed<Quotient>>;
   }
@@ -112,6 +131,8 @@ bool numpy_complex_result(BinaryOp op, Real real, Py_complex a, Py_complex b, Py
       return computed<Difference>(a, b, out);
     case BinaryOp::multiply:
       return real == Real::kNeither ? computed<Product>(a, b, out) : product_by_ufunc(a, b, out);
+    case BinaryOp::power:
+      return computed<Power>(a, b, out);
     default:
       return computed<Quotient>(a, b, out);
   }

@@ -1,5 +1,7 @@
-// NumPy's complex numbers (scalarmath.c.src): pairs of doubles. Where the result is finite, and nothing on the way an underflow for certain,
-// no flag has come up. The rest is done as the step does it (steps_numpy_complex.cc).
+// NumPy's complex numbers (scalarmath.c.src): pairs of doubles. Where the result is finite, and nothing on the way an underflow for
+// certain, no flag has come up. The rest is done as the step does it (steps_numpy_complex.cc).
+#include <bit>
+
 #include "replay/native/writer.h"
 #include "trace/fault.h"
 #include "trace/trace.h"
@@ -26,15 +28,23 @@ std::string Writer::exact(const std::string& x, const std::string& y, const std:
 
 void Writer::numpy_complex_binary(const Instr& in) {
   const auto binary = static_cast<BinaryOp>(in.imm);
-  if (binary == BinaryOp::multiply) return numpy_product(in);
+  const Constant* by = binary == BinaryOp::power && constant(key_of(in.b)) ? &constant_of(key_of(in.b)) : nullptr;
+  if (binary == BinaryOp::multiply || (by && by->imag == 0 && by->bits == std::bit_cast<int64_t>(2.0))) return numpy_product(in);
   if (binary == BinaryOp::true_divide) return numpy_quotient(in);
-  const std::string a = get(in.a), b = get(in.b), out = pair(binary == BinaryOp::add ? "fadd" : "fsub", a, b);
+  const std::string a = get(in.a), b = get(in.b);
+  if (binary == BinaryOp::power) {
+    set(in.dst, a);
+    return unless_scalar("false", in, a, b);
+  }
+  const std::string out = pair(binary == BinaryOp::add ? "fadd" : "fsub", a, b);
   set(in.dst, out);
   unless_scalar(both(pair("fcmp ole", pair_size(out), kMost)), in, a, b);
 }
 
+// A square is the product with itself, but of 0, which is 0 without signs.
 void Writer::numpy_product(const Instr& in) {
-  const std::string a = get(in.a), b = get(in.b);
+  const bool squares = static_cast<BinaryOp>(in.imm) == BinaryOp::power;
+  const std::string a = get(in.a), by = get(in.b), b = squares ? a : by;
   const auto shuffled = [&](const std::string& x, const std::string& y, const char* order) {
     return op("shufflevector <2 x double> " + x + ", <2 x double> " + y + ", <2 x i32> " + order);
   };
@@ -49,7 +59,9 @@ void Writer::numpy_product(const Instr& in) {
   const std::string finite = pair("fcmp ole", pair_size(out), kMost), rare = label("z"), done = label("j");
   branch(both(all(finite, all(above(by_real), above(by_imag)))), done, rare, true);
   begin(rare);
-  unless_scalar(both(all(finite, all(exact(real, b, by_real), exact(imag, turned, by_imag)))), in, a, b);
+  std::string plain = both(all(finite, all(exact(real, b, by_real), exact(imag, turned, by_imag))));
+  if (squares) plain = op("and i1 " + plain + ", " + op("xor i1 " + both(pair("fcmp oeq", a, "zeroinitializer")) + ", true"));
+  unless_scalar(plain, in, a, by);
   go(done);
   begin(done);
 }

@@ -275,6 +275,14 @@ bool Inference::is_whole_power(const Op& o, ValueId i, Rep a, Rep b) const {
   return constant(in(o)[1]).bits >= 2 && constant(in(o)[1]).bits <= kMost;
 }
 
+// A complex number of NumPy's to the power of a small constant (npy_cpow() multiplies).
+bool Inference::is_complex_power(const Op& o, Rep a, Rep b) const {
+  constexpr int64_t kMost = 99;
+  if (o.kind == OpKind::compare || static_cast<BinaryOp>(o.imm) != BinaryOp::power || a != Rep::kNpComplex128 || b != Rep::kInt)
+    return false;
+  return is_constant(in(o)[1]) && constant(in(o)[1]).unboxes && constant(in(o)[1]).bits >= 2 && constant(in(o)[1]).bits <= kMost;
+}
+
 // An int that is a constant and fits in the dtype of NumPy's integer beside it is one of those.
 Rep Inference::taken_as(ValueId v, Rep other) const {
   const Rep rep = typed_.rep_in_ops(v);
@@ -287,6 +295,7 @@ Operator Inference::operator_of(const Op& o, ValueId i) const {
   if (o.kind == OpKind::unary) return unary_operator(static_cast<UnaryOp>(o.imm), a);
   Rep b = typed_.rep_in_ops(in(o)[1]);
   if (is_whole_power(o, i, a, b)) return {Rep::kInt, Rep::kInt};
+  if (is_complex_power(o, a, b)) return {Rep::kNpComplex128, Rep::kNpComplex128};
   if (o.kind != OpKind::compare) return binary_operator(static_cast<BinaryOp>(o.imm), taken_as(in(o)[0], b), taken_as(in(o)[1], a));
   if (compares_as_float(in(o)[0], b)) a = Rep::kFloat;
   if (compares_as_float(in(o)[1], a)) b = Rep::kFloat;
