@@ -84,6 +84,7 @@ typed::Callee callee_called(const Known& known) {
     table->emplace(Known{"numpy", "amin"}, typed::Callee::kLeast);
     table->emplace(Known{"numpy", "around"}, typed::Callee::kRoundTo);
     table->emplace(Known{"generic", "conj"}, typed::Callee::kScalarConjugate);
+    table->emplace(Known{"numpy", "conjugate"}, typed::Callee::kScalarConjugate);  // the ufunc
     return table;
   }();
   const auto found = callees->find(known);
