@@ -304,6 +304,19 @@ def test_nan_in_the_data_is_native() -> None:
     assert takes_few_steps(f, data)
 
 
+def test_nan_beside_pythons_complex_numbers_is_native() -> None:
+    def f(x: Any, w: complex) -> Any:
+        total = np.complex128(0)
+        for k in range(len(x)):
+            total = total + x[k] * w
+        return total
+
+    data = np.linspace(0, 1, 3000)
+    data[5:2000:3] = math.nan
+    check(f, (data, 0.5 + 1j), (data, 5e-324j))
+    assert takes_few_steps(f, data, 0.5 + 1j)
+
+
 def takes_few_steps(function: Callable[..., Any], *arguments: Any) -> bool:
     jitted = ds.jit(store=False)(function)
     with stepped(step_aside=False, hot_loop=1):

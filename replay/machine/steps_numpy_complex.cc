@@ -90,9 +90,9 @@ bool computed<Product>(Py_complex a, Py_complex b, Py_complex* out) {
 }
 // A double beside Python's complex number: the ufunc's loop, which may make one rounding of a product and a sum. That is the same where the
 // product with the imaginary part 0 is 0, and the other one no underflow.
+bool may_be_rounded_twice(double a, double b) { return a != 0 && b != 0 && std::fabs(a * b) <= std::numeric_limits<double>::min(); }
 bool product_by_ufunc(Py_complex a, Py_complex b, Py_complex* out) {
-  *out = Product::apply(a, b);
-  return is_finite(*out) && is_plain_product(a, b);
+  return !may_be_rounded_twice(a.real, b.real) && !may_be_rounded_twice(a.real, b.imag) && computed<Product>(a, b, out);
 }
 
 using Function = bool (*)(Py_complex a, Py_complex b, Py_complex* out);
