@@ -212,6 +212,57 @@ ELEMENT_BODIES: Weighted[str] = Weighted(
         (1, "v = np.<ufunc1>($e[$i:], out=$e[$i:]); LOG.append((v.base is $e, v.tolist()))"),
     ]
 )
+# The same where $e holds complex numbers, of one dimension.
+PAIR_ELEMENTS = (
+    "<wave>.ravel()[:6].copy()",
+    "np.resize(<wave>, 6)[::2]",
+    "np.resize(<wave>, (2, 5)).T[:, 1]",
+    "np.linspace(1, 2, 6) * <pair>",
+    "np.array([1j, 0, complex(np.nan, 1), 1e308 - 1e308j, -0.0, 1e-310j])",
+    "np.resize(<wave>, 5).astype('complex64')",
+)
+PAIR_STARTS = ("0j", "0", "<pairlit>", "$e[0]", "<num>", "np.complex128(1j)", "<floatlit>")
+PAIR_BODIES: Weighted[str] = Weighted(
+    [
+        (8, "$s = $s + $x"),
+        (5, "$s = $s <ringop> $x"),
+        (3, "$s = $x <ringop> $s"),
+        (3, "$s = $x <ringop> <num>"),
+        (2, "$s = <num> <ringop> $x"),
+        (2, "$s = <pair> <ringop> $x"),
+        (2, "$s = $x <ringop> <pair>"),
+        (1, "$s = np.float64(<num>) <ringop> <pair>"),
+        (1, "$s = <pair> <ringop> np.float64(<num>)"),
+        (4, "$e[$i] = $s"),
+        (4, "$e[$i] <inplace> $x"),
+        (2, "$e[-1 - $i] <inplace> <num>"),
+        (2, "$e[$i], $e[-1] = $e[-1], $e[$i]"),
+        (2, "u = $e[$i]; v = $e[$i - 1] * <pair>; $e[$i] = u + v; $e[$i - 1] = u - v"),
+        (2, "$s = $s + abs($x)"),
+        (2, "$s = $s + 1 if abs($x) <cmp> <num> else $x.conjugate()"),
+        (2, "$s = $x.real ** 2 + $x.imag ** 2; LOG.append(type($s).__name__)"),
+        (1, "$e[$i] = $x.real; $e[$i - 1] = $x.imag"),
+        (1, "LOG.append(($x == $s, $x != <num>, $x == <pair>))"),
+        (1, "$s = $s if $x else -$x"),
+        (1, "$s = +$x; LOG.append($s is $x)"),
+        (1, "$s = $x ** 2 + $s"),
+        (1, "$s = $x ** <small>"),
+        (1, "$s = $s + np.<ringfn>($x)"),
+        (1, "$s = np.complex128(<num>) * $x; LOG.append(type($s).__name__)"),
+        (1, "$s = $s + complex($x) * complex(<num>, $x.imag)"),
+        (1, "$s = $s + complex($x.real, <num>)"),
+        (1, "$s = $s + $e.item($i)"),
+        (1, "$s = $x * 1e308"),
+        (1, "$e[$i:] <inplace> $x"),
+        (1, "$e[$i:] = $s"),
+        (1, "w = [$x, $s]; w[0] = w[1] * $x; w.append(w[0]); LOG.append(w)"),
+        (1, "v = np.array([$x, $s]); LOG.append((v.tolist(), v.dtype.char))"),
+        (1, "LOG.append(($x, type($s).__name__))"),
+        (1, "LOG.append($e[$i + <small>])"),
+        (1, "LOG.append($s is $x)"),
+        (1, "$s = raising($s)"),
+    ]
+)
 GRID_BODIES: Weighted[str] = Weighted(
     [
         (5, "$s = $s + $g[$i, $j]"),

@@ -7,7 +7,7 @@ import re
 from .chooser import Chooser
 from .expressions import Expressions
 from .grammar import EXPRESSIONS
-from .loop_table import ELEMENT_BODIES, GRID_BODIES, ITEM_BODIES
+from .loop_table import ELEMENT_BODIES, GRID_BODIES, ITEM_BODIES, PAIR_BODIES
 from .module_parts import PARTS, PRELUDE
 from .program import Program
 from .scope import Scope
@@ -47,9 +47,10 @@ def calls():
 _LOOPS = {
     "grid": (("$g = np.arange(6.0).reshape(2, 3) + k", "for $i in range(2):", "    for $j in range(2):"), 2),
     "elements": (("$e = np.arange(6.0) + k", "for $i in range($e.size):", "    $x = $e[$i]"), 1),
+    "pairs": (("$e = np.arange(6.0) - 1j * k", "for $i in range($e.size):", "    $x = $e[$i]"), 1),
     "items": (("$e = [v, 1000, 2.5, k, v]", "for $i in range(5):", "    $x = $e[$i % len($e)]"), 1),
 }
-_BODIES = {"grid": GRID_BODIES, "elements": ELEMENT_BODIES, "items": ITEM_BODIES}
+_BODIES = {"grid": GRID_BODIES, "elements": ELEMENT_BODIES, "items": ITEM_BODIES, "pairs": PAIR_BODIES}
 
 
 class _First(Chooser):

@@ -17,6 +17,9 @@ from .loop_table import (
     ITEMS,
     LONG_STEPS,
     LOOPS,
+    PAIR_BODIES,
+    PAIR_ELEMENTS,
+    PAIR_STARTS,
     READS,
     STARTS,
     WRITES,
@@ -326,6 +329,8 @@ class Body:
         if self._chooser.chance(35):
             loops = (("for $i in range(2):", "for $j in range(2):"),)
             return self._accumulating("$g", GRIDS, ("<num>",), loops, GRID_BODIES)
+        if self._chooser.chance(20):
+            return self._accumulating("$e", PAIR_ELEMENTS, PAIR_STARTS, ELEMENT_LOOPS, PAIR_BODIES)
         self._accumulating("$e", ELEMENTS, STARTS, ELEMENT_LOOPS, ELEMENT_BODIES)
 
     def _items(self) -> None:

@@ -18,7 +18,7 @@ ENGINES = [Engine.RECORDING, Engine.STEPPED, *([Engine.COMPILED] if sys.version_
 REPLAYS: dict[str, int] = {}  # by construct, by two engines
 
 
-@pytest.mark.parametrize("kind", [*EXPRESSIONS, "statement", "grid", "elements", "items"])
+@pytest.mark.parametrize("kind", [*EXPRESSIONS, "statement", "grid", "elements", "items", "pairs"])
 def test_every_template_equals_eager(kind: str, tmp_path) -> None:
     backend = Dalsegno()
     wrong = []

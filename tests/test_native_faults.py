@@ -67,6 +67,20 @@ def spirals(n: int) -> Any:
     return total
 
 
+def swells(n: int) -> Any:
+    a = np.full(60, 2 + 1j)
+    a[45] = 1e308 + 1e308j
+    turns = 0
+    with np.errstate(over="raise"):
+        try:
+            for i in range(n):
+                a[i] = a[i] * a[i]
+                turns += 1
+        except FloatingPointError:
+            return "too large", turns
+    return turns
+
+
 def parts(n: int) -> Any:
     even = odd = 0
     for i in range(n):
@@ -90,6 +104,7 @@ def parts(n: int) -> Any:
         ("native_registers", counts, 40, 50),
         ("native_count", numbers, 40, 50),
         ("native_parts", spirals, 40, 50),
+        ("native_flags", swells, 40, 50),
     ],
 )
 def test_a_planted_fault_shows(

@@ -66,6 +66,7 @@ ALONE: dict[str, dict[str, str]] = {
         "unlinked_frames": "(<arr> / <mask>)",
         "unnamed_values": "**",
         "wrong_exit": " if <bool>",
+        "wrong_pair_type": "np.complex128(<num>) * $x",
         "wrong_row": "grid: row =",
         "wrong_raise_line": "interrupt_main",
         "wrong_resume_offset": "divmod(",
@@ -114,6 +115,7 @@ BY_SMALL_PROGRAMS = (
     "native_overflow",
     "native_count",
     "native_parts",
+    "native_flags",
     "native_recursion",
 )
 BY_GOOGLETEST = ("foreign_parent",)  # StoreTest.ASideTraceStaysWithItsOwnParent

@@ -42,7 +42,7 @@ ArrayFn array_fn_by_name(const char* name);  // none if unknown
 int array_fn_inputs(ArrayFn fn);
 bool array_fn_is_expr(ArrayFn fn);
 
-// Element types. The complex ones are of arrays alone: NumPy's loops compute with them, no kernel does, and no register holds an element.
+// Element types. With arrays of complex ones NumPy's loops compute, no kernel does; no register holds an element of complex64.
 enum class DType : uint8_t {
   kBool,
   kInt32,

@@ -34,6 +34,7 @@
   X(dropped_bounds, "an element out of bounds is the first one")                                    \
   X(unwrapped_index, "negative indices of elements count from the front")                           \
   X(wrong_scalar_type, "np.int32 is boxed as np.int64")                                             \
+  X(wrong_pair_type, "np.complex128 is boxed as Python's complex number")                           \
   X(wrong_row, "a row that is built late is the first one")                                         \
   X(wrong_view_stride, "slices with a step take neighbours")                                        \
   X(ignored_overlap, "arrays are written while they are read")                                      \
@@ -57,6 +58,7 @@
   X(native_overflow, "ints wrap in native code")                                                    \
   X(native_recursion, "remainders in functions that call themselves have the dividend's sign")      \
   X(native_parts, "native code takes the real part of a complex number for the imaginary one")      \
+  X(native_flags, "native code lets pass what NumPy warns of in products of complex numbers")       \
   X(native_count, "native code does not tell an enumerate how far it has come")                     \
   /* ---- leaving, and what others see meanwhile */                                                 \
   X(wrong_snapshot_slot, "two locals change places where a trace is left")                          \

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 import numpy as np
 
 F64 = NDArray[np.float64]
+C128 = NDArray[np.complex128]
 I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
 Array = NDArray[Any]

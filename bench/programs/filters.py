@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .data import F64, Array
+from .data import C128, F64, Array
 
 
 def iir_filter(x: F64, b: list[float], a: list[float]) -> F64:
@@ -172,3 +172,20 @@ def fourier_in_place(x: Array) -> Array:
             x[s + half : s + length] = a - b
         length *= 2
     return x
+
+
+def butterflies(x: C128) -> C128:
+    """The same by elements; what it gives is in the order of reversed bits."""
+    a = x.copy()
+    half = len(a) // 2
+    while half >= 1:
+        root = np.exp(-1j * np.pi / half)
+        for start in range(0, len(a), 2 * half):
+            w = 1 + 0j
+            for k in range(start, start + half):
+                u, v = a[k], a[k + half]
+                a[k] = u + v
+                a[k + half] = (u - v) * w
+                w *= root
+        half //= 2
+    return a

@@ -7,7 +7,7 @@ from array import array
 
 import numpy as np
 
-from .data import F64, I64
+from .data import C128, F64, I64
 
 
 def sparse_product(starts: I64, columns: I64, values: F64, x: F64) -> F64:
@@ -246,3 +246,16 @@ def sparse_product_typed(rows: array[int], columns: array[int], values: array[fl
             total += x[columns[k]] * values[k]
         y[r] = total
     return y
+
+
+def gates(state: C128, gate: C128) -> C128:
+    """A gate on each qubit of a register, by the amplitudes that it mixes."""
+    for qubit in range(len(state).bit_length() - 1):
+        after = state.copy()
+        for i in range(len(state)):
+            if not (i >> qubit) & 1:
+                j = i | (1 << qubit)
+                after[i] = gate[0, 0] * state[i] + gate[0, 1] * state[j]
+                after[j] = gate[1, 0] * state[i] + gate[1, 1] * state[j]
+        state = after
+    return state

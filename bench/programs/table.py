@@ -125,6 +125,8 @@ PROGRAMS: tuple[Program, ...] = (
         ("power iteration", linear.power_iteration, lambda n: (d.positive_definite(n), 50), 20, 100),
         ("tridiagonal", linear.tridiagonal,
          lambda n: (d.floats(n), d.floats(n) + 4, d.floats(n, seed=2), d.floats(n, seed=3)), 60, 5_000),
+        ("gates on qubits", linear.gates,
+         lambda n: (d.normal(2**n) + 1j * d.normal(2**n, seed=2), np.array([[1, 1], [1, -1]]) / np.sqrt(2) + 0j), 5, 10),
         ("rotations", linear.rotations, lambda n: (d.floats(n).tolist(),), 30, 1_000),
         ("product of lists", linear.multiply_lists, lambda n: (d.floats(n, n).tolist(), d.floats(n, n).tolist()), 10, 35),
         ("Householder", linear.householder, lambda n: (d.floats(n, n),), 8, 60),
@@ -145,6 +147,7 @@ PROGRAMS: tuple[Program, ...] = (
         ("envelope", filters.envelope, lambda n: (d.signal(n), 0.3, 0.01), 200, 10_000),
         ("Fourier, recursive", filters.fourier, lambda n: (d.signal(n).tolist(),), 32, 512),
         ("Fourier, in place", filters.fourier_in_place, lambda n: (d.signal(n) + 0j,), 32, 512),
+        ("Fourier, butterflies", filters.butterflies, lambda n: (d.signal(n) + 0j,), 32, 512),
         ("resampling", filters.resample, lambda n: (d.signal(n), 0.7), 500, 100_000),
     ]),
     *_group("images", [

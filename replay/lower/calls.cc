@@ -104,9 +104,11 @@ void Lowering::emit_typed_call(const Op& o, ValueId i, int32_t first) {
   }
   s.dst = loc(i).raw;
   if (how.callee == typed::Callee::kUfunc) {
-    s.fn = step_ufunc;
+    const bool pair = typed::is_pair(how.typed.operand);
+    s.fn = pair ? step_ufunc_of_complex : step_ufunc;
+    s.link = -1, s.linked = false;  // it runs no code: what NumPy would say something about leaves
     s.imm = static_cast<int32_t>(how.fn);
-    if (const typed::Callee same = same_natively(how.fn); same != typed::Callee::kNone) {
+    if (const typed::Callee same = pair ? typed::Callee::kNone : same_natively(how.fn); same != typed::Callee::kNone) {
       s.does = native::Do::kCall;
       s.rep = how.typed.operand;
       s.other = static_cast<int32_t>(same);

@@ -24,7 +24,7 @@ void Lowering::emit_guard(const Op& o, ValueId i) {
   if (o.kind == OpKind::guard_function) s.does = native::Do::kGuardFunction;
   if (o.kind == OpKind::guard_truthy) s.does = native::Do::kGuardTruthy;
   if (o.kind == OpKind::guard_type) s.does = native::Do::kGuardType;
-  if (o.kind == OpKind::guard_array && !is_complex(t().facts[o.facts].dtype))
+  if (o.kind == OpKind::guard_array && typed::rep_of_dtype(t().facts[o.facts].dtype) != Rep::kNone)
     s.does = native::Do::kGuardArray, s.rep = typed::rep_of_dtype(t().facts[o.facts].dtype), s.n = t().facts[o.facts].rank;
   push(s);
 }

@@ -217,7 +217,7 @@ void Lowering::emit_operator(const Op& o, ValueId i) {
   s.a = a;
   s.b = b;
   s.c = loc(i).obj;
-  if (s.rep == Rep::kComplex)
+  if (typed::is_pair(s.rep))
     s.other = static_cast<int32_t>(how.typed.real);
   else
     s.other = loc(in(o)[0]).rep == Rep::kInt ? loc(in(o)[0]).obj : -1;  // True % n is no bool

@@ -83,6 +83,8 @@ typed::Callee callee_called(const Known& known) {
     table->emplace(Known{"numpy", "amax"}, typed::Callee::kLargest);
     table->emplace(Known{"numpy", "amin"}, typed::Callee::kLeast);
     table->emplace(Known{"numpy", "around"}, typed::Callee::kRoundTo);
+    table->emplace(Known{"generic", "conj"}, typed::Callee::kScalarConjugate);
+    table->emplace(Known{"numpy", "conjugate"}, typed::Callee::kScalarConjugate);  // the ufunc
     return table;
   }();
   const auto found = callees->find(known);
@@ -132,6 +134,7 @@ typed::Callee callee_of(PyObject* object) {
   for (PyTypeObject* type : {&PyLong_Type, &PyFloat_Type, &PyBool_Type, &PyComplex_Type, &PyRange_Type})
     if (reinterpret_cast<PyObject*>(type) == object) return callee_called({"type", type->tp_name});
   if (Py_IS_TYPE(object, &PyMethodDescr_Type)) {
+    if (PyDescr_TYPE(object) == &PyGenericArrType_Type) return callee_called({"generic", ascii(PyDescr_NAME(object))});
     if (PyDescr_TYPE(object) == &PyArray_Type) return callee_called({"ndarray", ascii(PyDescr_NAME(object))});
     for (const PyTypeObject* type : {&PyList_Type, &PyDict_Type, &PySet_Type, &PyComplex_Type, &PyLong_Type, &PyUnicode_Type})
       if (PyDescr_TYPE(object) == type) return callee_called({type->tp_name, ascii(PyDescr_NAME(object))});

@@ -277,6 +277,11 @@ int32_t do_scalar(native::Frame* frame, int32_t number, int64_t a, int64_t b, in
   const Running& running = running_of(frame);
   const Step& s = *running.native->places[static_cast<size_t>(number)].step;
   Reg result;
+  if (typed::is_pair(s.rep)) {
+    const auto at = [](int64_t address) { return *reinterpret_cast<const Py_complex*>(address); };
+    return numpy_complex_result(static_cast<BinaryOp>(s.imm), static_cast<typed::Real>(s.other), at(a), at(b),
+                                reinterpret_cast<Py_complex*>(out));
+  }
   if (!scalar_result(static_cast<BinaryOp>(s.imm), s.rep, Reg{.i = a}, Reg{.i = b}, &result)) return 0;
   *out = result.i;
   return 1;
@@ -328,9 +333,7 @@ int32_t draw_bits(void* object, int32_t bound, int64_t bits, int64_t* out) {
 
 int32_t is_quiet(void* iterator) { return hook::quiet_iterator(static_cast<PyObject*>(iterator)); }
 
-Reg number_of(Rep rep, int64_t bits) {
-  return rep == Rep::kComplex ? Reg{.c = *reinterpret_cast<const Py_complex*>(bits)} : Reg{.i = bits};
-}
+Reg number_of(Rep rep, int64_t bits) { return typed::is_pair(rep) ? Reg{.c = *reinterpret_cast<const Py_complex*>(bits)} : Reg{.i = bits}; }
 
 int32_t leaves(native::Frame* frame, int32_t left) {
   const Machine& m = *running_of(frame).m;
@@ -346,7 +349,7 @@ void* make_box(native::Frame*, int32_t rep, int64_t bits) {
 int32_t take_number(native::Frame*, int32_t rep, int64_t object, int64_t, int64_t* out) {
   Reg number{};
   const bool fits = unbox(static_cast<Rep>(rep), reinterpret_cast<PyObject*>(object), &number);
-  std::memcpy(out, &number, static_cast<Rep>(rep) == Rep::kComplex ? sizeof number.c : sizeof number.i);
+  std::memcpy(out, &number, typed::is_pair(static_cast<Rep>(rep)) ? sizeof number.c : sizeof number.i);
   return fits;
 }
 

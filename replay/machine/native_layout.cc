@@ -124,6 +124,7 @@ const native::Layout& native_layout() {
     if (dalsegno_free_floats(PyThreadState_Get())) l.free_floats_count = DALSEGNO_FREE_FLOATS_COUNT;
     l.float_value = offsetof(PyFloatObject, ob_fval), l.complex_value = offsetof(PyComplexObject, cval);
     l.numpy_double_value = offsetof(PyDoubleScalarObject, obval);
+    l.numpy_complex_value = offsetof(PyCDoubleScalarObject, obval);
 #if PY_VERSION_HEX >= 0x030c0000
     l.int_size = offsetof(PyLongObject, long_value.lv_tag), l.int_digit = offsetof(PyLongObject, long_value.ob_digit);
     l.int_tagged = true;
@@ -144,6 +145,7 @@ const native::Layout& native_layout() {
       const auto dtype = static_cast<DType>(i);
       l.numbers[typed::rep_of_dtype(dtype)] = numpy::type_number(dtype);
     }
+    l.numbers[Rep::kNpComplex128] = NPY_CDOUBLE;
     return l;
   }();
   return known;
@@ -160,6 +162,7 @@ std::vector<const void*> native_addresses() {
                                     &PyFloat_Type,
                                     &PyComplex_Type,
                                     &PyDoubleArrType_Type,
+                                    &PyCDoubleArrType_Type,
                                     Py_True,
                                     Py_False,
                                     &PyEnum_Type,

@@ -18,7 +18,7 @@ namespace {
 bool knows_binary(BinaryOp op, Rep rep) {
   if (rep == Rep::kInt || typed::is_modular(rep)) return true;
   if (typed::is_numpy_integer(rep) && typed::size_of_integer(rep) < 8) return true;
-  if (rep == Rep::kFloat || rep == Rep::kComplex || rep == Rep::kNpFloat32 || rep == Rep::kNpFloat64) return true;
+  if (rep == Rep::kFloat || typed::is_pair(rep) || rep == Rep::kNpFloat32 || rep == Rep::kNpFloat64) return true;
   return rep == Rep::kNpInt64 && op != BinaryOp::lshift;
 }
 
@@ -165,7 +165,7 @@ class Describer {
   void binary(const Step& s, native::Instr* in) {
     const auto op = static_cast<BinaryOp>(s.imm);
     const bool pair = s.rep == Rep::kComplex;
-    in->real = pair ? static_cast<typed::Real>(s.other) : typed::Real::kNeither;
+    in->real = typed::is_pair(s.rep) ? static_cast<typed::Real>(s.other) : typed::Real::kNeither;
     in->n = pair ? complex_operator_function(BinaryOp::multiply, typed::Real::kNeither) != nullptr : s.other >= 0;
     if (const void* function = pair ? complex_operator_function(op, in->real) : operator_function(op, s.rep))
       in->object = address(function);
@@ -199,7 +199,9 @@ class Describer {
         in.callee = static_cast<typed::Callee>(s.other);
         shared(s, &in);
         in.to = result_of(in.callee, s.rep);
-        if (const void* function = s.rep == Rep::kComplex ? complex_function(in.callee) : c_function(in.callee))
+        if (const void* function = s.rep == Rep::kComplex        ? complex_function(in.callee)
+                                   : s.rep == Rep::kNpComplex128 ? numpy_complex_function(in.callee)
+                                                                 : c_function(in.callee))
           in.object = address(function);
         break;
       case native::Do::kGuardWorld:

@@ -26,6 +26,7 @@ Rep rep_of(const PyTypeObject* type) {
   for (const auto& row : kPython)
     if (row.type == type) return row.rep;
   DType dtype;
+  if (numpy::complex_dtype(type, &dtype)) return typed::rep_of_dtype(dtype);
   return numpy::scalar_dtype(type, &dtype) ? typed::rep_of_dtype(dtype) : Rep::kNone;
 }
 

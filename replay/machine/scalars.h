@@ -92,6 +92,13 @@ const void* complex_operator_function(BinaryOp op, typed::Real real);
 // The C library's function of both parts of one, whose finite results of finite operands are the callee's. Null: there is none.
 const void* complex_function(typed::Callee callee);
 
+// -- steps_numpy_complex.cc: the same of np.complex128
+StepFn numpy_complex_step(BinaryOp op, typed::Real real);
+const Step* step_numpy_complex_abs(const Step* s, Reg* r, Machine& m);
+// + - * / as the step computes it. False: NumPy has something to say about it.
+bool numpy_complex_result(BinaryOp op, typed::Real real, Py_complex a, Py_complex b, Py_complex* out);
+const void* numpy_complex_function(typed::Callee callee);
+
 // Is a result finite, and no underflow for certain? (The least normal number may be what a smaller one was rounded to.)
 template <class T>
 inline bool is_above_underflow(T result) {

@@ -176,7 +176,8 @@ const Step* step_gather_many(const Step* s, Reg* r, Machine& m);  // positions o
 // rank; imm: Callee; n: DType
 const Step* step_reduction(const Step* s, Reg* r, Machine& m);
 // Python ops that NumPy's inner loop does where arrays are small (steps_array.cc): the product a @ b, and of a call's two arguments
-const Step* step_ufunc(const Step* s, Reg* r, Machine& m);  // (steps_ufunc.cc) imm: the function; a, b: doubles
+const Step* step_ufunc(const Step* s, Reg* r, Machine& m);             // (steps_ufunc.cc) imm: the function; a, b: doubles
+const Step* step_ufunc_of_complex(const Step* s, Reg* r, Machine& m);  // a: a complex number
 const Step* step_matmul(const Step* s, Reg* r, Machine& m);
 const Step* step_matmul_call(const Step* s, Reg* r, Machine& m);
 const Step* step_build(const Step* s, Reg* r, Machine& m);  // what: the object of a virtual one

@@ -271,8 +271,11 @@ StepFn complex_step(const Operands&) {
   return complex_call_step(callee);
 }
 
+StepFn make_complex_step(const Operands& of) { return typed::is_pair(of.rep) ? copy : complex_call_step(Callee::kComplex); }
+
 StepFn abs_step(const Operands& of) {
   if (of.rep == Rep::kComplex) return complex_call_step(Callee::kAbs);
+  if (of.rep == Rep::kNpComplex128) return step_numpy_complex_abs;
   static constexpr auto kSteps = numpy::by_dtype([]<DType dtype>() { return numpy_abs_step<dtype>(); });
   if (typed::is_numpy_scalar(of.rep)) return kSteps[static_cast<size_t>(typed::dtype_of_rep(of.rep))];
   return of.rep == Rep::kFloat ? float_abs<double> : int_abs;
@@ -305,10 +308,11 @@ constexpr Row kRows[] = {
     {Callee::kScalar, {copy}},
     {Callee::kClip, {nullptr, clip_step}},
     {Callee::kRoundTo, {rounded}},
-    {Callee::kComplex, {nullptr, complex_step<Callee::kComplex>}},
+    {Callee::kComplex, {nullptr, make_complex_step}},
     {Callee::kReal, {nullptr, complex_step<Callee::kReal>}},
     {Callee::kImag, {nullptr, complex_step<Callee::kImag>}},
     {Callee::kConjugate, {nullptr, complex_step<Callee::kConjugate>}},
+    {Callee::kScalarConjugate, {nullptr, complex_step<Callee::kConjugate>}},
     {Callee::kRound, {to_int<round_half_even>}},
     {Callee::kFloor, {to_int<floor_>}},
     {Callee::kCeil, {to_int<ceil_>}},

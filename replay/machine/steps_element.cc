@@ -1,6 +1,7 @@
 // Elements of arrays, NumPy's and the standard library's, unboxed. Each step looks at the array anew: its type, dtype, rank and memory may
 // have changed since the last time (a.shape = .., a.resize(..)). What is not as recorded, out of bounds, or read-only leaves before the
 // instruction.
+#include <cstring>
 
 #include "hook/numeric_arrays.h"
 #include "replay/machine/array_operand.h"
@@ -18,6 +19,8 @@ inline void read(const char* p, Reg* r) {
   using T = typename Element<dtype>::Type;
   if constexpr (dtype == DType::kBool)
     r->i = *reinterpret_cast<const uint8_t*>(p) != 0;  // any byte (a.view(bool))
+  else if constexpr (dtype == DType::kComplex128)
+    std::memcpy(&r->c, p, sizeof r->c);
   else
     part_of<T>(*r) = *reinterpret_cast<const T*>(p);
 }
@@ -25,7 +28,18 @@ inline void read(const char* p, Reg* r) {
 template <DType dtype>
 inline void write(char* p, Reg r) {
   using T = typename Element<dtype>::Type;
-  *reinterpret_cast<T*>(p) = static_cast<T>(part_of<T>(r));
+  if constexpr (dtype == DType::kComplex128)
+    std::memcpy(p, &r.c, sizeof r.c);
+  else
+    *reinterpret_cast<T*>(p) = static_cast<T>(part_of<T>(r));
+}
+
+// by_dtype(), and a row for complex128.
+template <class Make>
+constexpr auto by_element(Make make) {
+  auto rows = by_dtype(make);
+  rows[static_cast<size_t>(DType::kComplex128)] = make.template operator()<DType::kComplex128>();
+  return rows;
 }
 
 // The array, if it is an exact, aligned, native one of this dtype and rank.
@@ -145,10 +159,10 @@ const Step* store_number(const Step* s, Reg* r, Machine& m) {
 
 constexpr auto kLoadNumber = by_dtype([]<DType dtype>() -> StepFn { return load_number<dtype>; });
 constexpr auto kStoreNumber = by_dtype([]<DType dtype>() -> StepFn { return store_number<dtype>; });
-constexpr auto kLoad = by_dtype([]<DType dtype>() -> StepFn { return load<dtype>; });
-constexpr auto kLoadOne = by_dtype([]<DType dtype>() -> StepFn { return load_one<dtype>; });
-constexpr auto kStore = by_dtype([]<DType dtype>() -> StepFn { return store<dtype>; });
-constexpr auto kNext = by_dtype([]<DType dtype>() -> StepFn { return next<dtype>; });
+constexpr auto kLoad = by_element([]<DType dtype>() -> StepFn { return load<dtype>; });
+constexpr auto kLoadOne = by_element([]<DType dtype>() -> StepFn { return load_one<dtype>; });
+constexpr auto kStore = by_element([]<DType dtype>() -> StepFn { return store<dtype>; });
+constexpr auto kNext = by_element([]<DType dtype>() -> StepFn { return next<dtype>; });
 
 }  // namespace
 
@@ -173,7 +187,7 @@ const Step* step_row(const Step* s, Reg* r, Machine& m) {
 }
 
 void read_element(DType dtype, const char* from, Reg* to) {
-  static constexpr auto kRead = by_dtype([]<DType dtype>() { return read<dtype>; });
+  static constexpr auto kRead = by_element([]<DType dtype>() { return read<dtype>; });
   kRead[static_cast<size_t>(dtype)](from, to);
 }
 StepFn load_step(DType dtype, int rank) { return (rank == 1 ? kLoadOne : kLoad)[static_cast<size_t>(dtype)]; }

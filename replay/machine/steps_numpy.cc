@@ -6,6 +6,7 @@
 
 #include <cfenv>
 #include <cmath>
+#include <cstring>
 
 #include "numpy/errstate.h"
 #include "replay/machine/scalars.h"
@@ -51,15 +52,29 @@ bool unbox_scalar(PyObject* o, Reg* out) {
   return true;
 }
 
+static_assert(sizeof(npy_cdouble) == sizeof(Py_complex));
+PyObject* box_complex(Py_complex value) {
+  PyObject* o = PyCDoubleArrType_Type.tp_alloc(&PyCDoubleArrType_Type, 0);
+  if (o) std::memcpy(&reinterpret_cast<PyCDoubleScalarObject*>(o)->obval, &value, sizeof value);
+  return o;
+}
+bool unbox_complex(PyObject* o, Py_complex* out) {
+  if (!Py_IS_TYPE(o, &PyCDoubleArrType_Type)) return false;
+  std::memcpy(out, &reinterpret_cast<PyCDoubleScalarObject*>(o)->obval, sizeof *out);
+  return true;
+}
+
 }  // namespace
 
 PyObject* box_numpy(Rep rep, Reg value) {
   static constexpr auto kBox = numpy::by_dtype([]<DType dtype>() { return box_scalar<dtype>; });
+  if (rep == Rep::kNpComplex128) return planted(Fault::wrong_pair_type) ? PyComplex_FromCComplex(value.c) : box_complex(value.c);
   if (rep == Rep::kNpInt32 && planted(Fault::wrong_scalar_type)) rep = Rep::kNpInt64;
   return kBox[static_cast<size_t>(typed::dtype_of_rep(rep))](value);
 }
 
 bool unbox_numpy(Rep rep, PyObject* o, Reg* out) {
+  if (rep == Rep::kNpComplex128) return unbox_complex(o, &out->c);
   static constexpr auto kUnbox = numpy::by_dtype([]<DType dtype>() { return unbox_scalar<dtype>; });
   return kUnbox[static_cast<size_t>(typed::dtype_of_rep(rep))](o, out);
 }
@@ -69,6 +84,7 @@ bool unbox_numpy(Rep rep, PyObject* o, Reg* out) {
 // A number as the dtype that NumPy computes in, as NumPy converts it. False: it does not fit, which NumPy has to say.
 bool convert(Rep from, Rep to, Reg value, Reg* out) {
   const typed::Bits bits = typed::bits_of(from);
+  if (bits == typed::Bits::kComplex) return out->c = value.c, typed::is_pair(to);
   if (typed::bits_of(to) == typed::Bits::kInt64) {
     *out = value;
     const bool above = from == Rep::kNpUint64 && value.i < 0;  // 2**63 or more
@@ -82,7 +98,7 @@ bool convert(Rep from, Rep to, Reg value, Reg* out) {
     out->f = wide;
     return true;
   }
-  if (to == Rep::kComplex) {
+  if (typed::is_pair(to)) {
     out->c = {wide, 0};
     return true;
   }
@@ -404,7 +420,10 @@ StepFn numpy_unary_step(UnaryOp op, Rep dtype) { return op == UnaryOp::invert ? 
 StepFn convert_step(Rep from, Rep to) {
   const typed::Bits bits = typed::bits_of(from);
   if (typed::bits_of(to) == typed::Bits::kInt64 || from == Rep::kNpUint64) return converted_integer;
-  if (to == Rep::kComplex) return bits == typed::Bits::kInt64 ? converted<Rep::kInt, Rep::kComplex> : converted<Rep::kFloat, Rep::kComplex>;
+  if (typed::is_pair(to))
+    return bits == typed::Bits::kInt64   ? converted<Rep::kInt, Rep::kComplex>
+           : bits == typed::Bits::kFloat ? converted<Rep::kNpFloat32, Rep::kComplex>
+                                         : converted<Rep::kFloat, Rep::kComplex>;
   if (typed::bits_of(to) == typed::Bits::kDouble)
     return bits == typed::Bits::kFloat ? converted<Rep::kNpFloat32, Rep::kNpFloat64> : converted<Rep::kInt, Rep::kFloat>;
   if (from == Rep::kNpFloat64) return converted<Rep::kNpFloat64, Rep::kNpFloat32>;

@@ -366,14 +366,16 @@ const void* operator_function(BinaryOp op, Rep rep) {
   return op == BinaryOp::power ? reinterpret_cast<const void*>(float_result<FloatPow>) : nullptr;
 }
 
-static StepFn complex_step(const Op& op, typed::Real real) {
+static StepFn complex_step(const Op& op, const typed::Operator& how) {
   if (op.kind == OpKind::compare) return complex_compare_step(op.imm);
-  return op.kind == OpKind::unary ? step_complex_negative : complex_binary_step(static_cast<BinaryOp>(op.imm), real);
+  if (op.kind == OpKind::unary) return step_complex_negative;
+  const auto binary = how.operand == Rep::kComplex ? complex_binary_step : numpy_complex_step;
+  return binary(static_cast<BinaryOp>(op.imm), how.real);
 }
 
 StepFn operator_step(const Op& op, const typed::Operator& how) {
   const typed::Bits bits = typed::bits_of(how.operand);
-  if (bits == typed::Bits::kComplex) return complex_step(op, how.real);
+  if (bits == typed::Bits::kComplex) return complex_step(op, how);
   if (op.kind == OpKind::compare)
     return (bits == typed::Bits::kDouble ? kFloatCompare : bits == typed::Bits::kFloat ? kSingleCompare : kIntCompare)[op.imm];
   const bool numpy = typed::is_numpy_scalar(how.operand), unary = op.kind == OpKind::unary;

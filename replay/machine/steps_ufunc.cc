@@ -1,4 +1,5 @@
-// NumPy's functions of one or two doubles, unboxed: its own inner loop over one element, as the ufunc calls it for arrays without an axis.
+// NumPy's functions of one or two doubles, or of a complex number, unboxed: its own inner loop over one element, as the ufunc calls it for
+// arrays without an axis.
 #include <array>
 
 #include "halide_gen/runtime/flags.h"
@@ -14,6 +15,15 @@ const numpy::InnerLoop& loop_of(ArrayFn fn) {
   static const auto kLoops = [] {
     std::array<numpy::InnerLoop, static_cast<size_t>(ArrayFn::kCount)> loops{};
     for (size_t i = 1; i < loops.size(); ++i) loops[i] = numpy::inner_loop(static_cast<ArrayFn>(i), DType::kFloat64, DType::kFloat64);
+    return loops;
+  }();
+  return kLoops[static_cast<size_t>(fn)];
+}
+
+const numpy::InnerLoop& loop_of_complex(ArrayFn fn) {
+  static const auto kLoops = [] {
+    std::array<numpy::InnerLoop, static_cast<size_t>(ArrayFn::kCount)> loops{};
+    for (size_t i = 1; i < loops.size(); ++i) loops[i] = numpy::inner_loop(static_cast<ArrayFn>(i), DType::kComplex128, DType::kComplex128);
     return loops;
   }();
   return kLoops[static_cast<size_t>(fn)];
@@ -36,6 +46,22 @@ const Step* step_ufunc(const Step* s, Reg* r, Machine& m) {
   if (raised != 0 && !planted(Fault::ignored_scalar_flags) && !numpy::errstate_ignores(raised)) [[unlikely]]
     return refuse(m, s->exit);
   r[s->dst].f = result;
+  return go_on(s + 1, r, m);
+}
+
+const Step* step_ufunc_of_complex(const Step* s, Reg* r, Machine& m) {
+  const numpy::InnerLoop& loop = loop_of_complex(static_cast<ArrayFn>(s->imm));
+  Reg operand{.c = r[s->a].c}, result{};
+  char* data[] = {reinterpret_cast<char*>(&operand.c), reinterpret_cast<char*>(&result.c)};
+  const npy_intp size = 1, strides[] = {0, sizeof(Py_complex)};
+  if (!loop.function) [[unlikely]]
+    return refuse(m, s->exit);
+  rt::clear_all_raised();
+  loop.function(data, &size, strides, loop.data);
+  const int raised = rt::all_raised();
+  if (raised != 0 && !planted(Fault::ignored_scalar_flags) && !numpy::errstate_ignores(raised)) [[unlikely]]
+    return refuse(m, s->exit);
+  r[s->dst].c = result.c;
   return go_on(s + 1, r, m);
 }
 

@@ -93,6 +93,7 @@ void Writer::head(const std::string& symbol) {
   line("%out = alloca {[2 x i64], i32}, align 16");
   line("%came = getelementptr i8, ptr %out, i64 16");
   line("%nowhere = alloca [8 x i64]");
+  line("%pairs = alloca [2 x <2 x double>]");
   line("%digits = alloca i64");
   if (region_.leaves_anywhere) {
     line("%turn = alloca i64");
@@ -228,7 +229,12 @@ void Writer::unless_scalar(const std::string& plain, const Instr& in, const std:
   const std::string slow = label("s"), done = label("n"), join = label("j");
   branch(plain, join, slow, true);
   begin(slow);
-  if (bits_of(in.rep) == Bits::kDouble) {
+  if (bits_of(in.rep) == Bits::kComplex) {
+    const std::string second = op("getelementptr i8, ptr %pairs, i64 16");
+    line("store <2 x double> " + a + ", ptr %pairs");
+    line("store <2 x double> " + b + ", ptr " + second);
+    aside(offsetof(Frame, scalar), std::to_string(number_), op("ptrtoint ptr %pairs to i64"), op("ptrtoint ptr " + second + " to i64"));
+  } else if (bits_of(in.rep) == Bits::kDouble) {
     goes_aside_ = true;
     line("call preserve_allcc void @scalar(ptr %f, i32 " + std::to_string(number_) + ", double " + a + ", double " + b + ", ptr %out)");
   } else {

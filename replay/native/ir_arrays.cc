@@ -9,6 +9,7 @@
 namespace dalsegno::native {
 
 Writer::Memory Writer::memory_of(Rep rep) {
+  if (bits_of(rep) == Bits::kComplex) return {"<2 x double>", "", ", align 8"};  // (as its parts)
   if (bits_of(rep) == Bits::kDouble) return {"double", ""};
   if (bits_of(rep) == Bits::kFloat) return {"float", ""};
   const int size = typed::size_of_integer(rep);
@@ -48,13 +49,13 @@ void Writer::element(const Instr& in) {
   const Memory memory = memory_of(in.rep);
   std::string value = get(in.c);
   if (*memory.wider) value = op("trunc i64 " + value + " to " + memory.type);
-  line(std::string("store ") + memory.type + " " + value + ", ptr " + at);
+  line(std::string("store ") + memory.type + " " + value + ", ptr " + at + memory.alignment);
   if (forwards) let(name_of_forwarded(loop_of(block_)), memory.type, value);
 }
 
 std::string Writer::loaded(Rep rep, const std::string& at) {
   const Memory memory = memory_of(rep);
-  const std::string value = op(std::string("load ") + memory.type + ", ptr " + at);
+  const std::string value = op(std::string("load ") + memory.type + ", ptr " + at + memory.alignment);
   if (rep == Rep::kNpBool) return op("zext i1 " + op("icmp ne i8 " + value + ", 0") + " to i64");  // any byte (a.view(bool))
   return *memory.wider ? op(std::string(memory.wider) + " " + memory.type + " " + value + " to i64") : value;
 }

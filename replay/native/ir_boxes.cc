@@ -12,11 +12,13 @@ bool Writer::boxes(Rep rep) const {
 int32_t Writer::spare_of(Rep rep) const {
   if (rep == Rep::kInt) return layout_.small_int_size > 0 ? static_cast<int32_t>(kSpareInt) : -1;
   if (rep == Rep::kComplex) return static_cast<int32_t>(kSpareComplex);
+  if (rep == Rep::kNpComplex128) return static_cast<int32_t>(kSpareNumpyComplex);
   return rep == Rep::kFloat ? 0 : rep == Rep::kNpFloat64 ? 1 : -1;
 }
 
 Address Writer::type_of_number(Rep rep) {
   if (rep == Rep::kComplex) return kComplexType;
+  if (rep == Rep::kNpComplex128) return kNumpyComplexType;
   return rep == Rep::kInt ? kIntType : rep == Rep::kFloat ? kFloatType : kNumpyDoubleType;
 }
 

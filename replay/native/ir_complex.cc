@@ -121,13 +121,21 @@ void Writer::complex_call(const Instr& in) {
   const std::string a = get(in.list[0]);
   switch (in.callee) {
     case Callee::kComplex:
+      if (typed::is_pair(in.rep)) return set(in.dst, a);
       return set(in.dst, of_parts(a, in.list.size() > 1 ? get(in.list[1]) : "0.0"));
     case Callee::kReal:
       return set(in.dst, part(a, 0));
     case Callee::kImag:
       return set(in.dst, part(a, planted(Fault::native_parts) ? 0 : 1));
     case Callee::kConjugate:
+    case Callee::kScalarConjugate:
       return set(in.dst, of_parts(part(a, 0), op("fneg double " + part(a, 1))));
+    case Callee::kScalar:
+      return set(in.dst, a);
+    case Callee::kAbs:
+      if (in.rep == Rep::kNpComplex128)  // (which looks at no flags)
+        return set(in.dst, op("call double " + address(kAddresses + in.object) + "(double " + part(a, 0) + ", double " + part(a, 1) + ")"));
+      [[fallthrough]];
     default:
       return in.object >= 0 ? c_function(in) : by_step(in);
   }

@@ -67,7 +67,7 @@ void Writer::begin_forwarded(int32_t loop, const Hoisted& hoisted) {
   const Element& element = hoisted.elements.at(hoisted.forwarded.first);
   const std::string name = name_of_forwarded(loop), array = name_of(element.fact), range = name_of(hoisted.range);
   const std::string some = label("y"), join = label("j"), type = memory_of(element.fact.rep).type;
-  line("store " + type + " " + (type == "i64" ? "0" : "0.0") + ", ptr " + name);
+  line("store " + type + " " + (type == "i64" ? "0" : type == "double" || type == "float" ? "0.0" : "zeroinitializer") + ", ptr " + name);
   branch(op("icmp sgt i64 " + op("load i64, ptr " + range + "left") + ", 0"), some, join, true);
   begin(some);
   std::string at = op("load ptr, ptr " + array + "data");
@@ -80,7 +80,7 @@ void Writer::begin_forwarded(int32_t loop, const Hoisted& hoisted) {
     at = op("getelementptr i8, ptr " + at + ", i64 " +
             op("mul i64 " + index + ", " + op("load i64, ptr " + array + "s" + std::to_string(axis))));
   }
-  line("store " + type + " " + op("load " + type + ", ptr " + at) + ", ptr " + name);
+  line("store " + type + " " + op("load " + type + ", ptr " + at + memory_of(element.fact.rep).alignment) + ", ptr " + name);
   go(join);
   begin(join);
 }

@@ -62,7 +62,7 @@ bool Writer::joins(const Instr& in) {
   const int32_t loop = loop_of(block_), own = block_;
   if (in.side < 0 || (in.what != Do::kGuardTruth && in.what != Do::kGuardedCompare) || !turns_meet(loop)) return false;
   const Block &here = region_.blocks[own], &side = region_.blocks[in.side];
-  if (!is_light(in.side) || side.asks || in.rep == Rep::kComplex) return false;
+  if (!is_light(in.side) || side.asks || typed::is_pair(in.rep)) return false;
   const auto from = here.instrs.begin() + static_cast<ptrdiff_t>(index_) + 1;
   if ((here.instrs.end() - from) + (side.instrs.end() - side.instrs.begin()) - 2 > kMostJoined) return false;
   const std::map<Key, int> writes = writes_in(loop);

@@ -247,10 +247,10 @@ std::string Writer::unboxed(Rep rep, const std::string& object, const std::strin
     begin(right);
     return truth_of(yes);
   }
-  if (rep == Rep::kComplex) {
-    branch(is_type(object, kComplexType), right, slow, true);
+  if (typed::is_pair(rep)) {
+    branch(is_type(object, type_of_number(rep)), right, slow, true);
     begin(right);
-    const auto at = static_cast<size_t>(layout_.complex_value);
+    const auto at = static_cast<size_t>(rep == Rep::kComplex ? layout_.complex_value : layout_.numpy_complex_value);
     return of_parts(field(object, at, "double"), field(object, at + sizeof(double), "double"));
   }
   branch(is_type(object, rep == Rep::kFloat ? kFloatType : kNumpyDoubleType), right, slow, true);

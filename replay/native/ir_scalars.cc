@@ -10,6 +10,7 @@
 namespace dalsegno::native {
 
 void Writer::binary(const Instr& in) {
+  if (in.rep == Rep::kNpComplex128) return numpy_complex_binary(in);
   if (in.rep == Rep::kComplex) return complex_binary(in);
   if (bits_of(in.rep) == Bits::kInt64)
     integer(in, get(in.a), get(in.b));
@@ -248,7 +249,7 @@ std::string Writer::compared(const Instr& in) {
 }
 
 void Writer::compare(const Instr& in) {
-  if (in.rep == Rep::kComplex) return complex_compare(in);
+  if (typed::is_pair(in.rep)) return complex_compare(in);
   const std::string bit = compared(in);
   if (in.what == Do::kGuardedCompare) guard(bit, in.n != 0, in.side);
 }
@@ -272,8 +273,12 @@ void Writer::convert_integer(const Instr& in, const std::string& a) {
 
 void Writer::convert(const Instr& in) {
   const Bits from = bits_of(in.rep), to = bits_of(in.to);
-  if (to == Bits::kComplex)
-    return set(in.dst, of_parts(from == Bits::kInt64 ? op("sitofp i64 " + get(in.a) + " to double") : get(in.a), "0.0"));
+  if (to == Bits::kComplex) {
+    const std::string real = from == Bits::kInt64   ? op("sitofp i64 " + get(in.a) + " to double")
+                             : from == Bits::kFloat ? op("fpext float " + get(in.a) + " to double")
+                                                    : get(in.a);
+    return set(in.dst, of_parts(real, "0.0"));
+  }
   if (from == Bits::kInt64 && to == Bits::kDouble) return set(in.dst, op("sitofp i64 " + get(in.a) + " to double"));
   if (from == Bits::kFloat && to == Bits::kDouble) return set(in.dst, op("fpext float " + get(in.a) + " to double"));
   if (from == Bits::kInt64 && to == Bits::kInt64) return convert_integer(in, get(in.a));
@@ -293,7 +298,7 @@ void Writer::convert(const Instr& in) {
 
 void Writer::call(const Instr& in) {
   using typed::Callee;
-  if (in.rep == Rep::kComplex || in.callee == Callee::kComplex) return complex_call(in);
+  if (typed::is_pair(in.rep) || in.callee == Callee::kComplex) return complex_call(in);
   const Bits bits = bits_of(in.rep);
   const std::string a = get(in.list[0]), type = type_of(bits);
   const auto intrinsic = [&](const char* name) { return op(std::string("call double @llvm.") + name + ".f64(double " + a + ")"); };

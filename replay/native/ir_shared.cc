@@ -24,9 +24,11 @@ std::string Writer::spare(Rep rep) {
 // An object of this type that nobody else holds becomes another number; on to `slow` if it cannot: it is one of the interpreter's own, or
 // has more digits than the old one. (An int of more than two keeps none in its memory.)
 void Writer::write_number(Rep rep, const std::string& value, const std::string& object, const std::string& slow) {
-  if (rep == Rep::kComplex)
-    return line("store <2 x double> " + value + ", ptr " +
-                op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(layout_.complex_value)) + ", align 8");
+  if (typed::is_pair(rep)) {
+    const int32_t offset = rep == Rep::kComplex ? layout_.complex_value : layout_.numpy_complex_value;
+    return line("store <2 x double> " + value + ", ptr " + op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(offset)) +
+                ", align 8");
+  }
   if (rep != Rep::kInt) {
     const int32_t offset = rep == Rep::kFloat ? layout_.float_value : layout_.numpy_double_value;
     return line("store double " + value + ", ptr " + op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(offset)));

@@ -80,7 +80,7 @@ enum class Do : uint8_t {
 };
 
 // Does native code take numbers of this kind out of their objects itself?
-constexpr bool reads_number(Rep rep) { return typed::is_python_number(rep) || rep == Rep::kComplex || rep == Rep::kNpFloat64; }
+constexpr bool reads_number(Rep rep) { return typed::is_python_number(rep) || typed::is_pair(rep) || rep == Rep::kNpFloat64; }
 
 // How an instance keeps an attribute.
 enum Keeps : int32_t { kUnknown, kInSlot, kInValues, kAsItem };  // kAsItem: of a named tuple
@@ -179,7 +179,7 @@ struct Layout {
   int32_t class_truth[3] = {};    // of a class written in Python: its functions that tell of its instances' truth; none: they are true
   int32_t list_least = 0;         // of fewer items a list that is popped from gives its memory back, however much it has
   int32_t free_floats_count = 0;  // how many there are, from kFreeFloats on; 0: none are kept there
-  int32_t float_value = 0, complex_value = 0, numpy_double_value = 0;
+  int32_t float_value = 0, complex_value = 0, numpy_double_value = 0, numpy_complex_value = 0;
   int32_t int_size = 0, int_digit = 0;  // of ints
   int32_t small_int_size = 0;           // the interpreter's own small ints stand so far from each other, around kZero; 0: they do not
   bool int_tagged = false;              // int_size holds sign and number of digits as CPython has them since 3.12
@@ -214,7 +214,8 @@ struct Frame {
   int32_t (*advance)(Frame*, int32_t number) = nullptr;  // the same of one that `advances`: kEnded, if there is no item
   void (*drop)(Frame*, int32_t reg) = nullptr;           // drops the reference in an object register; unsettled if code has run
   int32_t (*quiet)(Frame*, int32_t reg) = nullptr;       // drops the reference, if that runs no code: 1; else 0
-  // A typed operator on two numbers (their bits), by the code that its step uses: 1, and the result; 0: the step is to be done.
+  // A typed operator on two numbers (their bits, or the addresses of complex ones), by the code that its step uses: 1, and the result; 0:
+  // the step is to be done.
   int32_t (*scalar)(Frame*, int32_t number, int64_t a, int64_t b, int64_t* out) = nullptr;
   int32_t (*holds)(Frame*, int32_t block) = nullptr;  // kGuardWorld, of a block with folded names
   int32_t (*ends)(Frame*, int32_t reg) = nullptr;     // tells an iterator over a list or tuple that it has ended, if that runs no code: 1
@@ -248,12 +249,13 @@ struct Frame {
   int32_t (*range)(Frame*, int32_t reg, int64_t start, int64_t stop, int64_t step) = nullptr;
   // Of each kind of number whose boxes are made again and again, and of iterators over ranges, lists and tuples, one that nobody has: the
   // next one.
-  void* spare[7] = {};
+  void* spare[8] = {};
   int32_t loaded[kDeepest] = {};  // by depth: the block whose constants are in the registers, or 0
   void* extra = nullptr;
 };
 constexpr int32_t kElsewhere = -1;
-constexpr size_t kSpareIterator = 2, kSpareInt = 3, kSpareComplex = 4, kSpareListIterator = 5, kSpareTupleIterator = 6;
+constexpr size_t kSpareIterator = 2, kSpareInt = 3, kSpareComplex = 4, kSpareListIterator = 5, kSpareTupleIterator = 6,
+                 kSpareNumpyComplex = 7;
 enum Came : int32_t { kNext, kLeft, kEnded };  // of a step: on to the next one; the run has left; there is no item
 enum Address : int32_t {
   kArrayType,
@@ -265,6 +267,7 @@ enum Address : int32_t {
   kFloatType,
   kComplexType,
   kNumpyDoubleType,
+  kNumpyComplexType,
   kTrue,
   kFalse,
   kEnumerateType,

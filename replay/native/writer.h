@@ -182,9 +182,11 @@ class Writer {
   std::string product(const std::string& a, const std::string& b);
   std::string natural_power(const Instr& in, std::string x);
   void complex_binary(const Instr& in);
+  void numpy_complex_binary(const Instr&in), numpy_product(const Instr&in), numpy_quotient(const Instr&in);  // ir_numpy_complex.cc
+  std::string pair(const std::string&how, const std::string&a, const std::string&b), pair_size(const std::string&a);
+  std::string exact(const std::string& x, const std::string& y, const std::string& products);
   void beside_real(const Instr& in);
-  void complex_compare(const Instr& in);
-  void complex_call(const Instr& in);
+  void complex_compare(const Instr&in), complex_call(const Instr&in);
   std::string both(const std::string& pair);
   // -- ir_scalars.cc
   void call(const Instr& in);
@@ -237,8 +239,7 @@ class Writer {
   std::vector<std::pair<std::string, const char*>> parts_of(const Fact& fact) const;
   void refresh_array(const Fact& fact, const std::string& name, const std::string& object);
   struct Memory {
-    const char* type;
-    const char* wider;  // to 64 bits
+    const char *type, *wider, *alignment = "";  // wider: to 64 bits
   };
   static Memory memory_of(Rep rep);
   void element(const Instr& in);

@@ -56,24 +56,27 @@ Operator to_whole(Callee callee, Rep a) {
   return takes ? Operator{Rep::kFloat, Rep::kInt} : Operator{};
 }
 
-// NumPy's scalars have a __complex__, which is asked for the first argument.
+// (NumPy's scalars may have a __complex__, which is asked for the first argument: its doubles have none.)
 Operator to_complex(std::span<const Rep> arguments) {
-  const bool first = is_python_number(arguments[0]);
-  const bool second = arguments.size() < 2 || is_python_number(arguments[1]) || arguments[1] == Rep::kNpFloat64;
-  return first && second && arguments.size() <= 2 ? Operator{Rep::kFloat, Rep::kComplex} : Operator{};
+  const bool real = std::all_of(arguments.begin(), arguments.end(), [](Rep a) { return is_python_number(a) || a == Rep::kNpFloat64; });
+  return real && arguments.size() <= 2 ? Operator{Rep::kFloat, Rep::kComplex} : Operator{};
 }
 
-Operator of_complex(Callee callee) {
+Operator of_complex(Callee callee, Rep a) {
+  const Rep part = a == Rep::kComplex ? Rep::kFloat : Rep::kNpFloat64;
   switch (callee) {
     case Callee::kAbs:
-      return {Rep::kComplex, Rep::kFloat};
-    case Callee::kBool:
-      return {Rep::kComplex, Rep::kBool};
-    case Callee::kConjugate:
-      return {Rep::kComplex, Rep::kComplex};
     case Callee::kReal:
     case Callee::kImag:
-      return {Rep::kComplex, Rep::kFloat};
+      return {a, part};
+    case Callee::kBool:
+      return {a, Rep::kBool};
+    case Callee::kComplex:  // (Python's own is the very object)
+      return a == Rep::kNpComplex128 ? Operator{a, Rep::kComplex} : Operator{};
+    case Callee::kConjugate:
+      return a == Rep::kComplex ? Operator{a, a} : Operator{};
+    case Callee::kScalarConjugate:
+      return a == Rep::kNpComplex128 ? Operator{a, a} : Operator{};
     default:
       return {};
   }
@@ -126,8 +129,7 @@ const char* callee_module(Callee callee) { return callee < Callee::kCount ? kCal
 Operator call_operator(Callee callee, std::span<const Rep> arguments) {
   if (arguments.empty() || std::find(arguments.begin(), arguments.end(), Rep::kNone) != arguments.end()) return {};
   const Rep a = arguments[0];
-  if (std::find(arguments.begin(), arguments.end(), Rep::kComplex) != arguments.end())
-    return arguments.size() == 1 ? of_complex(callee) : Operator{};
+  if (std::any_of(arguments.begin(), arguments.end(), is_pair)) return arguments.size() == 1 ? of_complex(callee, a) : Operator{};
   if (callee == Callee::kComplex) return to_complex(arguments);
   if (callee == Callee::kMin || callee == Callee::kMax) return extreme(arguments);
   if (callee == Callee::kGcd)
@@ -146,6 +148,7 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kReal:
     case Callee::kImag:
     case Callee::kConjugate:
+    case Callee::kScalarConjugate:
     case Callee::kItem:
     case Callee::kAppend:
     case Callee::kPop:
@@ -252,8 +255,20 @@ Callee test_of(ArrayFn fn) {
   return fn == ArrayFn::isfinite ? Callee::kIsfinite : Callee::kNone;
 }
 
+// Of one complex number. (Squares and absolute values hang on how NumPy's vectors come to it.)
+Operator ufunc_of_complex(ArrayFn fn) {
+  constexpr ArrayFn kOfComplex[] = {ArrayFn::exp,    ArrayFn::exp2,    ArrayFn::expm1,    ArrayFn::log,      ArrayFn::log2,
+                                    ArrayFn::log10,  ArrayFn::log1p,   ArrayFn::sin,      ArrayFn::cos,      ArrayFn::tan,
+                                    ArrayFn::sinh,   ArrayFn::cosh,    ArrayFn::tanh,     ArrayFn::arcsin,   ArrayFn::arccos,
+                                    ArrayFn::arctan, ArrayFn::arcsinh, ArrayFn::arccosh,  ArrayFn::arctanh,  ArrayFn::sqrt,
+                                    ArrayFn::sign,   ArrayFn::rint,    ArrayFn::negative, ArrayFn::positive, ArrayFn::reciprocal};
+  if (std::find(std::begin(kOfComplex), std::end(kOfComplex), fn) == std::end(kOfComplex)) return {};
+  return {Rep::kNpComplex128, Rep::kNpComplex128};
+}
+
 // Doubles and Python's floats; of two, one may be an int of Python's, which becomes a double then.
 Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments) {
+  if (arguments.size() == 1 && is_pair(arguments[0])) return ufunc_of_complex(fn);
   if (test_of(fn) != Callee::kNone)
     return arguments.size() == 1 && is_any_float(arguments[0]) ? Operator{Rep::kFloat, Rep::kNpBool} : Operator{};
   constexpr ArrayFn kOfDoubles[] = {
@@ -274,7 +289,9 @@ Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments) {
 }
 
 Operator scalar_operator(Rep to, Rep from) {
-  if (!is_numpy_scalar(to) || is_truth(to) || from == Rep::kNone || from == Rep::kComplex || is_modular(from)) return {};
+  if (!is_numpy_scalar(to) || is_truth(to) || from == Rep::kNone || is_modular(from)) return {};
+  if (to == Rep::kNpComplex128) return {to, to};
+  if (is_pair(from)) return {};
   const bool whole = bits_of(from) == Bits::kInt64;
   if (to == Rep::kNpFloat64 || from == to) return {to, to};
   // (NumPy's own large integers are rounded once, not twice.)

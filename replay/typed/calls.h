@@ -22,6 +22,7 @@ namespace dalsegno::typed {
   X(kReal, "complex", "real")                                   \
   X(kImag, "complex", "imag")                                   \
   X(kConjugate, "complex", "conjugate")                         \
+  X(kScalarConjugate, "generic", "conjugate")                   \
   X(kRange, "type", "range")                                    \
   X(kItem, "ndarray", "item")                                   \
   X(kAppend, "list", "append")                                  \
@@ -167,7 +168,7 @@ enum class Callee : uint8_t {
 };
 const char* callee_name(Callee callee);
 const char* callee_module(
-    Callee callee);  // "type": a type itself; "ndarray", "list", "dict", "set", "complex": a method of theirs; "numpy": NumPy's
+    Callee callee);  // "type": a type itself; "ndarray", "list", "dict", "set", "complex", "generic": a method of theirs; "numpy": NumPy's
 
 // How a number is drawn.
 struct Draw {
@@ -184,7 +185,7 @@ constexpr bool draws_by_distribution(Callee callee) { return callee >= Callee::k
 
 // In what a call with these arguments computes and gives its result; false: not done unboxed.
 Operator call_operator(Callee callee, std::span<const Rep> arguments);
-// What a ufunc of floats computes in; the result is NumPy's double, or its bool. False: not done unboxed.
+// What a ufunc of floats, or of a complex number, computes in; the result is of NumPy's types. False: not done unboxed.
 Operator ufunc_operator(ArrayFn fn, std::span<const Rep> arguments);
 // Which function of math's asks the same as a ufunc; kNone: that asks nothing.
 Callee test_of(ArrayFn fn);

@@ -5,6 +5,7 @@ namespace dalsegno::typed {
 
 Rep Inference::python_rep(DType dtype) {
   const Bits bits = bits_of(rep_of_dtype(dtype));
+  if (bits == Bits::kComplex) return Rep::kComplex;
   return dtype == DType::kBool ? Rep::kBool : bits == Bits::kInt64 ? Rep::kInt : Rep::kFloat;
 }
 

@@ -217,7 +217,7 @@ void Inference::form_item_of(ValueId i, Type container) {
 
 bool Inference::is_element(const Op& o) const {
   const std::optional<Element> e = element_of(typed_, o);
-  if (!e || (is_complex(t_.facts[o.facts].dtype) && o.kind != OpKind::get_item)) return false;
+  if (!e || (rep_of_dtype(t_.facts[o.facts].dtype) == Rep::kNone && o.kind != OpKind::get_item)) return false;
   for (int32_t k = 0; k < e->rank; ++k)
     if (e->at[k] != kNull && !is_position(typed_.rep_in_ops(e->at[k]))) return false;
   return e->stored == kNull || stores(t_.facts[o.facts].dtype, typed_.rep_in_ops(e->stored));
@@ -238,7 +238,7 @@ void Inference::form_next(const Op& o, ValueId i) {
     born(i, Rep::kInt);
   } else if (const Type iterator = types_[in(o)[0]]; iterator == Type::kListIterator || iterator == Type::kTupleIterator) {
     form_item_of(i, iterator);
-  } else if (o.facts >= 0 && t_.facts[o.facts].rank == 1 && !is_complex(t_.facts[o.facts].dtype)) {
+  } else if (o.facts >= 0 && t_.facts[o.facts].rank == 1 && rep_of_dtype(t_.facts[o.facts].dtype) != Rep::kNone) {
     form(i).mode = Mode::kElement;
     born(i, rep_of_dtype(t_.facts[o.facts].dtype));
   }
@@ -275,6 +275,14 @@ bool Inference::is_whole_power(const Op& o, ValueId i, Rep a, Rep b) const {
   return constant(in(o)[1]).bits >= 2 && constant(in(o)[1]).bits <= kMost;
 }
 
+// A complex number of NumPy's to the power of a small constant (npy_cpow() multiplies).
+bool Inference::is_complex_power(const Op& o, Rep a, Rep b) const {
+  constexpr int64_t kMost = 99;
+  if (o.kind == OpKind::compare || static_cast<BinaryOp>(o.imm) != BinaryOp::power || a != Rep::kNpComplex128 || b != Rep::kInt)
+    return false;
+  return is_constant(in(o)[1]) && constant(in(o)[1]).unboxes && constant(in(o)[1]).bits >= 2 && constant(in(o)[1]).bits <= kMost;
+}
+
 // An int that is a constant and fits in the dtype of NumPy's integer beside it is one of those.
 Rep Inference::taken_as(ValueId v, Rep other) const {
   const Rep rep = typed_.rep_in_ops(v);
@@ -287,6 +295,7 @@ Operator Inference::operator_of(const Op& o, ValueId i) const {
   if (o.kind == OpKind::unary) return unary_operator(static_cast<UnaryOp>(o.imm), a);
   Rep b = typed_.rep_in_ops(in(o)[1]);
   if (is_whole_power(o, i, a, b)) return {Rep::kInt, Rep::kInt};
+  if (is_complex_power(o, a, b)) return {Rep::kNpComplex128, Rep::kNpComplex128};
   if (o.kind != OpKind::compare) return binary_operator(static_cast<BinaryOp>(o.imm), taken_as(in(o)[0], b), taken_as(in(o)[1], a));
   if (compares_as_float(in(o)[0], b)) a = Rep::kFloat;
   if (compares_as_float(in(o)[1], a)) b = Rep::kFloat;
@@ -320,11 +329,13 @@ void Inference::form_operator(const Op& o, ValueId i) {
 
 // z.real, z.imag
 void Inference::form_part_of_complex(const Op& o, ValueId i) {
-  if (typed_.rep_in_ops(in(o)[0]) != Rep::kComplex) return;
+  const Rep rep = typed_.rep_in_ops(in(o)[0]);
+  if (!is_pair(rep)) return;
   const std::string& name = t_.names[static_cast<size_t>(o.name)];
   if (name != "real" && name != "imag") return;
-  form(i) = {Mode::kTyped, {Rep::kComplex, Rep::kFloat}, name == "real" ? Callee::kReal : Callee::kImag};
-  born(i, Rep::kFloat);
+  const Callee part = name == "real" ? Callee::kReal : Callee::kImag;
+  form(i) = {Mode::kTyped, call_operator(part, std::span(&rep, 1)), part};
+  born(i, form(i).typed.result);
 }
 
 // `truth` of a bool is that bool.

@@ -85,6 +85,7 @@ class Inference {
   bool never_same(const Op& o);
   bool compares_as_float(ValueId v, Rep other) const;
   Rep taken_as(ValueId v, Rep other) const;
+  bool is_complex_power(const Op& o, Rep a, Rep b) const;
   bool is_whole_power(const Op& o, ValueId i, Rep a, Rep b) const;
   static bool is_equality(const Op& o);
   bool compares_texts(const Op& o);

@@ -108,6 +108,7 @@ Operator numpy_float_operator(BinaryOp op, Rep dtype, bool own) {
 
 // A number that is not complex becomes it first (Objects/complexobject.c, TO_COMPLEX, on 3.14 COMPLEX_BINOP).
 Operator complex_operator(BinaryOp op, Rep a, Rep b) {
+  if (b == Rep::kNpFloat64) b = Rep::kFloat;  // which it derives from
   if ((a != Rep::kComplex && !is_python_number(a)) || (b != Rep::kComplex && !is_python_number(b))) return {};
   const bool converts = a == b || op == BinaryOp::power || g_converts_to_complex;
   const Real real = converts ? Real::kNeither : a == Rep::kComplex ? Real::kRight : Real::kLeft;
@@ -122,6 +123,24 @@ Operator complex_operator(BinaryOp op, Rep a, Rep b) {
       return {};
   }
 }
+
+// NumPy's scalars make a complex number of the other operand, whichever side it is on (scalarmath.c.src, convert_to_cdouble): Python's are
+// classes that np.complex128 derives from, or know nothing of it. A double of NumPy's on the left of Python's complex number alone is
+// the ufunc's.
+Operator numpy_complex_operator(BinaryOp op, Rep a, Rep b) {
+  const bool by_ufunc = a == Rep::kNpFloat64 && b == Rep::kComplex;
+  switch (op) {
+    case BinaryOp::add:
+    case BinaryOp::subtract:
+    case BinaryOp::multiply:
+    case BinaryOp::true_divide:
+      return {Rep::kNpComplex128, Rep::kNpComplex128, by_ufunc ? Real::kLeft : Real::kNeither};
+    default:
+      return {};
+  }
+}
+
+bool becomes_complex(Rep rep) { return rep != Rep::kNone && !is_modular(rep); }
 
 Operator numpy_operator(BinaryOp op, Rep a, Rep b) {
   if (a == Rep::kNone || b == Rep::kNone) return {};
@@ -138,6 +157,9 @@ Operator numpy_operator(BinaryOp op, Rep a, Rep b) {
 const char* rep_name(Rep rep) { return rep < Rep::kCount ? kRepNames[static_cast<int>(rep)] : "?"; }
 
 Operator binary_operator(BinaryOp op, Rep a, Rep b) {
+  if (a == Rep::kNpComplex128 || b == Rep::kNpComplex128)
+    return becomes_complex(a) && becomes_complex(b) ? numpy_complex_operator(op, a, b) : Operator{};
+  if (a == Rep::kNpFloat64 && b == Rep::kComplex) return numpy_complex_operator(op, a, b);
   if (a == Rep::kComplex || b == Rep::kComplex) return complex_operator(op, a, b);
   if (is_numpy_scalar(a) || is_numpy_scalar(b)) return numpy_operator(op, a, b);
   if (!is_python_number(a) || !is_python_number(b)) return {};
@@ -148,6 +170,8 @@ Operator binary_operator(BinaryOp op, Rep a, Rep b) {
 // An int beside a float is compared as objects: beyond 2**53 a double does not tell. (A constant that is exact in a double counts as a
 // float: infer() sees to that.)
 Operator compare_operator(Rep a, Rep b, bool equality) {
+  if (a == Rep::kNpComplex128 || b == Rep::kNpComplex128)
+    return equality && becomes_complex(a) && becomes_complex(b) ? Operator{Rep::kNpComplex128, Rep::kNpBool} : Operator{};
   if (a == Rep::kComplex || b == Rep::kComplex) {
     const auto takes = [](Rep rep) { return rep == Rep::kComplex || rep == Rep::kFloat; };
     return equality && takes(a) && takes(b) ? Operator{Rep::kComplex, Rep::kBool} : Operator{};
@@ -187,10 +211,11 @@ bool stores(DType dtype, Rep value) {
     case DType::kFloat32:
       return value == Rep::kFloat || value == Rep::kNpFloat64 || value == Rep::kNpFloat32;
     case DType::kFloat64:
-      return value == Rep::kFloat || value == Rep::kInt || (is_numpy_scalar(value) && !is_truth(value));
+      return value == Rep::kFloat || value == Rep::kInt || (is_numpy_scalar(value) && !is_truth(value) && !is_pair(value));
     case DType::kComplex64:
-    case DType::kComplex128:
       return value == Rep::kComplex || value == Rep::kFloat || value == Rep::kInt;
+    case DType::kComplex128:
+      return is_pair(value) || stores(DType::kFloat64, value);
     default:
       return false;
   }

@@ -26,7 +26,8 @@ namespace dalsegno::typed {
   X(kNpInt16, "np.int16")                                                                          \
   X(kNpUint16, "np.uint16")                                                                        \
   X(kNpUint32, "np.uint32")                                                                        \
-  X(kNpUint64, "np.uint64") /* its 64 bits, as they are */
+  X(kNpUint64, "np.uint64")         /* its 64 bits, as they are */                                 \
+  X(kNpComplex128, "np.complex128") /* as Python's complex numbers */
 
 enum class Rep : uint8_t {
 #define X(name, text) name,
@@ -40,11 +41,13 @@ const char* rep_name(Rep rep);
 enum class Bits : uint8_t { kNone, kInt64, kDouble, kFloat, kComplex };
 constexpr Bits bits_of(Rep rep) {
   if (rep == Rep::kNone) return Bits::kNone;
-  if (rep == Rep::kComplex) return Bits::kComplex;
+  if (rep == Rep::kComplex || rep == Rep::kNpComplex128) return Bits::kComplex;
   if (rep == Rep::kFloat || rep == Rep::kNpFloat64) return Bits::kDouble;
   return rep == Rep::kNpFloat32 ? Bits::kFloat : Bits::kInt64;
 }
 
+// A complex number, of Python's or NumPy's.
+constexpr bool is_pair(Rep rep) { return bits_of(rep) == Bits::kComplex; }
 // Integers, not truth values.
 constexpr bool is_numpy_integer(Rep rep) { return rep > Rep::kNpBool && rep < Rep::kCount && bits_of(rep) == Bits::kInt64; }
 // What positions in sequences and arrays are taken from: it fits in an int64.
@@ -74,12 +77,16 @@ constexpr bool may_be_same(Rep a, Rep b) { return (a == Rep::kInt && b == Rep::k
 // Of those that are ordered.
 constexpr bool is_python_number(Rep rep) { return rep == Rep::kInt || rep == Rep::kBool || rep == Rep::kFloat; }
 constexpr bool is_numpy_scalar(Rep rep) { return rep >= Rep::kNpBool && rep < Rep::kCount; }
-// kNone: of a complex dtype, whose scalars are objects.
+// kNone: complex64, whose scalars are objects.
 constexpr Rep rep_of_dtype(DType dtype) {
+  if (dtype == DType::kComplex128) return Rep::kNpComplex128;
   return is_known(dtype) ? static_cast<Rep>(static_cast<int>(Rep::kNpBool) + static_cast<int>(dtype)) : Rep::kNone;
 }
-constexpr DType dtype_of_rep(Rep rep) { return static_cast<DType>(static_cast<int>(rep) - static_cast<int>(Rep::kNpBool)); }
-static_assert(static_cast<int>(Rep::kCount) - static_cast<int>(Rep::kNpBool) == static_cast<int>(DType::kComplex64));
+constexpr DType dtype_of_rep(Rep rep) {
+  if (rep == Rep::kNpComplex128) return DType::kComplex128;
+  return static_cast<DType>(static_cast<int>(rep) - static_cast<int>(Rep::kNpBool));
+}
+static_assert(static_cast<int>(Rep::kNpComplex128) - static_cast<int>(Rep::kNpBool) == static_cast<int>(DType::kComplex64));
 static_assert(rep_of_dtype(DType::kFloat64) == Rep::kNpFloat64 && rep_of_dtype(DType::kInt32) == Rep::kNpInt32);
 
 // How the items of an array.array lie in memory; kNone: as something else than numbers that fit in 64 bits with a sign.

@@ -31,6 +31,7 @@ enum class Type : uint8_t {
   kNpUint16,
   kNpUint32,
   kNpUint64,
+  kNpComplex128,
   kRangeIterator,
   kListIterator,
   kTupleIterator,

@@ -62,6 +62,21 @@ TEST(Operators, FollowTheLanguage) {
   EXPECT_EQ(binary_operator(BinaryOp::power, kComplex, kInt), (Operator{kComplex, kComplex}));
   EXPECT_EQ(binary_operator(BinaryOp::multiply, kComplex, kComplex), (Operator{kComplex, kComplex}));
   g_converts_to_complex = true;
+  EXPECT_EQ(binary_operator(BinaryOp::multiply, kComplex, kNpFloat64), (Operator{kComplex, kComplex}));
+  EXPECT_EQ(binary_operator(BinaryOp::multiply, kNpFloat64, kComplex), (Operator{kNpComplex128, kNpComplex128, Real::kLeft}));
+  for (const Rep other : {kComplex, kFloat, kInt, kBool, kNpFloat64, kNpFloat32, kNpInt8, kNpUint64, kNpBool, kNpComplex128}) {
+    EXPECT_EQ(binary_operator(BinaryOp::true_divide, kNpComplex128, other), (Operator{kNpComplex128, kNpComplex128}));
+    EXPECT_EQ(binary_operator(BinaryOp::subtract, other, kNpComplex128), (Operator{kNpComplex128, kNpComplex128}));
+    EXPECT_EQ(compare_operator(other, kNpComplex128, true), (Operator{kNpComplex128, kNpBool}));
+  }
+  EXPECT_FALSE(binary_operator(BinaryOp::add, kNpComplex128, kNatural));
+  EXPECT_FALSE(binary_operator(BinaryOp::remainder, kNpComplex128, kInt));
+  EXPECT_FALSE(binary_operator(BinaryOp::power, kNpComplex128, kInt));
+  EXPECT_FALSE(compare_operator(kNpComplex128, kNpComplex128, false));
+  EXPECT_EQ(unary_operator(UnaryOp::negative, kNpComplex128), (Operator{kNpComplex128, kNpComplex128}));
+  EXPECT_TRUE(stores(DType::kComplex128, kNpComplex128));
+  EXPECT_FALSE(stores(DType::kComplex64, kNpComplex128));
+  EXPECT_FALSE(stores(DType::kFloat64, kNpComplex128));  // which warns
   EXPECT_FALSE(compare_operator(kInt, kFloat, true));
   EXPECT_FALSE(compare_operator(kNpInt64, kNpUint64, true));
   EXPECT_EQ(compare_operator(kBool, kInt, false), (Operator{kInt, kBool}));

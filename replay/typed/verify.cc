@@ -148,7 +148,7 @@ class Verifier {
     if (o.facts < 0) return "an element of what?";
     const Rep rep = rep_of_dtype(t_.facts[o.facts].dtype), got = y_.values[i].rep;
     const bool same = o.kind == OpKind::call ? same_bits(rep, got) : got == rep;
-    const bool object = rep == Rep::kNone && o.kind == OpKind::get_item;  // of a complex dtype
+    const bool object = rep == Rep::kNone && o.kind == OpKind::get_item;  // of complex64
     if (rep == Rep::kNone && !object) return "an element without a representation";
     if (op_has_result(o.kind) && !object && (!y_.values[i].born_raw || !same)) return "its element is not unboxed";
     if (o.kind == OpKind::iter_next) return t_.facts[o.facts].rank == 1 ? "" : "an iterator over more than elements";

@@ -31,6 +31,13 @@ TEST(Calls, FollowTheLanguage) {
   EXPECT_FALSE(scalar_operator(kNpFloat32, kNpInt64));
   EXPECT_FALSE(scalar_operator(kNpInt32, kFloat));
   EXPECT_FALSE(scalar_operator(kNpBool, kInt));
+  EXPECT_EQ(scalar_operator(kNpComplex128, kFloat), (Operator{kNpComplex128, kNpComplex128}));
+  EXPECT_FALSE(scalar_operator(kNpFloat64, kNpComplex128));
+  EXPECT_EQ(call_of(Callee::kAbs, {kNpComplex128}), (Operator{kNpComplex128, kNpFloat64}));
+  EXPECT_EQ(call_of(Callee::kComplex, {kNpComplex128}), (Operator{kNpComplex128, kComplex}));
+  EXPECT_FALSE(call_of(Callee::kConjugate, {kNpComplex128}));  // complex.conjugate(z), Python's own
+  EXPECT_EQ(call_of(Callee::kScalarConjugate, {kNpComplex128}), (Operator{kNpComplex128, kNpComplex128}));
+  EXPECT_FALSE(call_of(Callee::kScalarConjugate, {kComplex}));
   EXPECT_FALSE(scalar_operator(kNone, kInt));
   EXPECT_EQ(call_of(Callee::kAtan2, {kInt, kNpFloat64}), (Operator{kFloat, kFloat}));
   EXPECT_TRUE(gives_argument(Callee::kAbs, kInt));

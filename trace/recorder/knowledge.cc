@@ -121,7 +121,7 @@ bool is_position(PyObject* o) {
 
 int Builder::element_facts(ValueId container, ValueId index, PyObject* live_index, bool object_will_do) {
   const ArrayFacts facts = info_[container].facts;
-  if (is_complex(facts.dtype) && !object_will_do) return -1;
+  if (facts.dtype == DType::kComplex64 && !object_will_do) return -1;
   if (facts.rank == 1) return is_position(live_index) ? facts_index(facts) : -1;
   const std::vector<ValueId>& items = info_[index].items;
   const bool constant = info_[index].object != nullptr;

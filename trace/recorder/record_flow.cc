@@ -98,7 +98,7 @@ void Recorder::on_FOR_ITER(const Instr& i) {
   Py_ssize_t* position;
   ArrayFacts facts;
   PyObject* sequence = plain ? hook::sequence_of(live_top(), &position) : nullptr;
-  if (sequence && numpy::facts_of(sequence, &facts) && facts.rank == 1 && !is_complex(facts.dtype))
+  if (sequence && numpy::facts_of(sequence, &facts) && facts.rank == 1 && facts.dtype != DType::kComplex64)
     op(call_result_).facts = facts_index(facts);
   finisher_ = &Recorder::finish_for_iter;
 }

@@ -13,7 +13,7 @@ bool find_walked(PyObject* iterator, Walked* over, DType* dtype) {
   Py_ssize_t* position;
   if (PyObject* sequence = hook::sequence_of(iterator, &position)) {
     ArrayFacts facts;
-    if (!numpy::facts_of(sequence, &facts) || facts.rank != 1 || is_complex(facts.dtype)) return false;
+    if (!numpy::facts_of(sequence, &facts) || facts.rank != 1 || facts.dtype == DType::kComplex64) return false;
     *over = Walked::kArray;
     *dtype = facts.dtype;
     return true;
