@@ -449,8 +449,7 @@ class Writer {
   std::set<Key> written_, dirty_;  // dirty: the register file may have something else
   enum Over : unsigned { kList = 1, kTuple = 2 };
   std::map<Key, unsigned> over_items_;     // iterators over lists, tuples, or both
-  std::set<Key> carried_;                  // written by jumps to their loops
-  std::set<Key> made_here_;                // what the first loop computes before it reads it
+  std::set<Key> carried_, made_here_;      // written by jumps to their loops; what the first loop computes before it reads it
   std::set<Key> unboxed_, given_numbers_;  // registers that kUnbox writes; that others write
   std::set<int32_t> places_;
   std::vector<Changes> changes_;            // by block
