@@ -137,7 +137,7 @@ static bool calls_itself(PyFunctionObject* function, const CodeInfo& info, PyObj
   const bool method = self && info.asks_first(code->co_name);
   if (method && _PyType_Lookup(Py_TYPE(self), code->co_name) == reinterpret_cast<PyObject*>(function)) return true;
   if (!PyDict_CheckExact(function->func_globals) || !info.loads_global(code->co_name)) return false;
-  PyObject* found = PyDict_GetItemWithError(function->func_globals, code->co_name);                                // borrowed
+  PyObject* found = PyDict_GetItemWithError(function->func_globals, code->co_name);  // borrowed
   if (!found) PyErr_Clear();
   return found == reinterpret_cast<PyObject*>(function);
 }
@@ -167,8 +167,8 @@ bool Recorder::is_running(PyFunctionObject* function) const {
 // that have loops: the frame in which a loop runs is the outermost one of its traces then, so that it is entered, left and grows in one and
 // the same call (replay/on_stack.h), and all who call the function share them. (PyPy's tracing JIT does not go through functions with loops
 // either.) But in a loop those are gone through whose own loops turn out to go round but a few times. Functions that are not the same ones
-// in each run, as they are made by the code that calls them, or given to it, share what is called in the place of all with their code: that
-// takes the function as its first argument. `base`: where the stack has the callee.
+// in each run, as they are made by the code that calls them, share what is called in the place of all with their code: that takes the
+// function as its first argument. `base`: where the stack has the callee.
 bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool method, Arguments* arguments) {
   hook::Slot* const on_stack = view()->localsplus + frame().code->nlocalsplus() + base;
   hook::Slot& place = on_stack[kHas313Calls || method ? 0 : 1];
@@ -176,13 +176,14 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool 
   auto* function = reinterpret_cast<PyFunctionObject*>(live);
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
   if ((code->co_flags & kNotSimple) || function->vectorcall != function_->vectorcall || is_of_numpy(function)) return false;
-  const bool any = !is_constant(callee) && (options_.shape || !is_root(function));
-  if (any && method) return false;  // there is no room for an argument more
   PyObject* self = arguments->live.empty() ? nullptr : arguments->live[0];
   const CodeInfo& about = *info_of(code);
   bool recursive = !arguments->names && (is_root(function) || is_running(function) || calls_itself(function, about, self));
   const bool loops = about.loops() && !is_of_library(function);
   if (!recursive && !loops) return false;
+  std::string path = is_constant(callee) ? info(callee).path : !options_.shape && is_root(function) ? "self" : sources_.by_name(live);
+  const bool any = !is_constant(callee) && path.empty();
+  if (any && method) return false;  // there is no room for an argument more
   const auto [companion, ready, recurses] = options_.companion(function, any);
   if (!companion) return false;
   recursive &= !ready || recurses || is_running(function);  // it may not have come to that
@@ -190,7 +191,6 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool 
   const bool often = !recursive && is_in_loop();
   if (often && options_.loops_shortly(companion)) return Py_DECREF(companion), false;
   if (often) companion_ = companion, finisher_ = &Recorder::finish_companion;
-  std::string path;
   if (any) {
     path = guard_code(callee, function);
     arguments->values.insert(arguments->values.begin(), callee);
@@ -198,8 +198,8 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool 
     if (kHas313Calls) std::swap(on_stack[0], on_stack[1]);
     on_stack[0].put(companion);
   } else {
-    if (!is_constant(callee) && !know_which(callee, live, "self")) return Py_DECREF(companion), false;
-    path = is_root(function) ? "self" : info(callee).path;
+    if (!is_constant(callee) && !know_which(callee, live, path)) return Py_DECREF(companion), false;
+    if (!options_.shape && is_root(function)) path = "self";
     place.put(companion);
   }
   if (recursive && !ready) return give_up(Reason::calls_itself), true;
