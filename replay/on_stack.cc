@@ -48,9 +48,9 @@ hook::WatchStatus Tree::InFrame::record_entry(PyFunctionObject* function) {
 }
 
 bool Tree::InFrame::record_exit(Exit* exit, FrameState* state, const GilShared<Programs>& ran) {
-  std::vector<PyFunctionObject*> functions;
-  for (PyObject* f : state->functions) functions.push_back(reinterpret_cast<PyFunctionObject*>(f));
-  return begin(functions.front(), exit, ran, [&](Recording& recording) {
+  return begin(reinterpret_cast<PyFunctionObject*>(state->functions.front()), exit, ran, [&](Recording& recording) {
+           std::vector<PyFunctionObject*> functions;
+           for (PyObject* f : state->functions) functions.push_back(reinterpret_cast<PyFunctionObject*>(f));
            recording.recorder.begin_exit(exit->owner->trace(), exit->op, exit->which, functions.data());
          }) == hook::WatchStatus::kOk;
 }

@@ -185,6 +185,7 @@ void Lowering::place_param(ValueId v) {
     loc(v) = from;
   } else if (value.hoisted && value.wants_raw && !is_used(v)) {  // another trace may come back with something else
     loc(v) = {new_reg(), new_reg(), value.rep, true, Loc::kNever, false};
+    static_cast<typed::ValueForm&>(value) = {.wants_obj = true};
   } else if (value.hoisted && value.wants_raw) {
     value.born_raw = true;
     loc(v) = {value.wants_obj ? new_reg() : -1, new_reg(), value.rep, value.wants_obj, -1, false};

@@ -142,6 +142,13 @@ static bool calls_itself(PyFunctionObject* function, const CodeInfo& info, PyObj
   return found == reinterpret_cast<PyObject*>(function);
 }
 
+// Does a method ask anything for what has its name? (pop() may ask a list.)
+static bool may_call_itself(PyFunctionObject* function, PyObject* self) {
+  auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  return self && PySequence_Contains(code->co_names, code->co_name) == 1 &&
+         _PyType_Lookup(Py_TYPE(self), code->co_name) == reinterpret_cast<PyObject*>(function);
+}
+
 // Is what is recorded now within a loop of one of the frames?
 bool Recorder::is_in_loop() const {
   return std::any_of(frames().begin(), frames().end(), [this](const Frame& f) {
@@ -154,12 +161,6 @@ bool Recorder::is_in_loop() const {
 bool Recorder::is_root(PyFunctionObject* function) const {
   if (!options_.shape) return function == function_;
   return function->func_code == options_.shape->func_code && function->func_globals == options_.shape->func_globals;
-}
-
-// Does a frame run it?
-bool Recorder::is_running(PyFunctionObject* function) const {
-  return std::any_of(frames().begin(), frames().end(),
-                     [&](const Frame& f) { return reinterpret_cast<PyObject*>(f.code->code) == function->func_code; });
 }
 
 // Some plain functions are called as if they were jitted: by the trace, and by the interpreter now. Those that call themselves, as
@@ -178,7 +179,8 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool 
   if ((code->co_flags & kNotSimple) || function->vectorcall != function_->vectorcall || is_of_numpy(function)) return false;
   PyObject* self = arguments->live.empty() ? nullptr : arguments->live[0];
   const CodeInfo& about = *info_of(code);
-  bool recursive = !arguments->names && (is_root(function) || is_running(function) || calls_itself(function, about, self));
+  const bool certain = is_root(function) || calls_itself(function, about, self);
+  bool recursive = !arguments->names && (certain || may_call_itself(function, self));
   const bool loops = about.loops() && !is_of_library(function);
   if (!recursive && !loops) return false;
   std::string path = is_constant(callee) ? info(callee).path : !options_.shape && is_root(function) ? "self" : sources_.by_name(live);
@@ -186,7 +188,7 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool 
   if (any && method) return false;  // there is no room for an argument more
   const auto [companion, ready, recurses] = options_.companion(function, any);
   if (!companion) return false;
-  recursive &= !ready || recurses || is_running(function);  // it may not have come to that
+  recursive &= certain || !ready || recurses;
   if (!recursive && !loops) return Py_DECREF(companion), false;
   const bool often = !recursive && is_in_loop();
   if (often && options_.loops_shortly(companion)) return Py_DECREF(companion), false;

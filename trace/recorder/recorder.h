@@ -163,7 +163,6 @@ class Recorder final : public Follower, private Builder {
   void finish_companion(const Instr& call);
   bool call_companion(ValueId callee, PyObject* live, size_t base, bool method, Arguments* arguments);
   bool is_root(PyFunctionObject* function) const;
-  bool is_running(PyFunctionObject* function) const;
   std::string guard_code(ValueId func, PyFunctionObject* live);
   bool call_itself(ValueId callee, const Arguments& arguments);
   bool call_method(ValueId callee, PyObject* live, Arguments arguments);
