@@ -90,7 +90,7 @@ LONG_STEPS: Weighted[str] = Weighted(
         (1, "$s = $i + [k for _, k in itertools.product(<list>, (1, $i))][-1]"),
         (1, "$s = next(itertools.islice(itertools.chain(<list>, range($i)), $i % 3, None), $i)"),
         (1, "$s = <fnvar>($i)"),
-        (2, "p1 = Point($i, <num>); $s = p1.y; $x = p1.x"),
+        (2, "p1 = Point($i, <num>); $s = p1.y + p1.x"),
         (1, "$s = $i / <num>"),
         (1, "$s = <list>[$i % 3]"),
         (1, "<arrvar>[$i % 2] = $s"),
