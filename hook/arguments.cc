@@ -9,19 +9,19 @@
 #include "hook/next_frame.h"
 
 namespace dalsegno::hook {
-namespace {
-
-PyObject* call_plainly(PyFunctionObject* function, PyObject* const* args, Py_ssize_t first, size_t nargsf, PyObject* kwnames) {
-  const size_t given = first == 0 ? nargsf : static_cast<size_t>(PyVectorcall_NARGS(nargsf) - first);
-  return function->vectorcall(reinterpret_cast<PyObject*>(function), args + first, given, kwnames);
+PyObject* call_plainly(PyFunctionObject* function, PyObject* const* args, bool first, size_t nargsf, PyObject* kwnames) {
+  const size_t given = first ? static_cast<size_t>(PyVectorcall_NARGS(nargsf) - 1) : nargsf;
+  return function->vectorcall(reinterpret_cast<PyObject*>(function), args + (first ? 1 : 0), given, kwnames);
 }
+
+namespace {
 
 // A call under way whose frame is still to be made.
 class Taking final : public NextFrame {
  public:
   Taking(PyObject* callable, PyFunctionObject* function, PyObject* const* args, Py_ssize_t count)
       : NextFrame(function), callable_(callable), args_(args), count_(count) {}
-  PyObject* call(Py_ssize_t first, size_t nargsf, PyObject* kwnames) {
+  PyObject* call(bool first, size_t nargsf, PyObject* kwnames) {
     open();
     PyObject* result = call_plainly(function(), args_, first, nargsf, kwnames);
     close();  // still open where there was no frame
@@ -135,8 +135,8 @@ void take_arguments([[maybe_unused]] PyObject* callable, PyObject* const* args, 
 }
 
 PyObject* call_taking(PyObject* callable, PyFunctionObject* function, PyObject* const* args, size_t nargsf, PyObject* kwnames, bool first) {
-  if (!binds_plainly(function)) return call_plainly(function, args, first ? 1 : 0, nargsf, kwnames);
-  return Taking(callable, function, args, count_of(nargsf, kwnames)).call(first ? 1 : 0, nargsf, kwnames);
+  if (!binds_plainly(function)) return call_plainly(function, args, first, nargsf, kwnames);
+  return Taking(callable, function, args, count_of(nargsf, kwnames)).call(first, nargsf, kwnames);
 }
 
 }  // namespace dalsegno::hook

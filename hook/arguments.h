@@ -28,8 +28,10 @@ void take_arguments(PyObject* callable, PyObject* const* args, Py_ssize_t count)
 inline Py_ssize_t count_of(size_t nargsf, PyObject* kwnames) {
   return PyVectorcall_NARGS(nargsf) + (kwnames != nullptr ? PyTuple_GET_SIZE(kwnames) : 0);
 }
+// Calls the function. `first`: the first argument is not for it.
+PyObject* call_plainly(PyFunctionObject* function, PyObject* const* args, bool first, size_t nargsf, PyObject* kwnames);
 // Calls the function in place of `callable`, whose arguments it takes once it has a frame. One with *args or **kwargs borrows them.
-// `first`: the first argument is for the callable only.
+// `first`: as above.
 PyObject* call_taking(PyObject* callable, PyFunctionObject* function, PyObject* const* args, size_t nargsf, PyObject* kwnames, bool first);
 
 }  // namespace dalsegno::hook

@@ -27,13 +27,13 @@ PyObject* call(PyObject* callable, PyObject* const* args, size_t nargsf, PyObjec
 
 // Of any function with a code: the first argument.
 PyObject* call_any(PyObject* callable, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  const Py_ssize_t count = PyVectorcall_NARGS(nargsf);
-  if (count == 0 || !PyFunction_Check(args[0])) {
+  if (PyVectorcall_NARGS(nargsf) == 0 || !PyFunction_Check(args[0])) {
     PyErr_SetString(PyExc_TypeError, "the first argument has to be the function that is to be called");
     return nullptr;
   }
-  if (self_of(callable)->tree->takes(reinterpret_cast<PyFunctionObject*>(args[0]))) return call(callable, args, nargsf, kwnames);
-  return PyObject_Vectorcall(args[0], args + 1, static_cast<size_t>(count - 1), kwnames);
+  auto* function = reinterpret_cast<PyFunctionObject*>(args[0]);
+  if (self_of(callable)->tree->takes(function)) return call(callable, args, nargsf, kwnames);
+  return hook::call_plainly(function, args, true, nargsf, kwnames);
 }
 
 int traverse(PyObject* object, visitproc visit, void* arg) {

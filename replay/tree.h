@@ -97,8 +97,7 @@ class Tree final : public Jitted {
     PyFunctionObject* const function = function_of(args);
     if (may_die(args, count) && hook::caller_gives_up(callable_, args, count))
       return hook::call_taking(callable_, function, args, nargsf, kwnames, options_.any);
-    if (options_.any) ++args, nargsf = static_cast<size_t>(PyVectorcall_NARGS(nargsf)) - 1;
-    return function->vectorcall(reinterpret_cast<PyObject*>(function), args, nargsf, kwnames);
+    return hook::call_plainly(function, args, options_.any, nargsf, kwnames);
   }
   PyFunctionObject* function_of(PyObject* const* args) const {
     return options_.any ? reinterpret_cast<PyFunctionObject*>(args[0]) : function_;

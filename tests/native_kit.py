@@ -40,3 +40,23 @@ def steps_of(function: Callable[..., Any], *args: Any) -> int:
         with counting(jitted) as grown:
             jitted(*args)
     return grown["steps"]
+
+
+def written(expression: str) -> Callable[..., Any]:
+    """A loop over two sequences of operands, in which the operator stands where native code can do it."""
+    namespace: dict[str, Any] = {"np": np}
+    source = f"""
+def f(left, right):
+    out = []
+    for k in range(len(left)):
+        a = left[k]
+        b = right[k]
+        try:
+            out.append({expression})
+        except (ZeroDivisionError, FloatingPointError, OverflowError, TypeError) as error:
+            out.append(repr(error))
+    return out
+"""
+    exec(source, namespace)
+    found: Callable[..., Any] = namespace["f"]
+    return found

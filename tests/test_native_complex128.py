@@ -13,6 +13,7 @@ import pytest
 import dalsegno as ds
 import numpy as np
 from dalsegno.fuzz import equivalent
+from tests.native_kit import written
 from tests.support import check, counting, stepped
 
 PARTS = [0.0, -0.0, 1.0, -2.5, 5e-324, 1e-310, -1e-200, 3e-154, 1e200, 1.7e308, math.inf, -math.inf, math.nan]
@@ -33,26 +34,6 @@ OTHERS: list[list[Any]] = [
     [np.bool_(True), np.bool_(False)],
     [np.complex64(1.5 - 2j), np.complex64(0)],
 ]
-
-
-def written(expression: str) -> Callable[..., Any]:
-    """A loop over two sequences of operands, in which the operator stands where native code can do it."""
-    namespace: dict[str, Any] = {"np": np}
-    source = f"""
-def f(left, right):
-    out = []
-    for k in range(len(left)):
-        a = left[k]
-        b = right[k]
-        try:
-            out.append({expression})
-        except (ZeroDivisionError, FloatingPointError, OverflowError, TypeError) as error:
-            out.append(repr(error))
-    return out
-"""
-    exec(source, namespace)
-    found: Callable[..., Any] = namespace["f"]
-    return found
 
 
 OPERATORS = ["+", "-", "*", "/", "==", "!=", "**"]

@@ -13,6 +13,7 @@ import pytest
 
 import dalsegno as ds
 from dalsegno.fuzz import equivalent
+from tests.native_kit import written
 from tests.support import check, counting, stepped
 
 PARTS = [0.0, -0.0, 1.0, -2.5, 1e-320, 1e200, 1e308, math.inf, -math.inf, math.nan]
@@ -23,29 +24,9 @@ OPERATORS: list[Callable[[Any, Any], Any]] = [
 ]  # fmt: skip
 
 
-def written(symbol: str) -> Callable[..., Any]:
-    """A loop over pairs of operands, in which the operator stands where native code can do it."""
-    namespace: dict[str, Any] = {}
-    source = f"""
-def f(left, right):
-    out = []
-    for k in range(len(left)):
-        a = left[k]
-        b = right[k]
-        try:
-            out.append(a {symbol} b)
-        except (ZeroDivisionError, OverflowError, TypeError) as error:
-            out.append(repr(error))
-    return out
-"""
-    exec(source, namespace)
-    found: Callable[..., Any] = namespace["f"]
-    return found
-
-
 @pytest.mark.parametrize("symbol", ["+", "-", "*", "/", "**", "==", "!="])
 def test_operators_give_what_eager_gives(symbol: str) -> None:
-    f = written(symbol)
+    f = written(f"a {symbol} b")
     left, right = zip(*itertools.product(VALUES, VALUES[::3]), strict=True)
     plain = [1 + 2j] * 40
     rows = [(plain, plain), (list(left), list(right))]

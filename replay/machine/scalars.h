@@ -80,6 +80,17 @@ inline auto& part_of(Reg& r) {
 // the step is to be done. Null: native code has it itself, or the step does it.
 const void* operator_function(BinaryOp op, Rep rep);  // not of complex numbers
 
+// An operator on two complex numbers. False: it is left to the interpreter.
+using ComplexFunction = bool (*)(Py_complex a, Py_complex b, Py_complex* out);
+template <ComplexFunction function>
+const Step* complex_binary(const Step* s, Reg* r, Machine& m) {
+  Py_complex out;
+  if (!function(r[s->a].c, r[s->b].c, &out)) [[unlikely]]
+    return refuse(m, s->exit);
+  r[s->dst].c = out;
+  return go_on(s + 1, r, m);
+}
+
 // -- steps_complex.cc
 StepFn complex_binary_step(BinaryOp op, typed::Real real);
 StepFn complex_compare_step(int32_t op);  // Py_EQ or Py_NE

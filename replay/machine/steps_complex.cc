@@ -17,8 +17,6 @@ using typed::Real;
 bool is_finite(Py_complex x) { return std::isfinite(x.real) && std::isfinite(x.imag); }
 
 // False: CPython raises.
-using Function = bool (*)(Py_complex a, Py_complex b, Py_complex* out);
-
 bool sum(Py_complex a, Py_complex b, Py_complex* out) { return *out = _Py_c_sum(a, b), true; }
 bool difference(Py_complex a, Py_complex b, Py_complex* out) { return *out = _Py_c_diff(a, b), true; }
 bool product(Py_complex a, Py_complex b, Py_complex* out) { return *out = _Py_c_prod(a, b), true; }
@@ -62,16 +60,7 @@ bool power(Py_complex a, Py_complex b, Py_complex* out) {
   return errno == 0 && is_finite(*out);
 }
 
-template <Function function>
-const Step* binary(const Step* s, Reg* r, Machine& m) {
-  Py_complex out;
-  if (!function(r[s->a].c, r[s->b].c, &out)) [[unlikely]]
-    return refuse(m, s->exit);
-  r[s->dst].c = out;
-  return go_on(s + 1, r, m);
-}
-
-template <Function function>
+template <ComplexFunction function>
 int32_t result(double a, double a_imag, double b, double b_imag, Py_complex* out) {
   return function({a, a_imag}, {b, b_imag}, out);
 }
@@ -131,9 +120,9 @@ struct Operation {
   int32_t (*function)(double, double, double, double, Py_complex*);
 };
 
-template <Function function>
+template <ComplexFunction function>
 constexpr Operation operation(BinaryOp op, Real real, Natively native) {
-  return {op, real, native, binary<function>, result<function>};
+  return {op, real, native, complex_binary<function>, result<function>};
 }
 
 constexpr Operation kOperations[] = {

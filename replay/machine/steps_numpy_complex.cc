@@ -95,31 +95,20 @@ bool product_by_ufunc(Py_complex a, Py_complex b, Py_complex* out) {
   return !may_be_rounded_twice(a.real, b.real) && !may_be_rounded_twice(a.real, b.imag) && computed<Product>(a, b, out);
 }
 
-using Function = bool (*)(Py_complex a, Py_complex b, Py_complex* out);
-
-template <Function function>
-const Step* binary(const Step* s, Reg* r, Machine& m) {
-  Py_complex out;
-  if (!function(r[s->a].c, r[s->b].c, &out)) [[unlikely]]
-    return refuse(m, s->exit);
-  r[s->dst].c = out;
-  return go_on(s + 1, r, m);
-}
-
 }  // namespace
 
 StepFn numpy_complex_step(BinaryOp op, Real real) {
   switch (op) {
     case BinaryOp::add:
-      return binary<computed<Sum>>;
+      return complex_binary<computed<Sum>>;
     case BinaryOp::subtract:
-      return binary<computed<Difference>>;
+      return complex_binary<computed<Difference>>;
     case BinaryOp::multiply:
-      return real == Real::kNeither ? binary<computed<Product>> : binary<product_by_ufunc>;
+      return real == Real::kNeither ? complex_binary<computed<Product>> : complex_binary<product_by_ufunc>;
     case BinaryOp::power:
-      return binary<computed<Power>>;
+      return complex_binary<computed<Power>>;
     default:
-      return binary<computed<Quotient>>;
+      return complex_binary<computed<Quotient>>;
   }
 }
 

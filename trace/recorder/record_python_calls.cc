@@ -128,14 +128,19 @@ std::string Recorder::guard_code(ValueId func, PyFunctionObject* live) {
   return source(code);
 }
 
+// Is it a method that `self`, if there is one, has under its name?
+static bool is_method_of(PyFunctionObject* function, PyObject* self) {
+  PyObject* name = reinterpret_cast<PyCodeObject*>(function->func_code)->co_name;
+  return self && _PyType_Lookup(Py_TYPE(self), name) == reinterpret_cast<PyObject*>(function);
+}
+
 // Does it close over itself, or call, by its name, what is found under that now, and is that the function? `self`: its first argument, or
 // null.
 static bool calls_itself(PyFunctionObject* function, const CodeInfo& info, PyObject* self) {
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
   for (Py_ssize_t i = 0; function->func_closure && i < PyTuple_GET_SIZE(function->func_closure); ++i)
     if (PyCell_GET(PyTuple_GET_ITEM(function->func_closure, i)) == reinterpret_cast<PyObject*>(function)) return true;
-  const bool method = self && info.asks_first(code->co_name);
-  if (method && _PyType_Lookup(Py_TYPE(self), code->co_name) == reinterpret_cast<PyObject*>(function)) return true;
+  if (info.asks_first(code->co_name) && is_method_of(function, self)) return true;
   if (!PyDict_CheckExact(function->func_globals) || !info.loads_global(code->co_name)) return false;
   PyObject* found = PyDict_GetItemWithError(function->func_globals, code->co_name);  // borrowed
   if (!found) PyErr_Clear();
@@ -145,8 +150,7 @@ static bool calls_itself(PyFunctionObject* function, const CodeInfo& info, PyObj
 // Does a method ask anything for what has its name? (pop() may ask a list.)
 static bool may_call_itself(PyFunctionObject* function, PyObject* self) {
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
-  return self && PySequence_Contains(code->co_names, code->co_name) == 1 &&
-         _PyType_Lookup(Py_TYPE(self), code->co_name) == reinterpret_cast<PyObject*>(function);
+  return PySequence_Contains(code->co_names, code->co_name) == 1 && is_method_of(function, self);
 }
 
 // Is what is recorded now within a loop of one of the frames?
@@ -192,7 +196,6 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool 
   if (!recursive && !loops) return Py_DECREF(companion), false;
   const bool often = !recursive && is_in_loop();
   if (often && options_.loops_shortly(companion)) return Py_DECREF(companion), false;
-  if (often) companion_ = companion, finisher_ = &Recorder::finish_companion;
   if (any) {
     path = guard_code(callee, function);
     arguments->values.insert(arguments->values.begin(), callee);
@@ -204,6 +207,7 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool 
     if (!options_.shape && is_root(function)) path = "self";
     place.put(companion);
   }
+  if (often) companion_ = companion, finisher_ = &Recorder::finish_companion;
   if (recursive && !ready) return give_up(Reason::calls_itself), true;
   call_opaque(constant(companion, path.empty() ? "" : path + ".jitted"), companion, std::move(*arguments));
   return true;
