@@ -49,6 +49,8 @@ LONG_STEPS: Weighted[str] = Weighted(
     [
         (6, "$s = $s + $i"),
         (4, "$s += <num>"),
+        (2, "for q8 in range(<positive>): $s = $s % 97 + q8"),  # carries what the turns around it look at
+        (1, "$s = $s % 97 + <num> if $i % 3 else len([q8 for q8 in range(<positive>) if q8 != $s])"),
         (4, "$s = $s * 0.5 + $i"),
         (3, "$s = $i - $s"),
         (3, "$s = $s % 7 + <num>"),

@@ -9,6 +9,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 import dalsegno as ds
 import numpy as np
 from tests.support import check, counting, stepped
@@ -359,3 +361,43 @@ def deletes(n: int) -> Any:
 
 def test_variables_without_a_value() -> None:
     check(deletes, (100,), (60,), (20,))
+
+
+def shapes(a: Any, n: int) -> Any:
+    i = s = 0
+    out = None
+    while i < n:
+        i += 1
+        out = a.reshape(a.shape)
+        k = 0
+        while k < 3:
+            k += 1
+            s += k
+    return out, s
+
+
+def adds(x: Any, n: int) -> Any:
+    out = []
+    for i in range(n):
+        out.append(x + i)
+        k = 0
+        while k < 3:
+            k += 1
+        out.append(k)
+    return out, x.real
+
+
+KINDS = {
+    shapes: [np.float64(2.5), np.arange(3.0), np.arange(4), np.float32(3), np.complex128(1j)],
+    adds: [2.5, 7, np.arange(3.0), 1j, True, np.float64(2), 1 << 70, np.complex128(2j)],
+}
+
+
+# A loop that only carries a variable was entered with one of another type, and went on to a loop that takes it for
+# what it was: an array was given to np.float64.reshape.
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("function", KINDS)
+def test_a_variable_of_another_type_is_carried_to_a_loop(function: Callable[..., Any], native: bool) -> None:
+    for first, second in itertools.permutations(KINDS[function], 2):
+        with stepped(step_aside=False, native=native):
+            check(function, *((x, n) for n in (3, 40, 300) for x in (first, second, first)), rounds=1)

@@ -28,6 +28,11 @@ bool same_shape(const Snapshot& a, const Snapshot& b) {
 
 bool is_type_of(Rep rep, PyObject* type) { return rep != Rep::kNone && reinterpret_cast<PyObject*>(type_of(rep)) == type; }
 
+// Is what is moved of this type, or found out where it is unboxed on the way?
+bool is_sure(const Move& move, PyObject* type) {
+  return is_type_of(move.from.rep, type) && (!move.from.either() || (move.to.rep == move.from.rep && !move.to.either()));
+}
+
 // What can be said of a move before it is made.
 bool possible(const Move& move) {
   if (move.to.rep == Rep::kNone || move.to.either()) return true;  // as an object, if need be
@@ -65,7 +70,7 @@ class Planner {
     move.to = to_.locs[target];
     bool stays = plan_.in_place && move.from.obj == move.to.obj && move.from.raw == move.to.raw;
     PyObject* type = to_.types[target].type;
-    if (type && !stays && from_.types[source].type != type && !is_type_of(move.from.rep, type)) plan_.types.emplace_back(move.from, type);
+    if (type && !stays && from_.types[source].type != type && !is_sure(move, type)) plan_.types.emplace_back(move.from, type);
     if (stays) {
       if (move.to.obj >= 0) stays_.push_back(move.to.obj);
       return true;
@@ -275,6 +280,8 @@ void prepare_jump(ProgramImpl& from, JumpPlan& plan) {
   if (plan.quick) from.steps.back().fn = jump_quickly, from.steps.back().jump = &plan;
 }
 
+bool has_type_unboxed(const Loc& loc, PyObject* type) { return loc.either() && is_type_of(loc.rep, type); }
+
 bool is_of_type(PyObject* o, PyObject* type) {
   if (!o) return false;
   return type == quiet_mark() ? hook::quiet_iterator(o) : reinterpret_cast<PyObject*>(Py_TYPE(o)) == type;
@@ -284,7 +291,7 @@ bool keeps_promises(const JumpPlan& plan, const Reg* r) {
   for (const auto& [loc, object] : plan.same)
     if (loc.obj < 0 || r[loc.obj].o != object) return false;
   for (const auto& [loc, type] : plan.types)
-    if (loc.obj < 0 || !is_of_type(r[loc.obj].o, type)) return false;
+    if (loc.obj < 0 || !(is_of_type(r[loc.obj].o, type) || (!r[loc.obj].o && has_type_unboxed(loc, type)))) return false;
   return true;
 }
 

@@ -295,7 +295,10 @@ class Describer {
     for (const auto& [loc, object] : plan.same) in->promises.push_back({native::Promise::kIsObject, loc.obj, address(object)});
     for (const auto& [loc, type] : plan.types) {
       const bool quiet = type == quiet_mark();
-      in->promises.push_back({quiet ? native::Promise::kIsQuiet : native::Promise::kIsOfType, loc.obj, quiet ? -1 : address(type)});
+      const auto what = quiet                         ? native::Promise::kIsQuiet
+                        : has_type_unboxed(loc, type) ? native::Promise::kIsOfTypeOrNull
+                                                      : native::Promise::kIsOfType;
+      in->promises.push_back({what, loc.obj, quiet ? -1 : address(type)});
     }
     for (const Move& move : plan.moves) in->moves.push_back(on_its_way(move));
     in->drops = plan.drop;

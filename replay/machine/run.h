@@ -275,6 +275,7 @@ bool run_in_parts(Machine& m, const Group& group, const std::vector<int32_t>& li
 void prepare_jump(ProgramImpl& from, JumpPlan& plan);
 // Has the object, or null, a type as ProgramImpl::types has them?
 bool is_of_type(PyObject* o, PyObject* type);
+bool has_type_unboxed(const Loc& loc, PyObject* type);    // where there is no object: is the unboxed part of this type?
 bool keeps_promises(const JumpPlan& plan, const Reg* r);  // are the objects, and their types, what the target takes them for?
 void load_constants(Machine& m, const ProgramImpl& program);
 void start_program(Machine& m, ProgramImpl& program);  // clears its own registers and loads its constants

@@ -67,6 +67,14 @@ void Writer::ask(const Promise& promise) {
   if (promise.reg < 0) return guard("false");
   const std::string object = object_in(promise.reg);
   if (promise.what == Promise::kIsObject) return guard(op("icmp eq ptr " + object + ", " + address(kAddresses + promise.object)));
+  if (promise.what == Promise::kIsOfTypeOrNull) {
+    const std::string there = label("y"), join = label("j");
+    branch(op("icmp eq ptr " + object + ", null"), join, there);
+    begin(there);
+    guard(is_type(object, static_cast<Address>(kAddresses + promise.object)));
+    go(join);
+    return begin(join);
+  }
   guard(op("icmp ne ptr " + object + ", null"));
   if (promise.what == Promise::kIsOfType) return guard(is_type(object, static_cast<Address>(kAddresses + promise.object)));
   std::string known = is_type(object, kRangeIteratorType);  // these run no code

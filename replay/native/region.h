@@ -99,9 +99,10 @@ struct Move {
 
 // What a jump asks of an object first.
 struct Promise {
-  enum What : uint8_t { kIsObject, kIsOfType, kIsQuiet } what = kIsObject;  // kIsQuiet: an iterator that runs no code
-  int32_t reg = -1;                                                         // object register; -1: there is none
-  int32_t object = -1;                                                      // index into Region's addresses
+  // kIsOfTypeOrNull: where there is no object the number is of that type. kIsQuiet: an iterator that runs no code.
+  enum What : uint8_t { kIsObject, kIsOfType, kIsOfTypeOrNull, kIsQuiet } what = kIsObject;
+  int32_t reg = -1;     // object register; -1: there is none
+  int32_t object = -1;  // index into Region's addresses
 };
 
 // One of what an iterator gives at once.
