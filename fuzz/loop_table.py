@@ -98,6 +98,8 @@ LONG_STEPS: Weighted[str] = Weighted(
         (1, "<arrvar>[$i % 2] = $s"),
         (1, "LOG.append($i)"),
         (1, "$s = (lambda: $i)() + 1"),
+        (2, "$s = $s % 97 + (lambda q, r=<num>, s=$i: q + r - s)($i, *[<num>][:$i % 2])"),
+        (1, "$s = $s % 97 + sum(g(<num>) for g in (lambda q, r=$i: q * r, lambda q: q + $i, lambda q, *r: q))"),
         (1, "$s = sys._getframe().f_lineno + $i"),
         (1, "$s = len(locals()) + $i"),
     ]

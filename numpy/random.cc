@@ -403,9 +403,10 @@ Draws drawn_by(PyObject* callee) {
   return found != known().methods.end() ? found->second : Draws::kNothing;
 }
 
-void prepare_drawing() {
+void prepare_drawing(PyObject* callee) {
+  const PyTypeObject* only = PyMethod_Check(callee) ? Py_TYPE(PyMethod_GET_SELF(callee)) : nullptr;
   for (Random& random : known().types)
-    if (random.type && random.offset < 0) random.offset = checked_offset(random, &known().lock);
+    if (random.type && random.offset < 0 && (!only || random.type == only)) random.offset = checked_offset(random, &known().lock);
 }
 
 bool draw_number(PyObject* object, bool bound, double* out) {

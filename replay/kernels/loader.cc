@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "hook/error_aside.h"
@@ -113,6 +117,58 @@ class Gil {
   std::optional<hook::ErrorAside> keep_;
 };
 
+// ---- work that needs the GIL, from a thread in the background ---------------------------------------------------------------------
+
+// Who waits for the GIL asks for it when nobody has let go of it for 5 ms (Python/ceval_gil.h, take_gil). A caller who lets go for a moment
+// at each call of NumPy's, and has it back before a thread that was put out of the way wakes up, is never asked: native code came 190 ms
+// late, or after half a second. So the main thread does the work where it looks what waits (Py_AddPendingCall).
+class Errand {
+ public:
+  explicit Errand(std::function<void()> work) : work_(std::move(work)) {}
+
+  // Any thread without the GIL. A main thread that runs no Python is not waited for.
+  static void run(std::function<void()> work) {
+    if (PyGILState_GetThisThreadState() != nullptr) return with_gil(work);  // no thread of ours, which have none for long
+    const auto errand = std::make_shared<Errand>(std::move(work));
+    auto handed = std::make_unique<std::shared_ptr<Errand>>(errand);
+    if (Py_AddPendingCall(on_main_thread, handed.get()) == 0) {
+      handed.release();
+      for (int k = 0; k < kPatience && errand->state_.load() == kWaits; ++k) std::this_thread::sleep_for(kPause);
+    }
+    if (errand->claim()) return with_gil(errand->work_);
+    while (errand->state_.load() != kDone) std::this_thread::sleep_for(kPause);
+  }
+
+ private:
+  enum State : uint8_t { kWaits, kTaken, kDone };
+  static constexpr int kPatience = 50;
+  static constexpr std::chrono::microseconds kPause{200};
+
+  static void with_gil(const std::function<void()>& work) {
+    const Gil gil;
+    work();
+  }
+  // Locks nothing: a child that was forked meanwhile finds the call waiting, too, and nobody who waits for it.
+  static int on_main_thread(void* handed) {
+    const std::unique_ptr<std::shared_ptr<Errand>> errand(static_cast<std::shared_ptr<Errand>*>(handed));
+    if (!(*errand)->claim()) return 0;
+    try {
+      const hook::ErrorAside keep;
+      (*errand)->work_();
+    } catch (const std::exception&) {  // no memory: it has not been done
+    }
+    (*errand)->state_ = kDone;
+    return 0;
+  }
+  bool claim() {
+    State waits = kWaits;
+    return state_.compare_exchange_strong(waits, kTaken);
+  }
+
+  const std::function<void()> work_;
+  std::atomic<State> state_{kWaits};
+};
+
 // sys.path as it was when something was first asked for. An import would let go of the GIL, and wait for it again, at each of its looks
 // into a folder: a tenth of a second beside a thread that computes.
 std::atomic<const std::vector<std::filesystem::path>*> search_path{nullptr};  // set once, with the GIL
@@ -130,6 +186,22 @@ std::string library_file() {
 }
 
 std::atomic<Session*> g_session{nullptr};  // set with the GIL held; never closed: kernels run until the process ends
+
+// With the GIL.
+bool open_session(void* library, std::string* error) {
+  const LlvmliteLocked locked;
+  if (g_session.load()) return true;
+  auto fresh = std::make_unique<Session>();
+  fresh->library = library;
+  if (!find_all(library, &fresh->llvm)) return *error = "this llvmlite lacks functions of version 0.50", false;
+  fresh->llvm.initialize_native_target();
+  fresh->llvm.initialize_native_asm_printer();
+  const char* message = nullptr;
+  fresh->jit = fresh->llvm.create(nullptr, true, false, &message);
+  if (!fresh->jit) return *error = take(fresh->llvm, message), false;
+  g_session = fresh.release();
+  return true;
+}
 
 // Takes long, so it is done without the GIL. Nothing is remembered until all is well: a fork may come at any time.
 void* open_library(std::string* error) {
@@ -160,19 +232,10 @@ bool open_loader(std::string* error) {
   if (g_session.load()) return true;
   void* library = open_library(error);
   if (!library) return false;
-  const Gil gil;
-  const LlvmliteLocked locked;
-  if (g_session.load()) return true;
-  auto fresh = std::make_unique<Session>();
-  fresh->library = library;
-  if (!find_all(library, &fresh->llvm)) return *error = "this llvmlite lacks functions of version 0.50", false;
-  fresh->llvm.initialize_native_target();
-  fresh->llvm.initialize_native_asm_printer();
-  const char* message = nullptr;
-  fresh->jit = fresh->llvm.create(nullptr, true, false, &message);
-  if (!fresh->jit) return *error = take(fresh->llvm, message), false;
-  g_session = fresh.release();
-  return true;
+  const auto failure = std::make_shared<std::string>();  // of the errand's own: a child that was forked has no thread that waits
+  Errand::run([library, failure] { open_session(library, failure.get()); });
+  if (!g_session.load()) *error = *failure;
+  return g_session.load() != nullptr;
 }
 
 bool load_object(const std::string& image, const std::vector<std::string>& symbols, std::vector<void*>* addresses, void** library,

@@ -168,7 +168,7 @@ bool Lowering::is_quick(const Op& o, const Step& s) const {
   constexpr OpKind kKinds[] = {OpKind::call,         OpKind::get_attr,  OpKind::get_item,   OpKind::contains,     OpKind::compare,
                                OpKind::binary,       OpKind::inplace,   OpKind::build_list, OpKind::build_tuple,  OpKind::build_map,
                                OpKind::build_string, OpKind::build_set, OpKind::get_len,    OpKind::format,       OpKind::list_extend,
-                               OpKind::build_slice,  OpKind::get_iter,  OpKind::cell_new,   OpKind::func_closure, OpKind::make_function};
+                               OpKind::build_slice,  OpKind::get_iter,  OpKind::cell_new,   OpKind::make_function};
   if (s.linked || s.link >= 0 || s.fn != step_exec || s.does != native::Do::kStep) return false;
   if (std::find(std::begin(kKinds), std::end(kKinds), o.kind) == std::end(kKinds)) return false;
   const auto is_still = [&](ValueId v) {

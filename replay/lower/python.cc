@@ -106,6 +106,10 @@ Step Lowering::python_step(const Op& o, ValueId i) {
     s.does = native::Do::kField;
     s.imm = o.kind == OpKind::method_func ? offsetof(PyMethodObject, im_func) : offsetof(PyMethodObject, im_self);
   }
+  if (o.kind == OpKind::func_closure || o.kind == OpKind::func_default) {
+    s.does = native::Do::kFieldItem;
+    s.n = o.kind == OpKind::func_closure ? offsetof(PyFunctionObject, func_closure) : offsetof(PyFunctionObject, func_defaults);
+  }
   if (takes_list(o.kind)) {
     s.n = o.n_inputs;
     s.list = list(std::move(regs)).data();

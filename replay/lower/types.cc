@@ -109,7 +109,7 @@ typed::Callee drawn_by_numpy(PyObject* callee) {
   const numpy::Draws draws = numpy::drawn_by(callee);
   if (draws == numpy::Draws::kNothing || draws == numpy::Draws::kOther) return kNone;
   const hook::ErrorAside keep;
-  numpy::prepare_drawing();
+  numpy::prepare_drawing(callee);
   struct Row {
     numpy::Draws draws;
     typed::Callee own, bound;

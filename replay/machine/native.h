@@ -5,7 +5,7 @@
 
 namespace dalsegno::replay {
 
-constexpr size_t kMostNativeSteps = 3000;  // of a region
+constexpr size_t kMostNativeSteps = 800;  // of a region: what LLVM compiles in a tenth of a second
 
 // -- native_region.cc
 const native::Layout& native_layout();

@@ -107,6 +107,7 @@ const native::Layout& native_layout() {
     dalsegno_values_layout(&l.values, &l.values_first, &l.values_tag);
     l.cell_content = offsetof(PyCellObject, ob_ref);
     l.function_code = offsetof(PyFunctionObject, func_code), l.function_globals = offsetof(PyFunctionObject, func_globals);
+    l.function_defaults = offsetof(PyFunctionObject, func_defaults);
     l.holder_number = offsetof(hook::HoldingIterator, number), l.holder_inner = offsetof(hook::HoldingIterator, inner);
     l.holder_result = offsetof(hook::HoldingIterator, result), l.tracked = tracked_before();
     l.numeric_items = offsetof(hook::NumericArray, items), l.numeric_kind = offsetof(hook::NumericArray, kind);

@@ -13,8 +13,6 @@
 namespace dalsegno::replay {
 namespace {
 
-// ---- what the generator is told ----------------------------------------------------------------------------------------------------
-
 bool knows_binary(BinaryOp op, Rep rep) {
   if (rep == Rep::kInt || typed::is_modular(rep)) return true;
   if (typed::is_numpy_integer(rep) && typed::size_of_integer(rep) < 8) return true;
@@ -102,10 +100,8 @@ class Describer {
 
   native::Region describe(ProgramImpl& root) {
     add(root, -1, -1);
-    for (size_t k = 0; k < native_.programs.size(); ++k) {
-      find_sides(static_cast<int32_t>(k));
-      find_loop(static_cast<int32_t>(k));
-    }
+    do find_inside();
+    while (goes_on_outside());
     place_registers();
     find_questions();
     for (ProgramImpl* program : native_.programs)
@@ -224,6 +220,9 @@ class Describer {
       case native::Do::kGuardFunction:
         in.object = address(s.object);
         in.list = {address(s.name), address(&PyFunction_Type)};
+        break;
+      case native::Do::kGuardDefaults:
+        in.object = address(&PyFunction_Type);
         break;
       case native::Do::kQuick:
         in.imm = s.truth;
@@ -348,18 +347,40 @@ class Describer {
     needs->insert(needs->end(), found->second.begin(), found->second.end());
   }
 
-  // The loop that a block ends with a jump to.
-  void find_loop(int32_t k) {
+  // Where there is not room for all a nest of loops goes first: what comes back to loops that are part of the region, as long as there is
+  // such, and then one trace that leads to another loop, and what comes back to that.
+  void find_inside() {
+    for (size_t k = 0; k < native_.programs.size(); ++k) {
+      find_loop(static_cast<int32_t>(k), false);
+      while (find_side(static_cast<int32_t>(k), false)) {
+      }
+    }
+  }
+  bool goes_on_outside() {
+    for (size_t k = 0; k < native_.programs.size(); ++k)
+      if (find_loop(static_cast<int32_t>(k), true) || find_side(static_cast<int32_t>(k), true)) return true;
+    return false;
+  }
+
+  // The loop that a block ends with a jump to. True: it has become part of the region.
+  bool find_loop(int32_t k, bool outside) {
     ProgramImpl& p = *native_.programs[k];
     const Step& last = p.steps.back();
-    if (last.does != native::Do::kJump || region_.blocks[k].instrs.back().what != native::Do::kEnd) return;
+    if (last.does != native::Do::kJump || region_.blocks[k].instrs.back().what != native::Do::kEnd) return false;
     const JumpPlan& plan = p.jumps[last.imm];
-    if (!plan.target || plan.target->parent || plan.impossible || !is_known(*plan.target)) return;
-    if (block_of(plan.target) < 0) {
-      if (static_cast<size_t>(next_) + plan.target->steps.size() > native_.most) return;
-      add(*plan.target, -1, -1);
-    }
+    if (!plan.target || plan.target->parent || plan.impossible || !is_known(*plan.target)) return false;
+    const bool adds = block_of(plan.target) < 0;
+    if (adds && (!outside || static_cast<size_t>(next_) + plan.target->steps.size() > native_.most)) return false;
+    if (adds) add(*plan.target, -1, -1);
     region_.blocks[k].instrs.back() = instr(p, last);
+    return adds;
+  }
+  bool stays_inside(ProgramImpl& side) const {
+    const Step& last = side.steps.back();
+    if (last.does != native::Do::kJump) return false;
+    JumpPlan& plan = side.jumps[last.imm];
+    if (!plan.target) prepare_jump(side, plan);
+    return plan.target && block_of(plan.target) >= 0;
   }
 
   // Each loop and its side traces have registers of their own, one after the other.
@@ -379,15 +400,15 @@ class Describer {
     for (const native::Block& block : region_.blocks) native_.offsets.push_back(block.offset);
   }
 
-  // The side traces of guards, and of the ends of iterators, of a block.
-  void find_sides(int32_t k) {
+  // The next side trace of a guard, or of the end of an iterator, of a block. True: it has become part of the region.
+  bool find_side(int32_t k, bool outside) {
     ProgramImpl& p = *native_.programs[k];
     for (size_t i = 0; i < p.steps.size(); ++i) {
       const int32_t number = side_plan(region_.blocks[k].instrs[i].what, p.steps[i]);
       if (number < 0) continue;
       ExitPlan& plan = p.plans[number];
       auto* side = static_cast<ProgramImpl*>(p.exit_records[plan.exit].side);
-      if (!side || !is_known(*side) || !joins(p, plan, *side, k)) continue;
+      if (!side || !is_known(*side) || !joins(p, plan, *side, k) || !(outside || stays_inside(*side))) continue;
       const auto block = static_cast<int32_t>(region_.blocks.size());
       region_.blocks[k].instrs[i].side = block;
       add(*side, k, region_.blocks[k].number + static_cast<int32_t>(i));
@@ -397,7 +418,9 @@ class Describer {
       for (const Loc& loc : plan.box) region_.blocks[block].boxes.push_back({.from = loc.raw, .rep = loc.rep, .to_object = loc.obj});
       for (const Virtual* what : plan.virtuals) add_built(*what, &region_.blocks[block]);
       native_.plans.back() = &plan;
+      return true;
     }
+    return false;
   }
   // What is built of its parts, which may be boxed for that.
   static void add_built(const Virtual& what, native::Block* block) {
@@ -429,8 +452,8 @@ bool makes_quiet_iterator(const Step& s) { return s.exec == exec_of(OpKind::get_
 int32_t side_plan(native::Do what, const Step& s) {
   using native::Do;
   if (s.advances) return s.other;
-  constexpr Do kGuards[] = {Do::kGuardedCompare, Do::kGuardTruth, Do::kGuardIs, Do::kGuardFunction,
-                            Do::kGuardTruthy,    Do::kGuardType,  Do::kUnbox};
+  constexpr Do kGuards[] = {Do::kGuardedCompare, Do::kGuardTruth,  Do::kGuardIs,   Do::kGuardFunction,
+                            Do::kGuardDefaults,  Do::kGuardTruthy, Do::kGuardType, Do::kUnbox};
   if (std::find(std::begin(kGuards), std::end(kGuards), what) != std::end(kGuards)) return s.exit;
   return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kItemsEnd || what == Do::kNextItem || what == Do::kNextElement ||
                  what == Do::kNext
@@ -445,43 +468,5 @@ bool comes_back(const ProgramImpl& side) {
 }
 
 native::Region describe(ProgramImpl& root, Native* native, size_t below) { return Describer(*native, below).describe(root); }
-
-// ---- what people are told ----------------------------------------------------------------------------------------------------------
-
-namespace {
-
-std::string state_text(const NativeCode& code) {
-  switch (code.state.load(std::memory_order_acquire)) {
-    case NativeCode::kWaiting:
-      return "being compiled";
-    case NativeCode::kReady:
-      return "compiled";
-    default:
-      return code.failure.empty() ? "not compiled" : "not compiled: " + code.failure;
-  }
-}
-
-}  // namespace
-
-std::optional<NativeInfo> ProgramImpl::native_info() const {
-  if (!native || !native->code) return {};
-  using How = NativeInfo::How;
-  const native::Region& region = native->code->region;
-  NativeInfo info{state_text(*native->code), native::to_ir(region, native->code->layout, NativeCode::kSymbol), {}, {}};
-  for (size_t k = 0; k < native->programs.size(); ++k) {
-    const ProgramImpl& p = *native->programs[k];
-    info.traces.push_back(p.data().number);
-    for (size_t i = 0; i < region.blocks[k].instrs.size(); ++i) {
-      const native::Instr& in = region.blocks[k].instrs[i];
-      const Step& s = p.steps[i];
-      if ((in.what != native::Do::kStep && in.what != native::Do::kEnd) || s.exit < 0) continue;
-      const How how = in.what == native::Do::kEnd ? How::kLeaves : in.runs_code ? How::kRunsCode : How::kStep;
-      info.called.push_back({how, p.data().number, p.plans[s.exit].op});
-    }
-  }
-  std::sort(info.called.begin(), info.called.end());
-  info.called.erase(std::unique(info.called.begin(), info.called.end()), info.called.end());
-  return info;
-}
 
 }  // namespace dalsegno::replay

@@ -361,6 +361,7 @@ void Writer::write(const Instr& in) {
       return give(in.dst, field(object_in(in.a), static_cast<size_t>(in.imm), "ptr"));
     case Do::kUnpack:
       return unpack(in);
+    case Do::kFieldItem:
     case Do::kTupleItem:
       return tuple_item(in);
     case Do::kUnbox:
@@ -388,6 +389,7 @@ void Writer::write(const Instr& in) {
     case Do::kGuardIs:
       return guard(op("icmp eq ptr " + object_in(in.a) + ", " + address(kAddresses + in.object)), in.n != 0, in.side);
     case Do::kGuardFunction:
+    case Do::kGuardDefaults:
       return guard_function(in);
     case Do::kGuardTruthy:
       return guard_truthy(in);

@@ -63,9 +63,17 @@ void Writer::set_attribute(const Instr& in) {
 
 // (What is no function has other things there, if anything.)
 void Writer::guard_function(const Instr& in) {
-  const std::string object = object_in(in.a), type = address(kAddresses + in.list[1]);
+  const bool defaults = in.what == Do::kGuardDefaults;
+  const std::string object = object_in(in.a), type = address(kAddresses + (defaults ? in.object : in.list[1]));
   const std::string is = op("icmp eq ptr " + field(object, static_cast<size_t>(layout_.type), "ptr") + ", " + type);
   const std::string function = op("select i1 " + is + ", ptr " + object + ", ptr " + type);
+  if (defaults) {
+    const std::string tuple = field(function, static_cast<size_t>(layout_.function_defaults), "ptr");
+    const std::string has_some = op("and i1 " + is + ", " + op("icmp ne ptr " + tuple + ", null"));
+    const std::string counted = op("select i1 " + has_some + ", ptr " + tuple + ", ptr " + type);  // the type, of a size, too: it is 0
+    const std::string count = op("icmp eq i64 " + field(counted, layout_.size, "i64") + ", " + std::to_string(in.imm));
+    return guard(op("and i1 " + is + ", " + count), true, in.side);
+  }
   const auto has = [&](int32_t offset, int32_t what) {
     return op("icmp eq ptr " + field(function, static_cast<size_t>(offset), "ptr") + ", " + address(kAddresses + what));
   };

@@ -309,8 +309,15 @@ void Writer::unpack(const Instr& in) {
   give(in.dst, tuple);
 }
 
+// kFieldItem: without such a tuple, or where it has no such item, it is the machine's.
 void Writer::tuple_item(const Instr& in) {
-  give(in.dst, field(object_in(in.a), static_cast<size_t>(layout_.tuple_items) + sizeof(void*) * static_cast<size_t>(in.imm), "ptr"));
+  std::string tuple = object_in(in.a);
+  if (in.what == Do::kFieldItem) {
+    tuple = field(tuple, static_cast<size_t>(in.n), "ptr");
+    guard(op("icmp ne ptr " + tuple + ", null"));
+    guard(op("icmp sgt i64 " + field(tuple, layout_.size, "i64") + ", " + std::to_string(in.imm)));
+  }
+  give(in.dst, field(tuple, static_cast<size_t>(layout_.tuple_items) + sizeof(void*) * static_cast<size_t>(in.imm), "ptr"));
 }
 
 // A new reference into an object register.

@@ -60,6 +60,7 @@ enum class Do : uint8_t {
   kPutItem,        // item b of what is a list for certain becomes c: an object or, as rep, unboxed
   kCell,           // dst: a new reference to what the cell in a holds
   kField,          // dst: a new reference to what the object in a has at imm
+  kFieldItem,      // dst: a new reference to item imm of the tuple that the object in a has at n: of a function, its cells, or its defaults
   kUnpack,         // dst: a new reference to what is a tuple for certain, in a; imm: its length
   kTupleItem,      // dst: the item imm of such a tuple
   kUnbox,          // dst: the number in object register a, or what it was, if there is none
@@ -69,6 +70,7 @@ enum class Do : uint8_t {
   kSetAttribute,   // the same becomes c: an object or, as rep, unboxed
   kGuardIs,        // the object in a is `object`, or (n 0) another
   kGuardFunction,  // the object in a is a function with code `object` and the globals `list[0]`; list[1]: the functions' type
+  kGuardDefaults,  // the object in a is a function with imm positional defaults; object: the functions' type
   kGuardTruthy,    // the object in a is an instance of the class `object`, which has nothing to say of its truth
   kQuick,          // by its Step::exec where that neither runs code nor leaves. dst: an object, or (imm) a truth; c: unboxed, as rep (where
                    // there is no dst it is read)
@@ -188,11 +190,11 @@ struct Layout {
   int32_t iterator_position = 0, iterator_sequence = 0;                            // of lists and tuples
   int32_t type_version = 0;                                                        // of a type
   int32_t place_type = 0, place_version = 0, place_slot = 0, place_index = 0,
-          place_items = 0;                                         // of what a step has found out about an attribute
-  int32_t values = 0, values_first = 0, values_tag = 0;            // of an instance: hook/attributes.h
-  int32_t function_code = 0, function_globals = 0;                 // of a function
-  int32_t cell_content = 0;                                        // of a cell: null where it is empty
-  int32_t holder_number = 0, holder_inner = 0, holder_result = 0;  // of enumerate and zip
+          place_items = 0;                                                 // of what a step has found out about an attribute
+  int32_t values = 0, values_first = 0, values_tag = 0;                    // of an instance: hook/attributes.h
+  int32_t function_code = 0, function_globals = 0, function_defaults = 0;  // of a function
+  int32_t cell_content = 0;                                                // of a cell: null where it is empty
+  int32_t holder_number = 0, holder_inner = 0, holder_result = 0;          // of enumerate and zip
   int32_t tracked = 0;  // before any object that the collector may know: not 0 if it does. 0: unknown
   int32_t bytes_data = 0, bytearray_start = 0, numeric_items = 0, numeric_kind = 0, text_length = 0, ascii_data = 0;
   int32_t text_state = 0;
