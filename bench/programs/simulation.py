@@ -337,3 +337,37 @@ def orbits(bodies: list[tuple[list[float], list[float], float]], dt: float, step
             place[1] += dt * vy
             place[2] += dt * vz
     return sum(m * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) / 2 for _, v, m in bodies)
+
+
+def damped_pendulum(n: int, g: float = 9.81, length: float = 1.3, damping: float = 0.1) -> tuple[float, float]:
+    """By Runge and Kutta: what is integrated is a function within, which sees the parameters."""
+
+    def slopes(angle: float, speed: float) -> tuple[float, float]:
+        return speed, -g / length * math.sin(angle) - damping * speed
+
+    angle, speed, h = 0.5, 0.0, 0.01
+    for _ in range(n):
+        a1, s1 = slopes(angle, speed)
+        a2, s2 = slopes(angle + 0.5 * h * a1, speed + 0.5 * h * s1)
+        a3, s3 = slopes(angle + 0.5 * h * a2, speed + 0.5 * h * s2)
+        a4, s4 = slopes(angle + h * a3, speed + h * s3)
+        angle += h * (a1 + 2 * a2 + 2 * a3 + a4) / 6
+        speed += h * (s1 + 2 * s2 + 2 * s3 + s4) / 6
+    return angle, speed
+
+
+def _simpson(f: Callable[[float], float], a: float, b: float, n: int) -> float:
+    h = (b - a) / n
+    total = f(a) + f(b)
+    for i in range(1, n):
+        total += (4 if i % 2 else 2) * f(a + i * h)
+    return total * h / 3
+
+
+def integrals(n: int) -> list[float]:
+    """Of lambdas, which see a parameter, or have it as a default."""
+    found = []
+    for p in (0.5, 1.5, 2.5):
+        found.append(_simpson(lambda x: math.exp(-p * x) * x**p, 0.0, 1.0, n))  # noqa: B023 - it is called at once
+        found.append(_simpson(lambda x, k=p: math.sin(k * x) / (1 + x * x), 0.0, 1.0, n))
+    return found

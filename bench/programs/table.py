@@ -248,6 +248,8 @@ PROGRAMS: tuple[Program, ...] = (
         ("Ising by sites", simulation.ising_elements,
          lambda n: (d.integers(n * n, 2).reshape(n, n) * 2 - 1, d.floats(n, n), 3), 8, 48),
         ("bouncing particles", simulation.bouncing, lambda n: (n, 20), 8, 60),
+        ("pendulum by a closure", simulation.damped_pendulum, lambda n: (n,), 20, 2000),
+        ("integrals of lambdas", simulation.integrals, lambda n: (n,), 20, 800),
         ("bouncing, masks", simulation.bouncing_arrays, lambda n: (d.floats(n), d.normal(n), 20), 60, 10_000),
         ("Lorenz", simulation.lorenz, lambda n: (n,), 150, 10_000),
         ("Runge and Kutta", simulation.runge_kutta, lambda n: (simulation.pendulum, np.array([0.1, 0.0]), n), 15, 400),
