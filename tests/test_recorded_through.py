@@ -13,6 +13,7 @@ import pytest
 import dalsegno as ds
 import numpy as np
 from dalsegno.fuzz.equivalent import equivalent
+from tests.support import stepped
 
 R = np.random.default_rng(5)
 ENGINES = ["recording", "stepped", "native", "blocks", "compiled"]
@@ -262,3 +263,30 @@ def test_replays_use_kernels_and_groups(places: int) -> None:
         for _ in range(5):
             assert np.array_equal(jitted(a, b), chain(a, b))
         assert ds.stats()["kernel_launches"] > before
+
+
+def layouts() -> list[Any]:
+    """Arrays of C's order, of Fortran's, and of neither."""
+    whole, cube = np.resize([1.23456, -2.5, 3.75], (100, 40)), np.resize([1.23456, 0.5], (6, 7, 5))
+    flat = [whole, whole.T, whole.T[::-1], whole.T[:, ::-1], whole[::2].T, whole[::-1], whole[:1].T[::-1]]
+    deep = [cube, cube.transpose(1, 0, 2), cube.T, cube[:, ::2]]
+    return [*flat, *deep, np.broadcast_to(whole[0], (3, 40)), whole[0], whole[0, ::-2]]
+
+
+# Of an array that is of neither order the result is of C's: it was of the array's.
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_order_of_what_is_rounded(which: int) -> None:
+    def to_places(a: Any) -> Any:
+        return np.round(a, 2), a.round(decimals=1), np.round(a * 0.5, 3), np.round(a + a.copy(order="F"), 2)
+
+    def to_whole(a: Any) -> Any:
+        return np.round(a), a.round(0), np.round(a * 0.5), np.round(a + a.copy(order="F"))
+
+    rounds = (to_places, to_whole)[which]
+    for first in layouts():
+        jitted = ds.jit(store=False)(rounds)
+        with stepped(step_aside=False):
+            for a in [first] * 4 + layouts() * 2:
+                for given, wanted in zip(jitted(a), rounds(a), strict=True):
+                    assert np.array_equal(given, wanted)
+                    assert (given.strides, given.flags.num) == (wanted.strides, wanted.flags.num)

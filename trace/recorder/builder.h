@@ -152,6 +152,7 @@ class Builder {
   // An array's dtype is NumPy's own object, which is more than its facts say: guards that.
   bool know_own_dtype(ValueId v, PyObject* live);
   bool guard_own_dtype(ValueId v);
+  bool guard_contiguous(ValueId v, PyObject* live);
   bool know_which_module(ValueId v, PyObject* live);
   bool know_which(ValueId v, PyObject* live, const std::string& path);
   bool know_callee(ValueId v, PyObject* live);

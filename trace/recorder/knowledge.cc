@@ -79,6 +79,20 @@ bool Builder::guard_own_dtype(ValueId v) {
   return true;
 }
 
+// C or F, as the array is that is there: new ones of two axes are. False: this one is not.
+bool Builder::guard_contiguous(ValueId v, PyObject* live) {
+  static PyObject *const kFlags = PyUnicode_InternFromString("flags"), *const kEither = PyUnicode_InternFromString("forc");
+  const int flags = PyArray_FLAGS(reinterpret_cast<PyArrayObject*>(live));
+  if ((flags & (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS)) == 0 || info_[v].slots < 0) return false;
+  const Op o = op(v);
+  const bool is_new = o.fn != ArrayFn::none && (o.kind == OpKind::binary || o.kind == OpKind::unary);
+  if (info_[v].facts.rank < 2 || (info_[v].facts.rank == 2 && is_new)) return true;
+  const ValueId found = emit(OpKind::get_attr, {v}, {.name = name_index(kFlags), .effects = kNoEffect});
+  const ValueId either = emit(OpKind::get_attr, {found}, {.name = name_index(kEither), .effects = kNoEffect});
+  emit(OpKind::guard_is, {either}, {.object = object_index(Py_True, "const:True")});
+  return true;
+}
+
 // What a function imports itself, or is given, is the module that it was: a constant from here on.
 bool Builder::know_which_module(ValueId v, PyObject* live) {
   if (info_[v].object) return true;

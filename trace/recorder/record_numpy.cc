@@ -167,6 +167,7 @@ bool Recorder::rounds(PyObject* live, const Arguments& arguments) {
   const long n = places ? PyLong_AsLong(places) : 0;
   PyErr_Clear();
   if (n < 0 || n > kMost || !array_operands({array}, {arguments.live[0]}) || !is_float(info(array).facts.dtype)) return false;
+  if (n > 0 && !guard_contiguous(array, arguments.live[0])) return false;  // of others the result is in C's order
   ValueId factor = kNull;
   if (n > 0) {
     double power = 10;
