@@ -369,5 +369,5 @@ def integrals(n: int) -> list[float]:
     found = []
     for p in (0.5, 1.5, 2.5):
         found.append(_simpson(lambda x: math.exp(-p * x) * x**p, 0.0, 1.0, n))  # noqa: B023 - it is called at once
-        found.append(_simpson(lambda x, k=p: math.sin(k * x) / (1 + x * x), 0.0, 1.0, n))
+        found.append(_simpson(lambda x, k=p: math.sin(k * x) / (1 + x * x), 0.0, 1.0, n))  # type: ignore[misc]
     return found
