@@ -7,9 +7,17 @@ from typing import Any
 
 import dalsegno as ds
 import numpy as np
+from dalsegno.fuzz import equivalent
 from tests.support import counting, stepped
 
 Make = Callable[[], tuple[Any, ...]]
+
+
+def check_beside_others(function: Callable[..., Any], *calls: tuple[Any, ...]) -> None:
+    """Each of the calls three times, by all engines, and then by the one that compiles loops at their first turn."""
+    rows = [made for made in calls for _ in range(3)]
+    equivalent(function, *rows)
+    equivalent(function, *rows, engines=["native"])
 
 
 def told(function: Callable[..., Any], *args: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dalsegno as ds
-from dalsegno.fuzz import equivalent
+from tests.native_kit import check_beside_others as check
 from tests.support import stepped
 
 
@@ -21,12 +21,6 @@ class Thing:
 
     def __repr__(self) -> str:
         return f"Thing({self.number})"
-
-
-def check(function: Callable[..., Any], *calls: tuple[Any, ...]) -> None:
-    rows = [made for made in calls for _ in range(3)]
-    equivalent(function, *rows)
-    equivalent(function, *rows, engines=["native"])
 
 
 def same(function: Callable[..., Any], make: Callable[[], tuple[Any, ...]]) -> None:

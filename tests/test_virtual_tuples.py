@@ -7,14 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import dalsegno as ds
-from dalsegno.fuzz import equivalent
+from tests.native_kit import check_beside_others as check
 from tests.support import stepped
-
-
-def check(function: Callable[..., Any], *calls: tuple[Any, ...]) -> None:
-    rows = [made for made in calls for _ in range(3)]
-    equivalent(function, *rows)
-    equivalent(function, *rows, engines=["native"])
 
 
 def rotate(n: int, a: Any, b: Any, c: Any, d: Any) -> Any:

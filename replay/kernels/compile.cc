@@ -2,11 +2,9 @@
 
 #include <array>
 #include <mutex>
-#include <optional>
 
 #include "halide_gen/compiler_api.h"
 #include "halide_gen/plan/llvm_text.h"
-#include "hook/error_aside.h"
 #include "replay/clock.h"
 #include "replay/kernels/loader.h"
 #include "replay/kernels/table.h"
@@ -23,19 +21,6 @@ std::atomic<LaunchFunction> launch_function{nullptr};
 std::atomic<bool> halide_only{false};
 
 KernelCache* cache = nullptr;  // guarded by work_mutex()
-
-class WithGil {
- public:
-  WithGil() : state_(PyGILState_Ensure()) { aside_.emplace(); }
-  ~WithGil() {
-    aside_.reset();
-    PyGILState_Release(state_);
-  }
-
- private:
-  PyGILState_STATE state_;
-  std::optional<hook::ErrorAside> aside_;  // an exception of the caller's
-};
 
 // The exception that is set, as text; clears it.
 std::string take_error() {

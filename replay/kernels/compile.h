@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "halide_gen/plan/kernel.h"
+#include "hook/error_aside.h"
 #include "hook/hook.h"
 #include "replay/kernels/config.h"
 
@@ -72,6 +74,20 @@ std::mutex& work_mutex();
 std::mutex& halide_mutex();
 std::mutex& llvm_mutex(CompileKind kind);
 
+// The GIL for a while; an exception of the caller's is kept. Without locks that somebody may hold while waiting for the GIL.
+class WithGil {
+ public:
+  WithGil() : state_(PyGILState_Ensure()) { aside_.emplace(); }
+  ~WithGil() {
+    aside_.reset();
+    PyGILState_Release(state_);
+  }
+  WithGil(const WithGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+  std::optional<hook::ErrorAside> aside_;
+};
 // Runs work() with the GIL released.
 template <typename Work>
 void without_gil(Work work) {

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -102,21 +101,6 @@ class LlvmliteLocked {
   const PyRef lock_, entered_;
 };
 
-// The GIL for a while; an exception of the caller's is kept.
-class Gil {
- public:
-  Gil() : state_(PyGILState_Ensure()) { keep_.emplace(); }
-  ~Gil() {
-    keep_.reset();
-    PyGILState_Release(state_);
-  }
-  Gil(const Gil&) = delete;
-
- private:
-  PyGILState_STATE state_;
-  std::optional<hook::ErrorAside> keep_;
-};
-
 // ---- work that needs the GIL, from a thread in the background ---------------------------------------------------------------------
 
 // Who waits for the GIL asks for it when nobody has let go of it for 5 ms (Python/ceval_gil.h, take_gil). A caller who lets go for a moment
@@ -145,7 +129,7 @@ class Errand {
   static constexpr std::chrono::microseconds kPause{200};
 
   static void with_gil(const std::function<void()>& work) {
-    const Gil gil;
+    const WithGil gil;
     work();
   }
   // Locks nothing: a child that was forked meanwhile finds the call waiting, too, and nobody who waits for it.
@@ -180,7 +164,7 @@ std::string library_file() {
     for (const std::filesystem::path& folder : *folders)
       if (std::filesystem::exists(folder / within, ignored)) return (folder / within).string();
   }
-  const Gil gil;
+  const WithGil gil;
   const std::string package = package_file("llvmlite");
   return package.empty() ? "" : (std::filesystem::path(package).parent_path() / "binding" / "libllvmlite.so").string();
 }

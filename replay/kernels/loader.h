@@ -15,7 +15,7 @@ namespace dalsegno::replay {
 void note_search_path();
 
 // Opens the library and an ORC session, once for the process. False, with the reason in `error`. Without the GIL, which it takes for a
-// moment, and without locks that somebody may hold while waiting for the GIL. Any thread.
+// moment, or the main thread has, and without locks that somebody may hold while waiting for the GIL. Any thread.
 bool open_loader(std::string* error);
 
 // After open_loader(). Links an object file against what the process has loaded, libdalsegno_rt.so included. `addresses` become those of

@@ -283,9 +283,14 @@ class Describer {
     return found == native_.programs.end() ? -1 : static_cast<int32_t>(found - native_.programs.begin());
   }
 
-  void jump(ProgramImpl& p, const Step& s, native::Instr* in) {
-    JumpPlan& plan = p.jumps[s.imm];
+  static const JumpPlan& prepared(ProgramImpl& p, const Step& jump) {
+    JumpPlan& plan = p.jumps[jump.imm];
     if (!plan.target) prepare_jump(p, plan);
+    return plan;
+  }
+
+  void jump(ProgramImpl& p, const Step& s, native::Instr* in) {
+    const JumpPlan& plan = prepared(p, s);
     in->target = plan.target ? block_of(plan.target) : -1;
     if (in->target < 0 || plan.impossible) {
       in->what = native::Do::kEnd;
@@ -352,13 +357,12 @@ class Describer {
   void find_inside() {
     for (size_t k = 0; k < native_.programs.size(); ++k) {
       find_loop(static_cast<int32_t>(k), false);
-      while (find_side(static_cast<int32_t>(k), false)) {
-      }
+      find_sides(static_cast<int32_t>(k), false);
     }
   }
   bool goes_on_outside() {
     for (size_t k = 0; k < native_.programs.size(); ++k)
-      if (find_loop(static_cast<int32_t>(k), true) || find_side(static_cast<int32_t>(k), true)) return true;
+      if (find_loop(static_cast<int32_t>(k), true) || find_sides(static_cast<int32_t>(k), true)) return true;
     return false;
   }
 
@@ -378,8 +382,7 @@ class Describer {
   bool stays_inside(ProgramImpl& side) const {
     const Step& last = side.steps.back();
     if (last.does != native::Do::kJump) return false;
-    JumpPlan& plan = side.jumps[last.imm];
-    if (!plan.target) prepare_jump(side, plan);
+    const JumpPlan& plan = prepared(side, last);
     return plan.target && block_of(plan.target) >= 0;
   }
 
@@ -400,8 +403,9 @@ class Describer {
     for (const native::Block& block : region_.blocks) native_.offsets.push_back(block.offset);
   }
 
-  // The next side trace of a guard, or of the end of an iterator, of a block. True: it has become part of the region.
-  bool find_side(int32_t k, bool outside) {
+  // The side traces of guards, and of the ends of iterators, of a block: all that stay inside, or (outside) the next one, which may lead
+  // anywhere. True: that has become part of the region.
+  bool find_sides(int32_t k, bool outside) {
     ProgramImpl& p = *native_.programs[k];
     for (size_t i = 0; i < p.steps.size(); ++i) {
       const int32_t number = side_plan(region_.blocks[k].instrs[i].what, p.steps[i]);
@@ -418,7 +422,7 @@ class Describer {
       for (const Loc& loc : plan.box) region_.blocks[block].boxes.push_back({.from = loc.raw, .rep = loc.rep, .to_object = loc.obj});
       for (const Virtual* what : plan.virtuals) add_built(*what, &region_.blocks[block]);
       native_.plans.back() = &plan;
-      return true;
+      if (outside) return true;
     }
     return false;
   }
