@@ -233,32 +233,31 @@ bool knows(const Random& random, Draws distribution) {
 
 PyTypeObject* type_of_whole(const Random& random) { return random.draws_whole == Draws::kInt ? &PyLong_Type : &PyInt64ArrType_Type; }
 
-// What the next call of a kind gives, as the generator itself says it and as its functions do.
-bool draws_same(PyObject* generator, const Random& random, bitgen_t* functions, PyObject* bits, int k) {
+bool same_normals(PyObject* one, PyObject* other, const Random& random) {
+  const NormalsByTwo *a = normals_in(one, random), *b = normals_in(other, random);
+  return !a || (a->has_second == b->has_second && a->second == b->second);
+}
+
+// What the next call of each kind gives, as the generator itself says it and as the functions of one that is its like do.
+bool draws_same(PyObject* generator, PyObject* like, const Random& random, Py_ssize_t offset, int k) {
+  bitgen_t* functions = functions_in(like, offset);
   const int64_t low = -k, high = 5 + 1000000 * k * k;
-  PyObject* state = PyObject_GetAttrString(bits, "state");
-  PyObject* number = state ? PyObject_CallMethod(generator, "random", nullptr) : nullptr;
+  PyObject* number = PyObject_CallMethod(generator, "random", nullptr);
   PyObject* whole = number ? PyObject_CallMethod(generator, random.whole, "LL", low, high) : nullptr;
-  const bool drawn =
-      whole && PyFloat_CheckExact(number) && Py_IS_TYPE(whole, type_of_whole(random)) && PyObject_SetAttrString(bits, "state", state) == 0;
   int64_t own_whole = 0;
-  bool same = drawn && functions->next_double(functions->state) == PyFloat_AS_DOUBLE(number) &&
+  bool same = whole && PyFloat_CheckExact(number) && Py_IS_TYPE(whole, type_of_whole(random)) &&
+              functions->next_double(functions->state) == PyFloat_AS_DOUBLE(number) &&
               next_whole(functions, random.masked, low, high, &own_whole) && own_whole == PyLong_AsLongLong(whole);
   for (const Distribution& distribution : kDistributions) {
-    const double a = 0.1 + k, b = 1.7 * k + 1.2;
     if (!same || !knows(random, distribution.draws)) continue;
-    Py_SETREF(state, PyObject_GetAttrString(bits, "state"));
-    NormalsByTwo* normals = normals_in(generator, random);
-    const NormalsByTwo before = normals ? *normals : NormalsByTwo{};
-    PyObject* given = state ? call_for(distribution, generator, a, b) : nullptr;
-    const NormalsByTwo behind = normals ? std::exchange(*normals, before) : NormalsByTwo{};
+    const double a = 0.1 + k, b = 1.7 * k + 1.2;
+    PyObject* given = call_for(distribution, generator, a, b);
     double own = 0;
-    same = given && PyFloat_CheckExact(given) && PyObject_SetAttrString(bits, "state", state) == 0 &&
-           next_by(distribution.draws, normals, functions, a, b, &own) && own == PyFloat_AS_DOUBLE(given) &&
-           (!normals || (normals->has_second == behind.has_second && normals->second == behind.second));
+    same = given && PyFloat_CheckExact(given) && next_by(distribution.draws, normals_in(like, random), functions, a, b, &own) &&
+           own == PyFloat_AS_DOUBLE(given) && same_normals(generator, like, random);
     Py_XDECREF(given);
   }
-  for (PyObject* object : {whole, number, state}) Py_XDECREF(object);
+  for (PyObject* object : {whole, number}) Py_XDECREF(object);
   return same;
 }
 
@@ -289,24 +288,34 @@ bool may_draw(PyObject* generator, const Random& random, const Lock& lock) {
   return holder == 0 || holder == PyThread_get_thread_ident();
 }
 
-// That of a new object, if it draws what its functions give. (The state of a PCG64 is two numbers, that of others many.)
-Py_ssize_t checked_offset(Random& random, Lock* lock) {
+// New reference, or null with an exception. (PCG64: one whose state is small.)
+PyObject* make_generator(const Random& random) {
   PyObject* bits = PyObject_CallMethod(PyDict_GetItemString(PyImport_GetModuleDict(), "numpy.random._pcg64"), "PCG64", "i", 20221124);
   PyObject* generator = bits ? PyObject_CallOneArg(reinterpret_cast<PyObject*>(random.type), bits) : nullptr;
-  Py_ssize_t offset = generator ? find_offset(generator, random.bit_generator) : 0;
+  Py_XDECREF(bits);
+  return generator;
+}
+
+constexpr int kChecked = 16;  // rounds of all distributions
+
+// That of a new object, if it draws what its functions give.
+Py_ssize_t checked_offset(Random& random, Lock* lock) {
+  PyObject* generator = make_generator(random);
+  PyObject* like = generator ? make_generator(random) : nullptr;
+  Py_ssize_t offset = like ? find_offset(generator, random.bit_generator) : 0;
   if (offset != 0 && random.masked) {
     const bitgen_t* own = functions_in(generator, offset);
     random.normals = find_word<const bitgen_t*>(generator, [&](const bitgen_t* word) { return word == own; });
   }
-  for (int k = 0; offset != 0 && k < 40; ++k)
-    if (!draws_same(generator, random, functions_in(generator, offset), bits, k)) offset = 0;
-  if (PyObject* own = generator ? PyObject_GetAttrString(bits, "lock") : nullptr) {
+  for (int k = 0; offset != 0 && k < kChecked; ++k)
+    if (!draws_same(generator, like, random, offset, k)) offset = 0;
+  PyObject* bits = like ? PyObject_GetAttrString(generator, random.bit_generator) : nullptr;
+  if (PyObject* own = bits ? PyObject_GetAttrString(bits, "lock") : nullptr) {
     random.lock = find_word<PyObject*>(generator, [&](PyObject* word) { return word == own; });
     *lock = lock_like(own);
     Py_DECREF(own);
   }
-  Py_XDECREF(generator);
-  Py_XDECREF(bits);
+  for (PyObject* object : {bits, like, generator}) Py_XDECREF(object);
   PyErr_Clear();
   return offset;
 }
@@ -350,8 +359,8 @@ Known& known() {
   return found;
 }
 
-const Random* random_of(PyTypeObject* type) {
-  for (const Random& random : known().types)
+Random* random_of(PyTypeObject* type) {
+  for (Random& random : known().types)
     if (random.type == type) return &random;
   return nullptr;
 }
@@ -367,8 +376,10 @@ struct Source {
 
 Source source_of(PyObject* object, bool bound) {
   if (bound) object = PyMethod_Check(object) ? PyMethod_GET_SELF(object) : nullptr;
-  const Random* random = object ? random_of(Py_TYPE(object)) : nullptr;
+  Random* random = object ? random_of(Py_TYPE(object)) : nullptr;
   if (!random) return {};
+  if (random->offset < 0) [[unlikely]]
+    random->offset = checked_offset(*random, &known().lock);
   const PyThreadState* thread = PyThreadState_Get();
   const bool alone = thread->prev == nullptr && thread->next == nullptr;
   const bool may = random->offset > 0 && (alone || may_draw(object, *random, known().lock));  // nobody else has the generator's lock
@@ -401,12 +412,6 @@ Draws drawn_by(PyObject* callee) {
   }
   const auto found = known().methods.find(function);
   return found != known().methods.end() ? found->second : Draws::kNothing;
-}
-
-void prepare_drawing(PyObject* callee) {
-  const PyTypeObject* only = PyMethod_Check(callee) ? Py_TYPE(PyMethod_GET_SELF(callee)) : nullptr;
-  for (Random& random : known().types)
-    if (random.type && random.offset < 0 && (!only || random.type == only)) random.offset = checked_offset(random, &known().lock);
 }
 
 bool draw_number(PyObject* object, bool bound, double* out) {

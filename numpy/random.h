@@ -30,9 +30,8 @@ constexpr int most_parameters(Draws draws) {
 Draws drawn_by(PyObject* callee);
 inline bool is_random_method(PyObject* callee) { return drawn_by(callee) != Draws::kNothing; }
 
-// Finds out how the objects that such a method is called for are laid out, by making some. No exception may be set.
-void prepare_drawing(PyObject* callee);
-// What the methods give. `bound`: the object is the method, bound to its generator. False: there is none, or the call raises. May wait for
+// What the methods give; how the objects that they are called for are laid out is found out the first time, by making some. No exception
+// may be set. `bound`: the object is the method, bound to its generator. False: there is none, or the call raises. May wait for
 // the generator's lock, without the GIL, where another thread has it.
 bool draw_number(PyObject* object, bool bound, double* out);
 // By a distribution that most_parameters() is for: of its parameters n are given, a and b.

@@ -169,20 +169,25 @@ std::string library_file() {
   return package.empty() ? "" : (std::filesystem::path(package).parent_path() / "binding" / "libllvmlite.so").string();
 }
 
-std::atomic<Session*> g_session{nullptr};  // set with the GIL held; never closed: kernels run until the process ends
+std::atomic<Session*> g_session{nullptr};  // set with work_mutex(); never closed: kernels run until the process ends
 
 // With the GIL.
-bool open_session(void* library, std::string* error) {
+void add_target(const Llvm& llvm) {
   const LlvmliteLocked locked;
+  llvm.initialize_native_target();
+  llvm.initialize_native_asm_printer();
+}
+
+// Without the GIL: a millisecond.
+bool open_session(void* library, const Llvm& llvm, std::string* error) {
+  const std::lock_guard<std::mutex> lock(work_mutex());
   if (g_session.load()) return true;
   auto fresh = std::make_unique<Session>();
   fresh->library = library;
-  if (!find_all(library, &fresh->llvm)) return *error = "this llvmlite lacks functions of version 0.50", false;
-  fresh->llvm.initialize_native_target();
-  fresh->llvm.initialize_native_asm_printer();
+  fresh->llvm = llvm;
   const char* message = nullptr;
-  fresh->jit = fresh->llvm.create(nullptr, true, false, &message);
-  if (!fresh->jit) return *error = take(fresh->llvm, message), false;
+  fresh->jit = llvm.create(nullptr, true, false, &message);
+  if (!fresh->jit) return *error = take(llvm, message), false;
   g_session = fresh.release();
   return true;
 }
@@ -191,6 +196,8 @@ bool open_session(void* library, std::string* error) {
 void* open_library(std::string* error) {
   const std::string file = library_file();
   if (file.empty()) return *error = "llvmlite is not installed", nullptr;
+  // The dynamic linker opens one file at a time, so who asked for the launcher meanwhile would wait for LLVM.
+  load_launcher(error);
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) *error = "libllvmlite.so cannot be opened";
   return library;
@@ -216,10 +223,10 @@ bool open_loader(std::string* error) {
   if (g_session.load()) return true;
   void* library = open_library(error);
   if (!library) return false;
-  const auto failure = std::make_shared<std::string>();  // of the errand's own: a child that was forked has no thread that waits
-  Errand::run([library, failure] { open_session(library, failure.get()); });
-  if (!g_session.load()) *error = *failure;
-  return g_session.load() != nullptr;
+  Llvm llvm;
+  if (!find_all(library, &llvm)) return *error = "this llvmlite lacks functions of version 0.50", false;
+  Errand::run([llvm] { add_target(llvm); });  // (a copy: a child that was forked has no thread that waits)
+  return open_session(library, llvm, error);
 }
 
 bool load_object(const std::string& image, const std::vector<std::string>& symbols, std::vector<void*>* addresses, void** library,

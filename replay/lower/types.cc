@@ -6,7 +6,6 @@
 #include <string_view>
 #include <tuple>
 
-#include "hook/error_aside.h"
 #include "hook/random_numbers.h"
 #include "numpy/api.h"
 #include "numpy/random.h"
@@ -108,8 +107,6 @@ typed::Callee drawn_by_numpy(PyObject* callee) {
   using enum typed::Callee;
   const numpy::Draws draws = numpy::drawn_by(callee);
   if (draws == numpy::Draws::kNothing || draws == numpy::Draws::kOther) return kNone;
-  const hook::ErrorAside keep;
-  numpy::prepare_drawing(callee);
   struct Row {
     numpy::Draws draws;
     typed::Callee own, bound;
