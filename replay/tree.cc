@@ -365,6 +365,7 @@ static void attach_elsewhere(const Exit& exit, Program* side) {
 
 bool Tree::install(recorder::Recorder& recorder, Exit* exit, bool entry, int codes) {
   const hook::ErrorAside keep;
+  const Uncounted clock;  // it is done once, whoever's call it is
   policy_.grown();
   useless_loops_.clear();
   recorder.finish();
