@@ -60,10 +60,12 @@ constexpr double kShare = 64;          // looking costs at most this part of wha
 constexpr double kProvisional = 20e6;  // nanoseconds a provisional verdict for eager lasts
 constexpr int64_t kFewest = 8, kMost = int64_t{1} << 22;
 constexpr int kMostStreak = 10;
-constexpr int kPatient = 6;      // pairs until replay loses that has only been cold
-constexpr double kFault = 10e3;  // nanoseconds a page costs (a guest of a hypervisor may pay as much)
-constexpr double kCold = 0.1;    // a call is cold where pages are this part of it
-constexpr int kUnsettled = 24;   // calls that may pass before the tree is as it will be
+constexpr int kPatient = 6;        // pairs until replay loses that has only been cold
+constexpr double kFault = 10e3;    // nanoseconds a page costs (a guest of a hypervisor may pay as much)
+constexpr double kCold = 0.1;      // a call is cold where pages are this part of it
+constexpr double kEarly = 3;       // eager calls, in times what an early replay has lost
+constexpr double kMostEarly = 64;  // calls
+constexpr int kUnsettled = 24;     // calls that may pass before the tree is as it will be
 
 int pairs_needed(double nanoseconds) { return nanoseconds < 20e3 ? 5 : nanoseconds < 1e6 ? 3 : 2; }
 
@@ -76,12 +78,17 @@ uint32_t sizes_of(PyObject* const* args, Py_ssize_t count) {
 }
 
 bool Lane::timed(Way way, Took took, bool provisional) {
+  if (asks_eager_ && way == Way::kTimeEager) {
+    asks_eager_ = false;
+    if (!took.cold) early_eager_ = std::min(early_eager_, took.nanoseconds);
+    return false;
+  }
   double& best = way == Way::kTimeReplay ? replay : eager;
   if (turn_ < 2 || took.nanoseconds < best) {
     best = took.nanoseconds;
     (way == Way::kTimeReplay ? replay_cold_ : eager_cold_) = took.cold;
   }
-  ++turn_;
+  if (++turn_ == 1 && !judged_ && early_eager_ != kUnknown) eager = early_eager_, turn_ = 2;
   if (skips_eager()) return wait(recording_, replay, provisional), true;
   if (loses_plainly(way, took) || wins_plainly(way)) return judge(provisional), true;
   if (turn_ % 2 != 0 || !decided()) return false;
@@ -107,7 +114,20 @@ bool Lane::wins_plainly(Way way) const {
   return awaits_kernels() && way == Way::kTimeReplay && turn_ == 1 && eager >= kLong && kClear * replay < eager;
 }
 
-bool Lane::timed_early(Way way, Took took, bool provisional) { return loses_plainly(way, took) && timed(way, took, provisional); }
+bool Lane::timed_early(Way way, Took took, bool provisional) {
+  if (loses_plainly(way, took)) return timed(way, took, provisional);
+  if (way == Way::kTimeReplay && !judged_) wait_early(took);
+  return false;
+}
+
+void Lane::wait_early(Took took) {
+  if (took.cold || took.nanoseconds < kLong) return;
+  const bool known = early_eager_ != kUnknown;
+  asks_eager_ = !known || kClear * took.nanoseconds > early_eager_;  // (where replay wins nothing, an eager call costs nothing)
+  if (!known || took.nanoseconds < kClear * early_eager_) return;
+  eager_wins = true;
+  left = static_cast<int64_t>(std::min(std::ceil(kEarly * (took.nanoseconds / early_eager_ - 1)), kMostEarly));
+}
 
 bool Lane::decided() const {
   const int pairs = turn_ / 2;
@@ -142,7 +162,7 @@ void Lane::remember(bool eager_won, double replay_ns, double eager_ns) {
 
 void Lane::reset() {
   Lane fresh(sizes);
-  fresh.recording_ = recording_, fresh.paced = paced;
+  fresh.recording_ = recording_, fresh.early_eager_ = early_eager_, fresh.paced = paced;
   *this = fresh;
 }
 

@@ -43,12 +43,14 @@ class Lane {
   explicit Lane(uint32_t sizes) : sizes(sizes) {}
 
   Way next() {
+    if (asks_eager_) return Way::kTimeEager;
     if (left > 0) return --left, eager_wins ? Way::kEager : Way::kReplay;
     return turn_ % 4 == 0 || turn_ % 4 == 3 ? Way::kTimeReplay : Way::kTimeEager;  // (what alternates otherwise must not side with one)
   }
   // A timed call has ended. `provisional`: kernels are still being compiled, so the verdict will not last. True: there is a verdict now.
   bool timed(Way way, Took took, bool provisional);
-  // The same for a call after which the tree will be another: it counts only if replay is slower than even recording was.
+  // The same for a call after which the tree will be another. There is a verdict only if replay is slower than even recording was. But an
+  // eager call is timed, and where replay is slower, eager ones follow until they have taken three times what it lost.
   bool timed_early(Way way, Took took, bool provisional);
   // The call that recorded took so long: no eager call takes longer.
   void recorded(double nanoseconds) { recording_ = nanoseconds; }
@@ -73,6 +75,7 @@ class Lane {
   static constexpr double kUnknown = std::numeric_limits<double>::max();
   bool decided() const;
   bool skips_eager();
+  void wait_early(Took took);
   bool wins_plainly(Way way) const;
   bool loses_plainly(Way way, Took took) const;
   void judge(bool provisional);
@@ -83,6 +86,8 @@ class Lane {
   bool judged_ = false, provisional_ = false;
   bool replay_cold_ = false, eager_cold_ = false;  // the least of this measurement
   double recording_ = kUnknown;
+  bool asks_eager_ = false;        // an early replay has been timed
+  double early_eager_ = kUnknown;  // the least of the eager calls that were timed for one
 };
 
 // ---- places ------------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import pytest
 
 import dalsegno as ds
 import numpy as np
+from dalsegno._testing import policy
 from tests.machine_traces import machine
 from tests.support import counting, stepped
 
@@ -197,3 +198,29 @@ def test_a_call_that_clears_its_own_function_while_it_is_timed():
     with stepped(step_aside=True):
         for n in (0, 1, 2) * 40:
             assert jitted(n) == [n]
+
+
+def ways(lane, calls, replay_ms, eager_ms, settled):
+    return [lane.run(1e6 * replay_ms, 1e6 * eager_ms, settled) for _ in range(calls)]
+
+
+def test_slow_calls_that_still_record_are_not_made_again_and_again():
+    """There is no verdict yet; what is lost is a third of what eager calls take meanwhile."""
+    lane = policy.Lane()
+    made = ways(lane, 200, 12, 4, settled=False)
+    assert made[:3] == ["replay", "eager", "replay"] and not {"replay"} & set(made[3:9])
+    replays = made.count("replay")
+    assert 10 < replays and 3 * 8 * (replays - 2) <= 4 * (200 - replays)
+    assert ways(policy.Lane(), 200, 4.5, 4, settled=False) == ["replay", "eager"] * 100  # so little says nothing
+    assert ways(policy.Lane(), 200, 3, 4, settled=False).count("eager") == 1
+
+
+def test_an_eager_call_that_was_timed_early_is_not_made_again():
+    lane = policy.Lane()
+    assert ways(lane, 2, 3, 4, settled=False) == ["replay", "eager"]
+    lane.reset()  # the tree has grown
+    assert ways(lane, 50, 1, 4, settled=True) == ["replay"] * 50 and not lane.eager_wins
+
+
+def test_short_calls_are_not_timed_before_the_tree_is_as_it_will_be():
+    assert ways(policy.Lane(), 50, 0.1, 0.01, settled=False) == ["replay"] * 50

@@ -13,6 +13,7 @@ void bind_machine(py::module_ m);
 void bind_segments(py::module_ m);
 void bind_numpy_functions(py::module_ m);
 void bind_persist(py::module_ m);
+void bind_policy(py::module_ m);
 
 }  // namespace dalsegno::replay
 
@@ -23,5 +24,6 @@ PYBIND11_MODULE(_testing, m) {
   replay::bind_segments(m.def_submodule("segments", "Array segments."));
   replay::bind_numpy_functions(m.def_submodule("numpy_functions", "How NumPy's functions are done."));
   replay::bind_persist(m.def_submodule("persist", "The names of objects in the store."));
+  replay::bind_policy(m.def_submodule("policy", "Verdicts of calls whose times a test says."));
   if (!hook::bind_testing(m.def_submodule("hook", "hook.h").ptr())) throw py::error_already_set();
 }

@@ -91,15 +91,21 @@ void init_in_c(PyObject* builtins) {
 
 bool is_type_in_c(PyTypeObject* type) {
   static Known found_before;
+  static const PyTypeObject* not_found = nullptr;  // the last one of those that live for good
+  if (type == not_found) return false;
   if (found_before.has(reinterpret_cast<PyObject*>(type))) return true;
   const char* dot = std::strrchr(type->tp_name, '.');
+  if (!dot && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return false;  // a class
   bool found = is_plain_type(type) && type != &PyMethod_Type && type != &PyArray_Type;
   for (size_t k = 0; dot && !found && k < std::size(kTypesInC); ++k) {
     const char* module = kTypesInC[k];
     const auto length = static_cast<size_t>(dot - type->tp_name);
     found = std::strlen(module) == length && !std::strncmp(module, type->tp_name, length) && is_found_as(type, module, dot + 1);
   }
-  if (found) found_before.keep(reinterpret_cast<PyObject*>(type));
+  if (found)
+    found_before.keep(reinterpret_cast<PyObject*>(type));
+  else if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE))
+    not_found = type;
   return found;
 }
 

@@ -1,0 +1,34 @@
+// dalsegno._testing.policy: verdicts of calls whose times a test says.
+#include "replay/policy.h"
+
+#include <pybind11/pybind11.h>
+
+namespace py = pybind11;
+
+namespace dalsegno::replay {
+namespace {
+
+// The next call; it is timed in any case, and the times count where the lane asked for them.
+std::string run(Lane& lane, double replay_ns, double eager_ns, bool settled) {
+  const Way way = lane.next();
+  const bool replays = way == Way::kReplay || way == Way::kTimeReplay;
+  const Took took{replays ? replay_ns : eager_ns};
+  if (way == Way::kTimeReplay && !settled)
+    lane.timed_early(way, took, false);
+  else if (way == Way::kTimeReplay || way == Way::kTimeEager)
+    lane.timed(way, took, false);
+  return replays ? "replay" : "eager";
+}
+
+}  // namespace
+
+void bind_policy(py::module_ m) {
+  py::class_<Lane>(m, "Lane")
+      .def(py::init([] { return Lane(0); }))
+      .def("run", run, py::arg("replay_ns"), py::arg("eager_ns"), py::arg("settled") = true)
+      .def("recorded", &Lane::recorded)
+      .def("reset", &Lane::reset)
+      .def_readonly("eager_wins", &Lane::eager_wins);
+}
+
+}  // namespace dalsegno::replay
