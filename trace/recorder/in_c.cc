@@ -34,15 +34,6 @@ constexpr const char* kBuiltinsInC =
     "str sum tuple zip";
 std::unordered_set<PyObject*> g_in_c;  // builtins, held
 
-bool is_of_module_in_c(PyObject* callee) {
-  PyObject* module = PyCFunction_CheckExact(callee) ? PyCFunction_GET_SELF(callee) : nullptr;
-  if (!module || !PyModule_CheckExact(module)) return false;
-  const char* name = PyModule_GetName(module);
-  if (!name) return PyErr_Clear(), false;
-  const bool known = std::any_of(std::begin(kModulesInC), std::end(kModulesInC), [&](const char* n) { return !std::strcmp(n, name); });
-  return known && PyDict_GetItemString(PyImport_GetModuleDict(), name) == module;
-}
-
 // Objects that a look has told something of, each held for good; asked before every step that may run code.
 class Known {
  public:
@@ -55,6 +46,18 @@ class Known {
   std::array<PyObject*, kSlots> slots_{};  // those that were found last
   std::unordered_set<PyObject*> all_;
 };
+
+bool is_of_module_in_c(PyObject* callee) {
+  static Known found_before;
+  if (found_before.has(callee)) return true;
+  PyObject* module = PyCFunction_CheckExact(callee) ? PyCFunction_GET_SELF(callee) : nullptr;
+  if (!module || !PyModule_CheckExact(module)) return false;
+  const char* name = PyModule_GetName(module);
+  if (!name) return PyErr_Clear(), false;
+  const bool known = std::any_of(std::begin(kModulesInC), std::end(kModulesInC), [&](const char* n) { return !std::strcmp(n, name); });
+  if (!known || PyDict_GetItemString(PyImport_GetModuleDict(), name) != module) return false;
+  return found_before.keep(callee), true;
+}
 
 // Neither do types of these modules, by themselves: whatever of the user's they run begins as Python code.
 constexpr const char* kTypesInC[] = {"_io",
