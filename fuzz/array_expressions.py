@@ -42,6 +42,7 @@ ARRAY_EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "np.cumsum(<arr>, axis=0)"),
         (1, "np.cumprod(<arr>)"),
         (1, "np.sort(<arr>, axis=-1)"),
+        (1, "np.sort(<arr>.ravel()[:17])"),
         (1, "np.roll(<arr>, 1)"),
         (1, "np.<ufunc2>.outer(<arr>[:2], <arrvar:1>.ravel()[:9])"),  # few times as large as its arguments
         (2, "(np.roll(<arrvar:1>, <small>, 0) <arith> np.roll(<arrvar:1>, <small>, axis=-1) - <arr>)"),

@@ -96,3 +96,30 @@ def test_other_operands() -> None:
         want = outcome_told(lambda a, v: (np.searchsorted(a, v), np.interp(v, a, a)), other, v)
         for _ in range(3):
             assert harness.same(outcome_told(jitted, other, v), want)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 40, 256, 257])
+def test_one_number_between_points(n: int) -> None:
+    a = np.sort(np.round(R.standard_normal(n), 1))
+    for table in (a, a[::-1].copy(), np.append(a[:-1], np.nan), np.append(a[:-1], np.inf), a.astype(int), a.tolist()):
+        for v in (
+            0.3,
+            float(a[0]),
+            a[-1],
+            np.float64(0.1),
+            -9.5,
+            9.5,
+            np.nan,
+            -np.nan,
+            np.inf,
+            -np.inf,
+            -0.0,
+            1,
+            np.float32(0.2),
+        ):
+            agrees(table, v, (between,))
+
+
+def between(a: Any, v: Any) -> Any:
+    y = np.asarray(a) * 2.0 - 1
+    return np.interp(v, a, y), np.interp(v, a, y * y), np.interp(v, y, a), np.interp(v, a, y[1:]) if len(y) < 2 else 0

@@ -189,3 +189,16 @@ def butterflies(x: C128) -> C128:
                 w *= root
         half //= 2
     return a
+
+
+def without_outliers(values: F64, half: int, limit: float) -> tuple[F64, list[int]]:
+    """Hampel's filter: what is far from the median of its window is replaced by it."""
+    cleaned, found = values.copy(), []
+    for i in range(half, len(values) - half):
+        window = values[i - half : i + half + 1]
+        middle = np.median(window)
+        spread = 1.4826 * np.median(np.abs(window - middle))
+        if abs(values[i] - middle) > limit * spread:
+            cleaned[i] = middle
+            found.append(i)
+    return cleaned, found

@@ -149,6 +149,7 @@ PROGRAMS: tuple[Program, ...] = (
         ("Fourier, in place", filters.fourier_in_place, lambda n: (d.signal(n) + 0j,), 32, 512),
         ("Fourier, butterflies", filters.butterflies, lambda n: (d.signal(n) + 0j,), 32, 512),
         ("resampling", filters.resample, lambda n: (d.signal(n), 0.7), 500, 100_000),
+        ("outliers by medians", filters.without_outliers, lambda n: (d.normal(n), 4, 2.5), 20, 1000),
     ]),
     *_group("images", [
         ("box blur, generator", images.box_blur, lambda n: (d.floats(n, n), 2), 24, 300),

@@ -374,7 +374,8 @@ constexpr Callee kElsewhere[] = {Callee::kNone,         Callee::kLen,           
                                  Callee::kCountNonzero, Callee::kWhere,         Callee::kNonzero,       Callee::kFlatnonzero,
                                  Callee::kArgwhere,     Callee::kHistogram,     Callee::kSearchsorted,  Callee::kSearchsortedMethod,
                                  Callee::kDigitize,     Callee::kInterp,        Callee::kOnes,          Callee::kFull,
-                                 Callee::kArange,       Callee::kCopyMethod};
+                                 Callee::kArange,       Callee::kCopyMethod,    Callee::kMedian,        Callee::kPtp,
+                                 Callee::kProd,         Callee::kSort};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};

@@ -411,6 +411,11 @@ constexpr Row kRows[] = {
     {typed::Callee::kDigitize, 3, step_make<digitized>},
     {typed::Callee::kInterp, 4, step_make<interpolated>},
     {typed::Callee::kArgwhere, 2, step_make<position_per_row>},
+    {typed::Callee::kMean, 2, step_make<mean_of_items>},
+    {typed::Callee::kMedian, 2, step_make<median>},
+    {typed::Callee::kPtp, 2, step_make<peak_to_peak>},
+    {typed::Callee::kProd, 2, step_make<product_of>},
+    {typed::Callee::kSort, 2, step_make<sorted_copy>},
 };
 
 }  // namespace

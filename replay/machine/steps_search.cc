@@ -11,6 +11,7 @@
 #include "halide_gen/runtime/flags.h"
 #include "replay/machine/array_operand.h"
 #include "replay/machine/made.h"
+#include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
 
 namespace dalsegno::replay {
@@ -121,6 +122,22 @@ struct Line {
   }
 };
 
+constexpr npy_intp kMostForOne = 256;  // points that are looked through for one number
+
+// At one number: a number.
+PyObject* interpolated_at(double key, PyArrayObject* x, PyArrayObject* y) {
+  const npy_intp n = x && y && PyArray_SIZE(x) == PyArray_SIZE(y) ? PyArray_SIZE(x) : 0;
+  if (n < 2 || n > kMostForOne) return nullptr;
+  const Line line{elements<double>(x), elements<double>(y), nullptr, n};
+  if (!is_sorted(line.x, n)) return nullptr;
+  Reg made{};
+  made.f = std::isnan(key) ? key : line.at(key, std::upper_bound(line.x, line.x + n, key) - line.x);
+  rt::clear_all_raised();
+  PyObject* number = box_numpy(Rep::kNpFloat64, made);
+  if (!number) PyErr_Clear();
+  return number;
+}
+
 }  // namespace
 
 PyObject* searched(const Step& s, const Reg* r) { return positions_in<false>(r[s.list[1]].o, r[s.list[2]].o); }
@@ -128,8 +145,10 @@ PyObject* searched(const Step& s, const Reg* r) { return positions_in<false>(r[s
 PyObject* digitized(const Step& s, const Reg* r) { return positions_in<true>(r[s.list[2]].o, r[s.list[1]].o); }
 
 PyObject* interpolated(const Step& s, const Reg* r) {
-  PyArrayObject *keys = keys_of(r[s.list[1]].o, DType::kFloat64), *x = vector_of(r[s.list[2]].o, DType::kFloat64),
-                *y = vector_of(r[s.list[3]].o, DType::kFloat64);
+  PyObject* wanted = r[s.list[1]].o;
+  PyArrayObject *x = vector_of(r[s.list[2]].o, DType::kFloat64), *y = vector_of(r[s.list[3]].o, DType::kFloat64);
+  if (PyFloat_CheckExact(wanted) || Py_IS_TYPE(wanted, &PyDoubleArrType_Type)) return interpolated_at(PyFloat_AS_DOUBLE(wanted), x, y);
+  PyArrayObject* keys = keys_of(wanted, DType::kFloat64);
   if (!keys || !x || !y || PyArray_SIZE(x) != PyArray_SIZE(y) || PyArray_SIZE(x) < 2 || !pays(x, keys)) return nullptr;
   const npy_intp n = PyArray_SIZE(x), many = PyArray_SIZE(keys);
   Line line{elements<double>(x), elements<double>(y), nullptr, n};

@@ -201,6 +201,10 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kSearchsortedMethod:
     case Callee::kDigitize:
     case Callee::kInterp:
+    case Callee::kMedian:
+    case Callee::kPtp:
+    case Callee::kProd:
+    case Callee::kSort:
     case Callee::kHistogram:
     case Callee::kInv:
     case Callee::kSolve:

@@ -119,6 +119,10 @@ namespace dalsegno::typed {
   X(kSearchsortedMethod, "ndarray", "searchsorted")             \
   X(kDigitize, "numpy", "digitize")                             \
   X(kInterp, "numpy", "interp")                                 \
+  X(kMedian, "numpy", "median")                                 \
+  X(kPtp, "numpy", "ptp")                                       \
+  X(kProd, "numpy", "prod")                                     \
+  X(kSort, "numpy", "sort")                                     \
   X(kSolve, "numpy", "solve")                                   \
   X(kDet, "numpy", "det")                                       \
   X(kInv, "numpy", "inv")                                       \
