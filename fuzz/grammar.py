@@ -175,6 +175,8 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "np.prod(<arr>)"),
         (1, "np.median(<arr>.ravel()[:9])"),
         (1, "np.mean([float(<num>), <num>, <floatlit>])"),
+        (1, "np.max([float(<num>), <floatlit>]) - np.sum([<floatlit>, float(<num>)])"),
+        (1, "np.array_equal(<arr>.ravel()[:5], <arr>.ravel()[:5])"),
         (1, "np.interp(<num>, np.array([-1.0, 0.5, 3.0]), np.resize(<arr>, 3))"),
         (1, "np.add.reduce(<arr>, axis=None)"),
         (1, "np.trace(np.atleast_2d(<arr>))"),

@@ -25,9 +25,13 @@ def in_order(a: Any) -> Any:
     return made, made.strides, made.base, made.flags.owndata, type(made), np.sort(a)[::2]
 
 
+def with_itself(a: Any) -> Any:
+    return np.array_equal(a, a), np.array_equal(a, a[::-1]), np.array_equal(a[1:], a[:-1])
+
+
 def one_by_one(a: Any) -> Any:
     made = []
-    for function in (np.median, np.ptp, np.prod, np.mean, np.sort):
+    for function in (np.median, np.ptp, np.prod, np.mean, np.sort, np.sum, np.max, np.min, np.trace, with_itself):
         try:
             made.append(function(a))
         except Exception as error:
@@ -107,6 +111,39 @@ def test_other_operands() -> None:
         np.array([1.5, 2], object), np.array([1, 2], "m8[s]"), [np.float64(1.5), 2.5], R.integers(0, 9, 5).astype("u1"),
     ):  # fmt: skip
         agrees(a, (one_by_one,))
+
+
+def test_traces_and_equal_vectors() -> None:
+    for shape in ((1, 1), (3, 3), (2, 7), (9, 4), (0, 3), (300, 300), (2, 3, 3)):
+        a = R.standard_normal(shape)
+        for b in (
+            a,
+            a.T,
+            a[::-1],
+            np.asfortranarray(a),
+            np.full(shape, -0.0),
+            np.full(shape, np.nan),
+            a * 1e308,
+            a.astype(int),
+        ):
+            agrees(b, (one_by_one,))
+    pairs = ds.jit(store=False)(lambda a, b: (np.array_equal(a, b), np.array_equal(b, a)))
+    a = R.integers(0, 2, 6)
+    for other in (
+        a,
+        a.copy(),
+        a + 0.0,
+        a[::-1],
+        a[:5],
+        a.tolist(),
+        np.array([np.nan] * 6),
+        a * -0.0,
+        a.reshape(2, 3),
+        None,
+        "x",
+    ):
+        for one in (a, a + 0.0, a * 0.0):
+            assert pairs(one, other) == (np.array_equal(one, other), np.array_equal(other, one))
 
 
 def test_in_loops() -> None:

@@ -56,7 +56,7 @@ StepFn Lowering::array_step(const Op& o, ValueId i) const {
   const auto [callee, at] = reduced_call(o);
   if (at > 1) return known(in(o)[at]) && takes_axis(o, at) ? along_axis_step(callee, at) : nullptr;
   if (typed::makes_array(callee)) return making_step(callee, o.n_inputs, o.object >= 0);
-  if (!known(in(o)[1])) return callee == typed::Callee::kMean ? making_step(callee, o.n_inputs, o.object >= 0) : nullptr;
+  if (!known(in(o)[1])) return making_step(callee, o.n_inputs, o.object >= 0);  // (what may be a list)
   if (callee == typed::Callee::kMatmul) return o.object < 0 && o.n_inputs == 3 && known(in(o)[2]) ? step_matmul_call : nullptr;
   if (typed::runs_along(callee)) return o.n_inputs == 2 || (o.n_inputs == 3 && takes_axis(o, at)) ? running_step(callee) : nullptr;
   return takes_axis(o, at) ? along_axis_step(callee, at) : nullptr;

@@ -19,12 +19,18 @@ PyObject* crossed(const Step& s, const Reg* r);      // np.cross(a, b)
 PyObject* inverse(const Step& s, const Reg* r);      // np.linalg.inv(a)
 PyObject* solved(const Step& s, const Reg* r);       // np.linalg.solve(a, b)
 PyObject* determinant(const Step& s, const Reg* r);  // np.linalg.det(a): a number
-// -- steps_order.cc
-PyObject* mean_of_items(const Step& s, const Reg* r);  // np.mean(a) of a list or tuple: a number
-PyObject* median(const Step& s, const Reg* r);         // np.median(a): a number
-PyObject* peak_to_peak(const Step& s, const Reg* r);   // np.ptp(a): a number
-PyObject* product_of(const Step& s, const Reg* r);     // np.prod(a): a number
-PyObject* sorted_copy(const Step& s, const Reg* r);    // np.sort(a)
+// -- steps_order.cc: numbers, of lists and tuples of floats ..
+PyObject* mean_of_items(const Step& s, const Reg* r);  // np.mean(a)
+PyObject* sum_of_items(const Step& s, const Reg* r);
+PyObject* largest_item(const Step& s, const Reg* r);
+PyObject* least_item(const Step& s, const Reg* r);
+// .. and of arrays
+PyObject* median(const Step& s, const Reg* r);         // np.median(a)
+PyObject* peak_to_peak(const Step& s, const Reg* r);   // np.ptp(a)
+PyObject* product_of(const Step& s, const Reg* r);     // np.prod(a)
+PyObject* trace_of(const Step& s, const Reg* r);       // np.trace(a)
+PyObject* equal_vectors(const Step& s, const Reg* r);  // np.array_equal(a, b): True or False
+PyObject* sorted_copy(const Step& s, const Reg* r);    // np.sort(a): a vector
 // -- steps_search.cc
 PyObject* searched(const Step& s, const Reg* r);      // a.searchsorted(v)
 PyObject* digitized(const Step& s, const Reg* r);     // np.digitize(x, bins)

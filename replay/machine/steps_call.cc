@@ -375,7 +375,7 @@ constexpr Callee kElsewhere[] = {Callee::kNone,         Callee::kLen,           
                                  Callee::kArgwhere,     Callee::kHistogram,     Callee::kSearchsorted,  Callee::kSearchsortedMethod,
                                  Callee::kDigitize,     Callee::kInterp,        Callee::kOnes,          Callee::kFull,
                                  Callee::kArange,       Callee::kCopyMethod,    Callee::kMedian,        Callee::kPtp,
-                                 Callee::kProd,         Callee::kSort};
+                                 Callee::kProd,         Callee::kSort,          Callee::kTrace,         Callee::kArrayEqual};
 
 consteval auto by_callee() {
   std::array<CalleeSteps, static_cast<size_t>(Callee::kCount)> table{};

@@ -1,6 +1,6 @@
-// Of one short vector: np.median(), np.ptp(), np.prod() and np.sort(), and np.mean() of a list, which take NumPy some microseconds of
-// Python around nanoseconds of work. Numbers in order are the same by whatever algorithm, unless they are zeros of two signs, or NaNs: then
-// NumPy is asked.
+// Of short vectors, or of lists: np.median(), np.ptp(), np.prod(), np.sort(), np.array_equal(), np.mean() and its like, which take NumPy
+// some microseconds of Python around nanoseconds of work. Numbers in order are the same by whatever algorithm, unless they are zeros of two
+// signs, or NaNs: then NumPy is asked.
 #include <algorithm>
 #include <array>
 #include <cfloat>
@@ -38,19 +38,57 @@ bool has_nan(const double* from, npy_intp n) {
 }
 bool has_nan(const int64_t*, npy_intp) { return false; }
 
-// The elements of a vector of doubles, without NaNs.
+// Of a vector of doubles, or of a list or tuple of floats alone, without NaNs.
 struct Doubles {
   std::array<double, kMost> of;
   npy_intp n = 0;  // 0: it is something else
-  explicit Doubles(PyObject* o) {
+
+  Doubles() {}  // (`of` is as it is)
+  static Doubles of_vector(PyObject* o) {
+    Doubles x;
     DType dtype;
     PyArrayObject* a = short_vector(o, {DType::kFloat64}, &dtype);
-    if (!a) return;
-    take_elements(a, of.data());
-    if (!has_nan(of.data(), PyArray_DIM(a, 0))) n = PyArray_DIM(a, 0);
+    if (!a) return x;
+    take_elements(a, x.of.data());
+    if (!has_nan(x.of.data(), PyArray_DIM(a, 0))) x.n = PyArray_DIM(a, 0);
+    return x;
   }
+  // (np.asanyarray() makes an array of doubles of it.)
+  static Doubles of_items(PyObject* o) {
+    Doubles x;
+    if ((!PyList_CheckExact(o) && !PyTuple_CheckExact(o)) || Py_SIZE(o) > kMost) return x;
+    for (npy_intp k = 0; k < Py_SIZE(o); ++k) {
+      PyObject* item = PySequence_Fast_GET_ITEM(o, k);
+      if (!PyFloat_CheckExact(item)) return x;
+      x.of[static_cast<size_t>(k)] = PyFloat_AS_DOUBLE(item);
+    }
+    if (!has_nan(x.of.data(), Py_SIZE(o))) x.n = Py_SIZE(o);
+    return x;
+  }
+  const char* data() const { return reinterpret_cast<const char*>(of.data()); }
   double* end() { return of.data() + n; }
 };
+
+// As np.add.reduce() does.
+bool add_up(const char* from, npy_intp n, npy_intp stride, double* sum) {
+  static const numpy::InnerLoop add = numpy::reducing_loop(ArrayFn::add, DType::kFloat64);
+  if (!add.function) return false;
+  *sum = 0;
+  auto* to = reinterpret_cast<char*>(sum);
+  char* operands[] = {to, const_cast<char*>(from), to};
+  const npy_intp strides[] = {0, stride, 0};
+  add.function(operands, &n, strides, add.data);
+  return true;
+}
+
+template <class T>
+bool same_elements(PyArrayObject* a, PyArrayObject* b) {
+  std::array<T, kMost> one, other;
+  const npy_intp n = PyArray_DIM(a, 0);
+  if (n != PyArray_DIM(b, 0)) return false;
+  take_elements(a, one.data()), take_elements(b, other.data());
+  return std::equal(one.data(), one.data() + n, other.data());
+}
 
 // Neither zero, whose sign is not known, nor anything that a flag comes with.
 PyObject* unless_special(double number) {
@@ -77,30 +115,53 @@ PyObject* sorted_elements(PyArrayObject* a) {
 
 }  // namespace
 
-// Of floats alone, which np.asanyarray() makes an array of doubles of. (NumPy: _mean of numpy/_core/_methods.py)
+// (NumPy: array_equal of numpy/_core/numeric.py)
+PyObject* equal_vectors(const Step& s, const Reg* r) {
+  DType one, other;
+  PyArrayObject *a = short_vector(r[s.list[1]].o, {DType::kFloat64, DType::kInt64}, &one),
+                *b = short_vector(r[s.list[2]].o, {DType::kFloat64, DType::kInt64}, &other);
+  if (!a || !b || one != other) return nullptr;
+  const bool equal = one == DType::kFloat64 ? same_elements<double>(a, b) : same_elements<int64_t>(a, b);
+  rt::clear_all_raised();
+  return PyBool_FromLong(equal);
+}
+
+// The sum of a matrix's diagonal.
+PyObject* trace_of(const Step& s, const Reg* r) {
+  DType dtype;
+  PyArrayObject* a = operand_among({DType::kFloat64}, r[s.list[1]].o, &dtype);
+  if (!a || PyArray_NDIM(a) != 2) return nullptr;
+  const npy_intp n = std::min(PyArray_DIM(a, 0), PyArray_DIM(a, 1));
+  double sum;
+  return n > 0 && n <= kMost && add_up(PyArray_BYTES(a), n, PyArray_STRIDE(a, 0) + PyArray_STRIDE(a, 1), &sum) ? unless_special(sum)
+                                                                                                               : nullptr;
+}
+
 PyObject* mean_of_items(const Step& s, const Reg* r) {
-  static const numpy::InnerLoop add = numpy::reducing_loop(ArrayFn::add, DType::kFloat64);
-  PyObject* items = r[s.list[1]].o;
-  if (!add.function || (!PyList_CheckExact(items) && !PyTuple_CheckExact(items))) return nullptr;
-  npy_intp n = Py_SIZE(items);
-  if (n == 0 || n > kMost) return nullptr;
-  std::array<double, kMost> of;
-  for (npy_intp k = 0; k < n; ++k) {
-    PyObject* item = PySequence_Fast_GET_ITEM(items, k);
-    if (!PyFloat_CheckExact(item)) return nullptr;
-    of[static_cast<size_t>(k)] = PyFloat_AS_DOUBLE(item);
-  }
-  double sum = 0;
-  auto* to = reinterpret_cast<char*>(&sum);
-  char* operands[] = {to, reinterpret_cast<char*>(of.data()), to};
-  constexpr npy_intp kStrides[] = {0, sizeof(double), 0};
-  add.function(operands, &n, kStrides, add.data);
-  return unless_special(sum / static_cast<double>(n));
+  const Doubles x = Doubles::of_items(r[s.list[1]].o);
+  double sum;
+  return x.n > 0 && add_up(x.data(), x.n, sizeof(double), &sum) ? unless_special(sum / static_cast<double>(x.n)) : nullptr;
+}
+
+PyObject* sum_of_items(const Step& s, const Reg* r) {
+  const Doubles x = Doubles::of_items(r[s.list[1]].o);
+  double sum;
+  return x.n > 0 && add_up(x.data(), x.n, sizeof(double), &sum) ? unless_special(sum) : nullptr;
+}
+
+PyObject* largest_item(const Step& s, const Reg* r) {
+  Doubles x = Doubles::of_items(r[s.list[1]].o);
+  return x.n > 0 ? unless_special(*std::max_element(x.of.data(), x.end())) : nullptr;
+}
+
+PyObject* least_item(const Step& s, const Reg* r) {
+  Doubles x = Doubles::of_items(r[s.list[1]].o);
+  return x.n > 0 ? unless_special(*std::min_element(x.of.data(), x.end())) : nullptr;
 }
 
 // The mean of the one or two in the middle. (NumPy: _median of numpy/lib/_function_base_impl.py)
 PyObject* median(const Step& s, const Reg* r) {
-  Doubles x(r[s.list[1]].o);
+  Doubles x = Doubles::of_vector(r[s.list[1]].o);
   if (x.n == 0) return nullptr;
   double* middle = x.of.data() + x.n / 2;
   std::nth_element(x.of.data(), middle, x.end());
@@ -111,7 +172,7 @@ PyObject* median(const Step& s, const Reg* r) {
 
 // (NumPy: _ptp of numpy/_core/_methods.py)
 PyObject* peak_to_peak(const Step& s, const Reg* r) {
-  Doubles x(r[s.list[1]].o);
+  Doubles x = Doubles::of_vector(r[s.list[1]].o);
   if (x.n == 0) return nullptr;
   const auto [least, most] = std::minmax_element(x.of.data(), x.end());
   return unless_special(*most - *least);

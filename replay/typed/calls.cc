@@ -201,6 +201,8 @@ Operator call_operator(Callee callee, std::span<const Rep> arguments) {
     case Callee::kSearchsortedMethod:
     case Callee::kDigitize:
     case Callee::kInterp:
+    case Callee::kTrace:
+    case Callee::kArrayEqual:
     case Callee::kMedian:
     case Callee::kPtp:
     case Callee::kProd:

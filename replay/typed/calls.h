@@ -119,6 +119,8 @@ namespace dalsegno::typed {
   X(kSearchsortedMethod, "ndarray", "searchsorted")             \
   X(kDigitize, "numpy", "digitize")                             \
   X(kInterp, "numpy", "interp")                                 \
+  X(kTrace, "numpy", "trace")                                   \
+  X(kArrayEqual, "numpy", "array_equal")                        \
   X(kMedian, "numpy", "median")                                 \
   X(kPtp, "numpy", "ptp")                                       \
   X(kProd, "numpy", "prod")                                     \
