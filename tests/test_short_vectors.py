@@ -20,6 +20,14 @@ def numbers(a: Any) -> Any:
     return np.median(a), np.ptp(a), np.prod(a), np.mean(a)
 
 
+def totals(a: Any) -> Any:
+    return np.sum(a), np.max(a), np.min(a)
+
+
+def traced(a: Any) -> Any:
+    return np.trace(a)
+
+
 def in_order(a: Any) -> Any:
     made = np.sort(a)
     return made, made.strides, made.base, made.flags.owndata, type(made), np.sort(a)[::2]
@@ -48,7 +56,7 @@ def windows(a: Any) -> Any:
     return total, kept
 
 
-def agrees(a: Any, functions: Any = (numbers, in_order, one_by_one)) -> None:
+def agrees(a: Any, functions: Any = (numbers, totals, in_order, with_itself, one_by_one)) -> None:
     for function in functions:
         jitted = ds.jit(store=False)(function)
         for state in ({}, {"all": "raise"}, {"under": "warn"}):
@@ -110,7 +118,7 @@ def test_other_operands() -> None:
         np.float64(3), np.array(2.5), np.array([True, False, True]), np.array([1 + 2j, 3]), np.array(["b", "a"]),
         np.array([1.5, 2], object), np.array([1, 2], "m8[s]"), [np.float64(1.5), 2.5], R.integers(0, 9, 5).astype("u1"),
     ):  # fmt: skip
-        agrees(a, (one_by_one,))
+        agrees(a, (numbers, totals, traced, one_by_one))
 
 
 def test_traces_and_equal_vectors() -> None:
@@ -126,7 +134,7 @@ def test_traces_and_equal_vectors() -> None:
             np.full(shape, 1e308),
             a.astype(int),
         ):
-            agrees(b, (one_by_one,))
+            agrees(b, (traced, with_itself, one_by_one))
     pairs = ds.jit(store=False)(lambda a, b: (np.array_equal(a, b), np.array_equal(b, a)))
     a = R.integers(0, 2, 6)
     for other in (

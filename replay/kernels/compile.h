@@ -88,6 +88,7 @@ class WithGil {
   PyGILState_STATE state_;
   std::optional<hook::ErrorAside> aside_;
 };
+
 // Runs work() with the GIL released.
 template <typename Work>
 void without_gil(Work work) {

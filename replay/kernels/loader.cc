@@ -197,7 +197,8 @@ void* open_library(std::string* error) {
   const std::string file = library_file();
   if (file.empty()) return *error = "llvmlite is not installed", nullptr;
   // The dynamic linker opens one file at a time, so who asked for the launcher meanwhile would wait for LLVM.
-  load_launcher(error);
+  std::string ignored;  // who needs it is told then
+  load_launcher(&ignored);
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) *error = "libllvmlite.so cannot be opened";
   return library;

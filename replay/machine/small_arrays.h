@@ -7,6 +7,7 @@
 #include "numpy/errstate.h"
 #include "replay/arrays.h"
 #include "replay/machine/run.h"
+#include "replay/machine/scalars.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
@@ -34,6 +35,15 @@ inline char* data_of(PyObject* array) { return PyArray_BYTES(reinterpret_cast<Py
 inline PyObject* unless_raised(PyObject* made, int raised = rt::all_raised()) {
   if (raised != 0 && !planted(Fault::ignored_flags) && !numpy::errstate_ignores(raised)) Py_CLEAR(made);
   return made;
+}
+
+// A double of NumPy's; null, without an exception, where there is no memory.
+inline PyObject* new_double(double number) {
+  Reg made{};
+  made.f = number;
+  PyObject* boxed = box_numpy(typed::Rep::kNpFloat64, made);
+  if (!boxed) PyErr_Clear();
+  return boxed;
 }
 
 // Of n elements, `step` bytes apart, of an array's memory, which it keeps, from `first` on. Null, with an exception.

@@ -5,7 +5,6 @@
 
 #include "numpy/loops.h"
 #include "replay/machine/made.h"
-#include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
 
 namespace dalsegno::replay {
@@ -113,17 +112,15 @@ PyObject* determinant(const Step& s, const Reg* r) {
   static const numpy::InnerLoop loop = numpy::linalg_loop("det", DType::kFloat64);
   PyArrayObject* a = small_square(r[s.list[1]].o);
   if (!loop.function || !a) return nullptr;
-  Reg made{};
-  char* operands[] = {PyArray_BYTES(a), reinterpret_cast<char*>(&made.f)};
+  double made = 0;
+  char* operands[] = {PyArray_BYTES(a), reinterpret_cast<char*>(&made)};
   const npy_intp extents[] = {1, PyArray_DIM(a, 0)};
   npy_intp strides[2 + 2] = {};
   core_strides(a, strides + 2);
   rt::clear_all_raised();
   loop.function(operands, extents, strides, loop.data);
   const int raised = rt::all_raised();
-  PyObject* number = raised == 0 || numpy::errstate_ignores(raised) ? box_numpy(Rep::kNpFloat64, made) : nullptr;
-  if (!number) PyErr_Clear();
-  return number;
+  return raised == 0 || numpy::errstate_ignores(raised) ? new_double(made) : nullptr;
 }
 
 }  // namespace dalsegno::replay

@@ -10,7 +10,6 @@
 #include "numpy/loops.h"
 #include "numpy/sums.h"
 #include "replay/machine/made.h"
-#include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
 
 namespace dalsegno::replay {
@@ -93,12 +92,7 @@ bool same_elements(PyArrayObject* a, PyArrayObject* b) {
 // Neither zero, whose sign is not known, nor anything that a flag comes with.
 PyObject* unless_special(double number) {
   rt::clear_all_raised();
-  if (!std::isnormal(number)) return nullptr;
-  Reg made{};
-  made.f = number;
-  PyObject* boxed = box_numpy(Rep::kNpFloat64, made);
-  if (!boxed) PyErr_Clear();
-  return boxed;
+  return std::isnormal(number) ? new_double(number) : nullptr;
 }
 
 template <class T>
@@ -183,17 +177,15 @@ PyObject* product_of(const Step& s, const Reg* r) {
   DType dtype;
   PyArrayObject* a = short_vector(r[s.list[1]].o, {DType::kFloat64}, &dtype);
   if (!loop.function || !a || PyArray_STRIDE(a, 0) <= 0) return nullptr;
-  Reg made{};
-  std::memcpy(&made.f, PyArray_BYTES(a), sizeof made.f);
-  auto* to = reinterpret_cast<char*>(&made.f);
+  double made;
+  std::memcpy(&made, PyArray_BYTES(a), sizeof made);
+  auto* to = reinterpret_cast<char*>(&made);
   char* operands[] = {to, PyArray_BYTES(a) + PyArray_STRIDE(a, 0), to};
   const npy_intp rest = PyArray_DIM(a, 0) - 1, strides[] = {0, PyArray_STRIDE(a, 0), 0};
   rt::clear_all_raised();
   if (rest > 0) loop.function(operands, &rest, strides, loop.data);
   const int raised = rt::all_raised();
-  PyObject* number = raised == 0 || numpy::errstate_ignores(raised) ? box_numpy(Rep::kNpFloat64, made) : nullptr;
-  if (!number) PyErr_Clear();
-  return number;
+  return raised == 0 || numpy::errstate_ignores(raised) ? new_double(made) : nullptr;
 }
 
 PyObject* sorted_copy(const Step& s, const Reg* r) {

@@ -11,7 +11,6 @@
 #include "halide_gen/runtime/flags.h"
 #include "replay/machine/array_operand.h"
 #include "replay/machine/made.h"
-#include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
 
 namespace dalsegno::replay {
@@ -130,12 +129,9 @@ PyObject* interpolated_at(double key, PyArrayObject* x, PyArrayObject* y) {
   if (n < 2 || n > kMostForOne) return nullptr;
   const Line line{elements<double>(x), elements<double>(y), nullptr, n};
   if (!is_sorted(line.x, n)) return nullptr;
-  Reg made{};
-  made.f = std::isnan(key) ? key : line.at(key, std::upper_bound(line.x, line.x + n, key) - line.x);
+  const double made = std::isnan(key) ? key : line.at(key, std::upper_bound(line.x, line.x + n, key) - line.x);
   rt::clear_all_raised();
-  PyObject* number = box_numpy(Rep::kNpFloat64, made);
-  if (!number) PyErr_Clear();
-  return number;
+  return new_double(made);
 }
 
 }  // namespace

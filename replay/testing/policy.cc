@@ -8,7 +8,7 @@ namespace py = pybind11;
 namespace dalsegno::replay {
 namespace {
 
-// The next call; it is timed in any case, and the times count where the lane asked for them.
+// The next call, which takes so long by either way; which one it was.
 std::string run(Lane& lane, double replay_ns, double eager_ns, bool settled) {
   const Way way = lane.next();
   const bool replays = way == Way::kReplay || way == Way::kTimeReplay;
@@ -26,7 +26,6 @@ void bind_policy(py::module_ m) {
   py::class_<Lane>(m, "Lane")
       .def(py::init([] { return Lane(0); }))
       .def("run", run, py::arg("replay_ns"), py::arg("eager_ns"), py::arg("settled") = true)
-      .def("recorded", &Lane::recorded)
       .def("reset", &Lane::reset)
       .def_readonly("eager_wins", &Lane::eager_wins);
 }

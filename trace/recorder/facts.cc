@@ -297,10 +297,8 @@ bool is_plain_type(PyTypeObject* type) {
 // *known: the type, once it has been seen; held.
 static bool is_type_of(PyTypeObject* type, PyTypeObject** known, const char* module, const char* name) {
   if (type == *known) return true;
-  const size_t length = std::strlen(module);
-  const bool named =
-      !std::strncmp(type->tp_name, module, length) && type->tp_name[length] == '.' && !std::strcmp(type->tp_name + length + 1, name);
-  if (!named || !is_found_as(type, module, name)) return false;
+  const char* own = name_in(type, module);
+  if (!own || std::strcmp(own, name) != 0 || !is_found_as(type, module, name)) return false;
   *known = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
   return true;
 }

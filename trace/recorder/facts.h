@@ -73,6 +73,8 @@ bool counts_references(PyObject* callee);        // may be null
 bool is_pure_array_attribute(const char* name);  // shape, T, dtype ...: reading it does nothing else
 
 std::unordered_set<std::string> words(const char* text);
+// What the type is called in its module, as it says itself; null: it says another one.
+const char* name_in(const PyTypeObject* type, const char* module);
 // Is the type what its module, where that is imported, has under this name?
 bool is_found_as(PyTypeObject* type, const char* module_name, const char* name);
 

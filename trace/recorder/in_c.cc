@@ -17,6 +17,11 @@ std::unordered_set<std::string> words(const char* text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
+const char* name_in(const PyTypeObject* type, const char* module) {
+  const size_t length = std::strlen(module);
+  return !std::strncmp(type->tp_name, module, length) && type->tp_name[length] == '.' ? type->tp_name + length + 1 : nullptr;
+}
+
 // Is it what its module, where that is imported, has under this name?
 bool is_found_as(PyTypeObject* type, const char* module_name, const char* name) {
   PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), module_name);
@@ -97,13 +102,12 @@ bool is_type_in_c(PyTypeObject* type) {
   static const PyTypeObject* not_found = nullptr;  // the last one of those that live for good
   if (type == not_found) return false;
   if (found_before.has(reinterpret_cast<PyObject*>(type))) return true;
-  const char* dot = std::strrchr(type->tp_name, '.');
-  if (!dot && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return false;  // a class
+  const bool has_module = std::strchr(type->tp_name, '.') != nullptr;
+  if (!has_module && PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return false;  // a class
   bool found = is_plain_type(type) && type != &PyMethod_Type && type != &PyArray_Type;
-  for (size_t k = 0; dot && !found && k < std::size(kTypesInC); ++k) {
-    const char* module = kTypesInC[k];
-    const auto length = static_cast<size_t>(dot - type->tp_name);
-    found = std::strlen(module) == length && !std::strncmp(module, type->tp_name, length) && is_found_as(type, module, dot + 1);
+  for (size_t k = 0; has_module && !found && k < std::size(kTypesInC); ++k) {
+    const char* name = name_in(type, kTypesInC[k]);
+    found = name && is_found_as(type, kTypesInC[k], name);
   }
   if (found)
     found_before.keep(reinterpret_cast<PyObject*>(type));
