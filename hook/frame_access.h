@@ -220,8 +220,9 @@ inline void borrow_arguments(const Frame*, int, Frame*) {}
 
 // ---- returned.cc -------------------------------------------------------------------------------------------------------------
 
-// What the frame's instruction does with the result (stolen) of the frame it has called. False with an exception set, which it raises.
-bool take_result(PyThreadState* thread, Frame* frame, const FrameImage& image, PyObject* result);
+// What the frame's instruction does with the result (stolen, or null) of the frame it has called, and where the frame goes on. -1: an
+// exception is set, which the instruction raises.
+int take_result(PyThreadState* thread, Frame* frame, const FrameImage& image, PyObject* result);
 
 // ---- init of the parts: false with an exception set -------------------------------------------------------------------------
 

@@ -134,6 +134,7 @@ enum class ReturnAction : uint8_t {
   kInstance,  // __init__ of the instance that stands below the operands: None, or TypeError; the instance is what is left
   kOperator,  // push it: a binary operator's method; NotImplemented: TypeError, as nobody else can be asked
   kCompare,   // the same of a comparison; NotImplemented: the other operand is asked
+  kNextItem,  // push it: FOR_ITER's item. The frame inside is that of the generator on top of the stack; without a result it has ended
 };
 
 // One frame to be rebuilt. Reference-counted pointers in `locals` and `stack` are *stolen* by resume (entries are set to null as
@@ -156,6 +157,9 @@ struct FrameImage {
   int drops = 0;                 // operands that the instruction takes off the stack once the inner frame has returned
   PyCodeObject* code = nullptr;  // borrowed; the code being run, or null: the function's present code
   int executing = -1;            // what executing_offset() says of `offset`, where the caller knows
+  // The generator, which counts as running, whose own frame this is; borrowed. It lies on top of the stack of the frame around it, whose
+  // action is kNextItem.
+  PyObject* generator = nullptr;
 };
 // Where the instruction itself stands that begins at `offset`, behind its EXTENDED_ARG, KW_NAMES and PRECALL.
 int executing_offset(PyCodeObject* code, int offset);
@@ -246,7 +250,8 @@ bool unlink_frame(void* frame, FrameImage* image);
 // Would unlink_frame() be true?
 bool link_touched(void* frame, const FrameImage& image);
 // The same frame without its variables, for code that tells by it where it was called, as warnings do: image->locals is not looked at. It
-// is given its variables before anybody may look at them, or unlinked without: false, and nothing done, where it has been looked at.
+// is given its variables before anybody may look at them, or unlinked without: false, and nothing done, where it has been looked at. Not of
+// generators.
 void* link_bare_frame(FrameImage* image);
 void fill_bare_frame(void* frame, const FrameImage& image);
 bool unlink_bare_frame(void* frame);

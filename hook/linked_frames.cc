@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hook/frame_access.h"
+#include "hook/generators.h"
 
 namespace dalsegno::hook {
 namespace {
@@ -123,10 +124,31 @@ bool retire(PyThreadState* thread, Frame* frame, FrameImage* image) {
 
 bool link_touched(void* linked, const FrameImage& image) {
   const auto* frame = static_cast<const Frame*>(linked);
+  if (image.generator != nullptr) return variables_changed(frame, image);
   return frame->frame_obj != nullptr && (Py_REFCNT(frame->frame_obj) > 1 || written_to(frame, image));
 }
 
 namespace {
+
+// A generator's frame is its own, and empty: it gets its variables for the time.
+Frame* frame_of_generator(const FrameImage& image) {
+  auto* frame = static_cast<Frame*>(frame_of_running(image.generator));
+  if (image.executing >= 0) {
+    set_executing_at(frame, image.executing);
+  } else {
+    set_executing(frame, image.offset);
+  }
+  return frame;
+}
+
+// What somebody has assigned to its variables stays there.
+bool retire_generator(Frame* frame, FrameImage* image) {
+  frame->previous = nullptr;
+  image->written = variables_changed(frame, *image);
+  for (int i = 0; i < used_slots(frame); ++i)
+    if (slots_of(frame)[i].get() == image->locals[i]) drop_reference(std::exchange(frame->localsplus[i], owning(nullptr)));
+  return image->written;
+}
 
 Frame* frame_for(const FrameImage& image) {
   Frame* frame = new_frame(code_of(image)->co_nlocalsplus);
@@ -143,8 +165,12 @@ void enter_chain(Frame* frame) {
 }  // namespace
 
 void* link_frame(FrameImage* image) {
-  Frame* frame = frame_for(*image);
-  fill_linked(frame, image);
+  Frame* frame = image->generator != nullptr ? frame_of_generator(*image) : frame_for(*image);
+  if (image->generator != nullptr) {
+    fill_variables(frame, *image);
+  } else {
+    fill_linked(frame, image);
+  }
   enter_chain(frame);
   return frame;
 }
@@ -173,7 +199,7 @@ bool unlink_frame(void* linked, FrameImage* image) {
   PyThreadState* thread = PyThreadState_Get();
   auto* frame = static_cast<Frame*>(linked);
   current_frame(thread) = frame->previous;
-  return retire(thread, frame, image);
+  return image->generator != nullptr ? retire_generator(frame, image) : retire(thread, frame, image);
 }
 
 LinkedFrames::LinkedFrames(FrameImage* frames, int n) : images_(frames) {

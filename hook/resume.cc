@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "hook/frame_access.h"
+#include "hook/generators.h"
 #include "hook/next_frame.h"
 #include "hook/watch_state.h"
 
 namespace dalsegno::hook {
+
 
 void fill_frame(Frame* frame, FrameImage* image, bool waits) {
   const int count = code_of(frame)->co_nlocalsplus;
@@ -85,8 +87,9 @@ PyObject* run_inner(PyThreadState* thread, Frame* frame, Activation* activation,
 PyObject* run_outer(PyThreadState* thread, Frame* frame, Activation* activation, int index) {
   const FrameImage& image = activation->frames[index];
   PyObject* result = run_inner(thread, frame, activation, index);
-  if (result == nullptr || !take_result(thread, frame, image, result)) return throw_into(thread, frame, image.offset);
-  set_next(frame, image.after);
+  const int next = take_result(thread, frame, image, result);
+  if (next < 0) return throw_into(thread, frame, image.offset);
+  set_next(frame, next);
   return _PyEval_EvalFrameDefault(thread, frame, 0);
 }
 
@@ -173,10 +176,39 @@ class Entry final : public NextFrame {
 #endif
 };
 
-// Enters frames[index] and those inside it. Its result, or null with an exception set.
+// The entry of a generator's frame, which is its own: the generator is asked for its next item.
+class GeneratorEntry final : public NextFrame {
+ public:
+  GeneratorEntry(Activation* activation, int index)
+      : NextFrame(activation->frames[index].function), activation_(activation), index_(index) {}
+  PyObject* call() {
+    const FrameImage& image = activation_->frames[index_];
+    PyObject* generator = image.generator;
+    wait_at(generator, image.offset, code_of(image)->co_nlocalsplus);
+    open();
+    PyObject* result = Py_TYPE(generator)->tp_iternext(generator);
+    close();
+    return result;
+  }
+
+ private:
+  PyObject* run(PyThreadState* thread, Frame* frame) override {
+    FrameImage& image = activation_->frames[index_];
+    cut_slots(frame, code_of(frame)->co_nlocalsplus);  // (what was sent)
+    for (int i = 0; i < used_slots(frame); ++i)        // what somebody has assigned to while the frame was linked
+      if (slots_of(frame)[i].get() != nullptr) Py_XSETREF(image.locals[i], slots_of(frame)[i].take());
+    return run_entered(thread, frame, activation_, index_);
+  }
+
+  Activation* activation_;
+  int index_;
+};
+
+// Enters frames[index] and those inside it. Its result, or null with an exception set; null without one: a generator has ended.
 PyObject* enter(Activation* activation, int index) {
-  if (!check_enterable(activation->frames[index])) return nullptr;
-  return Entry(activation, index).call();
+  const FrameImage& image = activation->frames[index];
+  if (image.generator != nullptr) return GeneratorEntry(activation, index).call();
+  return check_enterable(image) ? Entry(activation, index).call() : nullptr;
 }
 
 }  // namespace

@@ -65,19 +65,38 @@ PyObject* go_on_with_operands(PyThreadState* thread, Frame* frame, const FrameIm
   return result;
 }
 
+// Where a FOR_ITER goes on that has found its iterator exhausted.
+int end_of_loop(const PyCodeObject* code, int offset) {
+  constexpr int kCaches = PY_VERSION_HEX >= 0x030c0000 ? 1 : 0;
+  constexpr int kSkipped = PY_VERSION_HEX >= 0x030e0000 ? 1 : PY_VERSION_HEX >= 0x030d0000 ? 2 : kCaches;  // END_FOR; and POP_TOP
+  const int at = executing_offset(const_cast<PyCodeObject*>(code), offset);
+  int argument = 0;
+  for (int i = offset; i <= at; ++i) argument = argument << 8 | _Py_OPARG(_PyCode_CODE(code)[i]);
+  return at + 1 + kCaches + argument + kSkipped;
+}
+
+constexpr bool kDropsIterator = PY_VERSION_HEX < 0x030e0000;  // (else the next instruction does)
+
 }  // namespace
 
-bool take_result(PyThreadState* thread, Frame* frame, const FrameImage& image, PyObject* result) {
+int take_result(PyThreadState* thread, Frame* frame, const FrameImage& image, PyObject* result) {
+  if (result == nullptr && image.action == ReturnAction::kNextItem &&
+      (PyErr_Occurred() == nullptr || PyErr_ExceptionMatches(PyExc_StopIteration) != 0)) {
+    PyErr_Clear();
+    if (kDropsIterator) drop(frame, 1);
+    return end_of_loop(code_of(frame), image.offset);
+  }
+  if (result == nullptr) return -1;
   const bool operation = image.action == ReturnAction::kOperator || image.action == ReturnAction::kCompare;
   if (operation && result == Py_NotImplemented) {
     Py_DECREF(result);
-    if ((result = go_on_with_operands(thread, frame, image)) == nullptr) return false;
+    if ((result = go_on_with_operands(thread, frame, image)) == nullptr) return -1;
   }
   if (image.action == ReturnAction::kInstance) {
     const bool none = is_none(result);
     if (!none) {
       Py_DECREF(result);
-      return false;
+      return -1;
     }
   }
   drop(frame, image.drops);
@@ -86,7 +105,7 @@ bool take_result(PyThreadState* thread, Frame* frame, const FrameImage& image, P
   } else {
     push(frame, result);
   }
-  return true;
+  return image.after;
 }
 
 }  // namespace dalsegno::hook

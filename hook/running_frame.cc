@@ -157,8 +157,9 @@ bool RunningFrame::go_on(FrameImage* frames, int n, PyObject* raised, OnEntered 
     if (to->on_entered != nullptr) to->on_entered(to->context, index + 1, id);
   };
   PyObject* result = resume(frames + 1, n - 1, raised, entered, &inner);
-  if (result == nullptr || !take_result(thread, frame, own, result)) return raise_at(own.offset);
-  move_to(frame, own.after);
+  const int next = take_result(thread, frame, own, result);
+  if (next < 0) return raise_at(own.offset);
+  move_to(frame, next);
   return true;
 }
 

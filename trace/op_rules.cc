@@ -40,6 +40,7 @@ constexpr OpRule kRules[] = {
     {K::guard_builtin, kObjectSnapshot},
     {K::guard_quiet_iterator, kSnapshot},
     {K::guard_quiet_lookup, kSnapshot},
+    {K::guard_waiting, kName | kObjectSnapshot, 0, kMax},
     {K::guard_world, kSnapshot},
     // python ops
     {K::get_attr, kNameSnapshot},
@@ -96,6 +97,11 @@ constexpr OpRule kRules[] = {
     {K::import_from, kNameSnapshot},
     {K::make_function, kObject, 0, 15, 1, 5},
     {K::set_function_attribute, kNothing, 1, 16},
+    // generators
+    {K::waiting_slot, kNothing, -1, kMax},
+    {K::begin_to_run, kNothing, 0, kMax},
+    {K::wait_at, kName | kObject, 0, kMax, 1},
+    {K::end_running, kNothing, 0, kMax},
     // scopes and lifetimes
     {K::enter, kNothing, kAny, kMax, 1},
     {K::leave_frame, kNothing},

@@ -22,6 +22,7 @@ void Lowering::emit_guard(const Op& o, ValueId i) {
   if (s.exec) s.does = native::Do::kQuick;
   if (o.kind == OpKind::guard_is || o.kind == OpKind::guard_is_not) s.does = native::Do::kGuardIs, s.n = o.kind == OpKind::guard_is;
   if (o.kind == OpKind::guard_function) s.does = native::Do::kGuardFunction;
+  if (o.kind == OpKind::guard_waiting) s.does = native::Do::kGuardWaiting;
   if (o.kind == OpKind::guard_defaults) s.does = native::Do::kGuardDefaults;
   if (o.kind == OpKind::guard_truthy) s.does = native::Do::kGuardTruthy;
   if (o.kind == OpKind::guard_type) s.does = native::Do::kGuardType;

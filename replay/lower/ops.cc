@@ -390,6 +390,7 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
       {OpKind::guard_builtin, &Lowering::emit_guard},
       {OpKind::guard_quiet_iterator, &Lowering::emit_guard_quiet},
       {OpKind::guard_quiet_lookup, &Lowering::emit_guard},
+      {OpKind::guard_waiting, &Lowering::emit_guard},
       {OpKind::guard_world, &Lowering::emit_guard_world},
       {OpKind::own_attr, &Lowering::emit_attribute},
       {OpKind::class_attr, &Lowering::emit_attribute},

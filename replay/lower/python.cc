@@ -102,6 +102,10 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   if (s.linked && o.kind == OpKind::get_attr) s.fn = step_get_attr;
   if (s.linked && o.kind == OpKind::set_attr) s.fn = step_set_attr;
   if (o.kind == OpKind::cell_get) s.does = native::Do::kCell;
+  if (o.kind == OpKind::waiting_slot) s.does = native::Do::kTakeSlot;
+  if (o.kind == OpKind::begin_to_run) s.does = native::Do::kBeginToRun, s.n = o.imm;
+  if (o.kind == OpKind::end_running) s.does = native::Do::kQuick;
+  if (o.kind == OpKind::wait_at) s.does = native::Do::kWaitAt;
   if ((o.kind == OpKind::method_func || o.kind == OpKind::method_self) && known_type(in(o)[0]) == &PyMethod_Type) {
     s.does = native::Do::kField;
     s.imm = o.kind == OpKind::method_func ? offsetof(PyMethodObject, im_func) : offsetof(PyMethodObject, im_self);

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "hook/generators.h"
 #include "numpy/dtypes.h"
 #include "replay/machine/run.h"
 
@@ -81,6 +82,7 @@ bool quiet(PyObject* o, Visits* visits) {
     PyObject* base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(o));
     return !PyDataType_REFCHK(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(o))) && (!base || visit(base, visits) == 0);
   }
+  if (type == &PyGen_Type && hook::has_ended(o)) return true;
   if (visits->depth == kMaxDepth || type->tp_finalize != nullptr || type->tp_del != nullptr || type->tp_traverse == nullptr ||
       !PyType_IS_GC(type))
     return false;

@@ -299,7 +299,12 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool rais
     image.action = action_of(frame);
     image.drops = frame.action >> kReturnActionBits;
     image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
-    attach_kept_frame(m, p, m.first_frame + i, i, plan.snapshot, &image, &state.from_object.emplace_back());
+    state.from_object.emplace_back();
+    if (is_of_generator(snapshot, i)) {
+      image.generator = state.slots[i - 1].back();
+    } else {
+      attach_kept_frame(m, p, m.first_frame + i, i, plan.snapshot, &image, &state.from_object.back());
+    }
   }
   if (const int32_t at = p.data().ops[plan.op].at; raised && at >= 0 && !planted(Fault::wrong_raise_line)) state.images.back().offset = at;
   forget_kept_frames(m, m.first_frame);

@@ -9,7 +9,7 @@
 
 #include "hook/hook.h"
 #include "hook/lookups.h"
-#include "hook/unborn_generator.h"
+#include "hook/generators.h"
 #include "replay/machine/fold.h"
 #include "replay/machine/fold_containers.h"
 #include "replay/machine/fold_items.h"

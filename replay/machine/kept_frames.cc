@@ -165,7 +165,9 @@ void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing&
     to.image.executing = at >= 0 ? -1 : framing.executing[i];
     if (i == 0 && planted(Fault::wrong_shown_line)) to.image.offset = p.data().snapshot(0).frames[0].offset, to.image.executing = -1;
     to.image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
-    if (!m.kept_frames.empty()) attach_kept_frame(m, p, number, i, snapshot, &to.image, &to.from_object);
+    if (is_of_generator(framing.snapshot, i))
+      to.image.generator = object(m, to, p, r, framing.snapshot.frames[i - 1].stack.back());
+    if (!m.kept_frames.empty() && !to.image.generator) attach_kept_frame(m, p, number, i, snapshot, &to.image, &to.from_object);
     to.frame = bare ? hook::link_bare_frame(&to.image) : hook::link_frame(&to.image);
   } catch (const std::bad_alloc&) {
     Py_CLEAR(to.image.f_locals);
@@ -186,7 +188,9 @@ void unlink_last(Machine& m) {
   const size_t number = --m.n_links;
   Link& last = m.room->links[number];
   hook::unlink_frame(last.frame, &last.image);
-  if (last.image.f_locals || last.image.frame_object || number < m.kept_frames.size()) [[unlikely]] {
+  if (last.image.generator) {
+    m.written |= last.image.written;
+  } else if (last.image.f_locals || last.image.frame_object || number < m.kept_frames.size()) [[unlikely]] {
     if (m.kept_frames.size() <= number) m.kept_frames.resize(number + 1);
     m.kept_frames[number] = {last.image.f_locals, last.image.frame_object, &last.program->data(), last.snapshot, last.image.written};
     m.written |= last.image.written;
@@ -254,7 +258,8 @@ LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at, Looks looks)
   const size_t innermost = framing.snapshot.frames.size() - 1;
   link_outer(m, p, m.r, m.first_frame, framing, snapshot, innermost);
   unlink(m, m.first_frame + innermost);
-  const bool bare = looks != Looks::kAnywhere && m.kept_frames.empty() && hook::BeforePython::possible(m.thread);
+  const bool has_own = is_of_generator(framing.snapshot, innermost);
+  const bool bare = looks != Looks::kAnywhere && !has_own && m.kept_frames.empty() && hook::BeforePython::possible(m.thread);
   link(m, p, m.r, m.first_frame, framing, snapshot, innermost, at, bare);
   count_frames(m);
   if (bare) unseen_.emplace(m.thread, fill, this);

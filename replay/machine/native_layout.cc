@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "hook/free_floats.h"
+#include "hook/generators.h"
 #include "hook/numeric_arrays.h"
 #include "numpy/dtypes.h"
 #include "replay/machine/native.h"
@@ -147,6 +148,7 @@ const native::Layout& native_layout() {
       l.numbers[typed::rep_of_dtype(dtype)] = numpy::type_number(dtype);
     }
     l.numbers[Rep::kNpComplex128] = NPY_CDOUBLE;
+    l.generator = hook::generator_layout();
     return l;
   }();
   return known;

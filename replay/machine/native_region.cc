@@ -61,6 +61,12 @@ native::Do known(const Step& s) {
       return s.imm != native::kUnknown && (s.rep == Rep::kNone || native::reads_number(s.rep)) ? s.does : Do::kQuick;
     case Do::kSetAttribute:
       return s.imm != native::kUnknown ? s.does : Do::kQuick;
+    case Do::kGuardWaiting:
+    case Do::kTakeSlot:
+    case Do::kBeginToRun:
+      return native_layout().generator.state ? s.does : Do::kQuick;
+    case Do::kWaitAt:
+      return native_layout().generator.state ? s.does : Do::kStep;
     case Do::kNext:
       return gives_natively(*s.next) ? s.does : Do::kStep;
     case Do::kRangeIterator:
@@ -89,7 +95,7 @@ bool runs_code(const Step& s) {
   if (s.does == native::Do::kQuick || s.does == native::Do::kPiece || s.does == native::Do::kItemsIterator ||
       s.does == native::Do::kAttribute || s.does == native::Do::kSetAttribute)
     return false;
-  if (s.advances || s.runs_none || makes_quiet_iterator(s)) return false;
+  if (s.advances || s.runs_none || s.does == native::Do::kWaitAt || makes_quiet_iterator(s)) return false;
   return s.exec != nullptr || (s.link >= 0 && s.does == native::Do::kStep);
 }
 
@@ -224,6 +230,11 @@ class Describer {
       case native::Do::kGuardDefaults:
         in.object = address(&PyFunction_Type);
         break;
+      case native::Do::kGuardWaiting:
+      case native::Do::kBeginToRun:
+      case native::Do::kWaitAt:
+        generator(s, &in);
+        break;
       case native::Do::kQuick:
         in.imm = s.truth;
         break;
@@ -234,6 +245,18 @@ class Describer {
         break;
     }
     return in;
+  }
+
+  void generator(const Step& s, native::Instr* in) {
+    if (in->what == native::Do::kBeginToRun) return;
+    in->object = address(s.object);
+    in->n = static_cast<int32_t>(PyUnicode_GET_LENGTH(s.name));
+    const Py_UCS1* bound = PyUnicode_1BYTE_DATA(s.name);
+    const bool waits = in->what == native::Do::kWaitAt;
+    if (waits) in->list.assign(s.list, s.list + s.n);
+    if (!waits) in->list = {address(&PyGen_Type), address(Py_None)};
+    for (int32_t i = 0; i < in->n; ++i)
+      if (!waits || bound[i] == '1') in->slots.push_back(waits ? i : bound[i] == '1');
   }
 
   // What the write that ends the group gives is a register of its own (LoopSink::result).
@@ -457,7 +480,7 @@ int32_t side_plan(native::Do what, const Step& s) {
   using native::Do;
   if (s.advances) return s.other;
   constexpr Do kGuards[] = {Do::kGuardedCompare, Do::kGuardTruth,  Do::kGuardIs,   Do::kGuardFunction,
-                            Do::kGuardDefaults,  Do::kGuardTruthy, Do::kGuardType, Do::kUnbox};
+                            Do::kGuardDefaults,  Do::kGuardTruthy, Do::kGuardType, Do::kUnbox,   Do::kGuardWaiting};
   if (std::find(std::begin(kGuards), std::end(kGuards), what) != std::end(kGuards)) return s.exit;
   return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kItemsEnd || what == Do::kNextItem || what == Do::kNextElement ||
                  what == Do::kNext

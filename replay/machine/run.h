@@ -153,6 +153,10 @@ inline bool recursion_left(PyThreadState* thread) { return hook::recursion_remai
 inline hook::ReturnAction action_of(const SnapshotFrame& frame) {
   return static_cast<hook::ReturnAction>(frame.action & ((1 << kReturnActionBits) - 1));
 }
+// Is frame i that of the generator on top of the stack of the frame around it?
+inline bool is_of_generator(const Snapshot& snapshot, size_t i) {
+  return i > 0 && action_of(snapshot.frames[i - 1]) == hook::ReturnAction::kNextItem;
+}
 inline void count_frames(Machine& m) {
   const bool shown = m.n_links > m.first_frame;
   const int now = shown ? static_cast<int>(m.n_links) + m.room->links[m.n_links - 1].levels : static_cast<int>(m.first_frame);

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "hook/attributes.h"
+#include "hook/generators.h"
 #include "hook/lookups.h"
 #include "numpy/dtypes.h"
 #include "replay/machine/run.h"
@@ -27,6 +28,17 @@ bool is_not(const Step& s, Reg* r) { return r[s.a].o != s.object; }
 bool truthy(const Step& s, Reg* r) { return type(s, r) && dalsegno_has_true_instances(Py_TYPE(r[s.a].o)) != 0; }
 bool quiet_iterator(const Step& s, Reg* r) { return hook::quiet_iterator(r[s.a].o); }
 bool quiet_lookup(const Step& s, Reg* r) { return dalsegno_quiet_lookup(r[s.a].o, r[s.b].o) != 0; }
+
+// object: the code; name: which slots are bound.
+bool waiting(const Step& s, Reg* r) {
+  const hook::WaitingGenerator at = hook::waiting_generator(r[s.a].o);
+  if (!at.slots || reinterpret_cast<PyObject*>(at.code) != s.object || at.next != s.imm || at.count != PyUnicode_GET_LENGTH(s.name))
+    return false;
+  const Py_UCS1* bound = PyUnicode_1BYTE_DATA(s.name);
+  for (int i = 0; i < at.count; ++i)
+    if ((at.slots[i].get() != nullptr) != (bound[i] == '1')) return false;
+  return true;
+}
 
 // object: code; name: the globals (an object here).
 bool function(const Step& s, Reg* r) {
@@ -84,6 +96,7 @@ constexpr KindRow<Quick> kGuards[] = {
     ROW(guard_builtin, builtin),
     ROW(guard_quiet_iterator, quiet_iterator),
     ROW(guard_quiet_lookup, quiet_lookup),
+    ROW(guard_waiting, waiting),
 #undef ROW
     {OpKind::guard_array, {guard_array, nullptr}},
 };

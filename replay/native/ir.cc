@@ -393,6 +393,14 @@ void Writer::write(const Instr& in) {
       return guard_function(in);
     case Do::kGuardTruthy:
       return guard_truthy(in);
+    case Do::kGuardWaiting:
+      return guard_waiting(in);
+    case Do::kTakeSlot:
+      return take_slot(in);
+    case Do::kBeginToRun:
+      return begin_to_run(in);
+    case Do::kWaitAt:
+      return wait_at(in);
     case Do::kQuick:
     case Do::kPiece:
       return quick(in);

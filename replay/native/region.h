@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "hook/generator_layout.h"
 #include "replay/typed/calls.h"
 #include "replay/typed/operators.h"
 #include "replay/typed/rep.h"
@@ -72,6 +73,10 @@ enum class Do : uint8_t {
   kGuardFunction,  // the object in a is a function with code `object` and the globals `list[0]`; list[1]: the functions' type
   kGuardDefaults,  // the object in a is a function with imm positional defaults; object: the functions' type
   kGuardTruthy,    // the object in a is an instance of the class `object`, which has nothing to say of its truth
+  kGuardWaiting,   // the generator in a waits in code `object`, to go on at imm, with what `slots` says in its slots. list[0]: its type; [1]: None
+  kTakeSlot,       // dst: what it had in slot imm of its frame, or (imm -1) its function
+  kBeginToRun,     // and counts as running
+  kWaitAt,         // list[0]: one that waits from now on, to go on at imm, n slots in use: the objects behind it in `slots`; object: its code
   kQuick,          // by its Step::exec where that neither runs code nor leaves. dst: an object, or (imm) a truth; c: unboxed, as rep (where
                    // there is no dst it is read)
   kPiece,          // the same, by two unboxed ints, b and c (-1: not given)
@@ -131,6 +136,7 @@ struct Instr {
   std::vector<int32_t> list;
   std::vector<int32_t> fills;    // kStep: object registers that it fills, beside dst
   std::vector<int32_t> objects;  // kCall that gives one of its operands: their object registers (-1: nobody sees it); c: the result's
+  std::vector<int32_t> slots;    // kGuardWaiting: 1 for each that is bound, else 0; kWaitAt: which ones
   std::vector<Move> moves;
   std::vector<int32_t> drops;  // object registers, mostly null
   std::vector<int32_t> needs;  // unboxed registers that whoever goes on from here may look at, beside those that instructions read
@@ -204,6 +210,7 @@ struct Layout {
   int32_t dtype_number = 0, byteorder = 0;                                  // of its dtype
   int32_t aligned = 0, writeable = 0, warns = 0;                            // flags
   std::map<Rep, int32_t> numbers;                                           // of dtypes
+  hook::GeneratorLayout generator;
 };
 
 // What native code is given beside the registers (which the functions below are told by their place in the file). It returns the number of

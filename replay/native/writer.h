@@ -390,6 +390,13 @@ class Writer {
   std::string digits_of(const std::string& size);
 
   // -- ir_attributes.cc
+  // -- ir_generators.cc
+  std::string next_of_generator(const Instr& in);
+  void guard_waiting(const Instr& in);
+  void take_slot(const Instr& in);
+  void put_generator(const std::string& generator, int32_t state, const std::string& count);
+  void begin_to_run(const Instr& in);
+  void wait_at(const Instr& in);
   std::string attribute_place(const Instr& in, const std::string& slow);
   void attribute(const Instr& in);
   void set_attribute(const Instr& in);

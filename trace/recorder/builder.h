@@ -114,6 +114,9 @@ class Builder {
   // The innermost frame's call, at `at`, has entered a frame, whose locals are bound; and: has left it, `value` on top of the stack.
   void enter(Shadow inner, int at, int next, int action);
   void leave();
+  void leave_ended();  // the frame of a generator that has come to its end: nothing is handed on
+  // The generator whose frame is the innermost one, or kNull.
+  ValueId running_generator() const;
   void put_below(ValueId v, int count);         // into the slot under the uppermost ones
   void take_result(ValueId value, int action);  // what the instruction that has called does with what the frame has returned
   ValueId top(int below = 0) const { return shadow().stack[shadow().stack.size() - 1 - below]; }
@@ -184,6 +187,7 @@ class Builder {
   int write_outer();  // all frames but the innermost; its index, or -1
   int code_object(Shadow& frame);
   int add_snapshot(int innermost);
+  ValueId end_frame();  // the innermost one, that returns what is on top of its stack, which is to be let go of
   void swap_state();  // exchanges the innermost frame as it is with what it was when the instruction began
   void stand_behind(int at, int next);
   void no_longer_made(ValueId container);

@@ -26,8 +26,9 @@ const std::shared_ptr<const CodeInfo>& Follower::info_of(PyCodeObject* code) {
 }
 
 // The next event is in the new frame; anything else ends the recording.
-void Follower::will_enter(PyCodeObject* code) {
+void Follower::will_enter(PyCodeObject* code, int next) {
   expected_ = code;
+  expected_next_ = next;
   successors_[0] = -2;
 }
 
@@ -73,7 +74,7 @@ void Follower::step_outside(const hook::FrameView& view) {
     has_left(*call);
     return start_at(*frame().code->at(view.offset));
   }
-  if (expected_ && view.previous == frame().id && view.code == expected_ && info_of(expected_)->is_entry(view.offset)) {
+  if (is_expected(view)) {
     frames_.back().call = pending_;
     frames_.push_back({info_of(view.code), view.function, nullptr, view.id});
     has_entered(view);
@@ -83,12 +84,18 @@ void Follower::step_outside(const hook::FrameView& view) {
   runs_elsewhere(view);
 }
 
+bool Follower::is_expected(const hook::FrameView& view) {
+  if (!expected_ || view.previous != frame().id || view.code != expected_) return false;
+  const CodeInfo& code = *info_of(expected_);
+  return expected_next_ < 0 ? code.is_entry(view.offset) : code.goes_on_at(expected_next_, view.offset);
+}
+
 bool Follower::has_returned(const hook::FrameView& view) const {
   if (!returning_ || frames_.size() < 2) return false;
   const Frame& caller = frames_[frames_.size() - 2];
   if (view.id != caller.id) return false;
   const Instr* now = caller.code->at(view.offset);
-  return now && now->start == caller.call->next;
+  return now && now->start == (returns_to_ < 0 ? caller.call->next : returns_to_);
 }
 
 bool Follower::is_outer(void* id) const {

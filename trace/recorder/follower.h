@@ -46,8 +46,10 @@ class Follower : public hook::Watcher {
   // ---- what the instruction that begins may come to: begins() says so. At first: to the next one
   void may_go_to(int start) { successors_[0] = start; }
   void may_branch_to(int start) { successors_[1] = start; }
-  void will_enter(PyCodeObject* code);
-  void will_return() { returning_ = true; }
+  // Of a frame that waits at a yield: `next`, where it goes on. -1: it begins.
+  void will_enter(PyCodeObject* code, int next = -1);
+  // To the caller's instruction that starts there; -1: to the one behind the call.
+  void will_return(int to = -1) { returning_ = true, returns_to_ = to; }
 
   void follow(Frame frame) { frames_.push_back(std::move(frame)); }
   void start() { following_ = true; }
@@ -68,6 +70,7 @@ class Follower : public hook::Watcher {
  private:
   void step(const hook::FrameView& view);
   void step_outside(const hook::FrameView& view);
+  bool is_expected(const hook::FrameView& view);
   bool has_returned(const hook::FrameView& view) const;
   bool is_outer(void* id) const;
   void start_at(const Instr& instr);
@@ -82,8 +85,10 @@ class Follower : public hook::Watcher {
   const Instr* pending_ = nullptr;
   int last_offset_ = -1;
   int successors_[2] = {-1, -1};
-  PyCodeObject* expected_ = nullptr;  // of the frame that it enters
+  PyCodeObject* expected_ = nullptr;  // of the frame that it enters,
+  int expected_next_ = -1;            // and where that goes on
   bool returning_ = false;
+  int returns_to_ = -1;
 };
 
 }  // namespace dalsegno::recorder

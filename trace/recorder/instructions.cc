@@ -217,6 +217,7 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
     if (asks && !instrs_.empty() && loads_first(instrs_.back())) asked_.insert(load_attr_name(instr.op, instr.arg));
     if (int way = g_opcodes.direction[instr.raw]) instr.target = instr.next + way * instr.arg;
     if (instr.target >= 0 && instr.target < instr.next) last_jump_back_ = instr.at;
+    delegates_ |= g_opcodes.names[instr.raw] == "SEND";
     if (before_resume && instr.op == Opcode::RESUME) before_resume = false, first_ = instr.start;
     if (before_resume) prefix_.push_back(instr);
     i = instr.next;

@@ -54,6 +54,13 @@ class CodeInfo {
   const std::vector<Instr>& prefix() const { return prefix_; }
   // Where the first announced instruction may be: RESUME, or the one after it.
   bool is_entry(int offset) const { return offset == first_ || offset == at(first_)->next; }
+  // Likewise of a generator that goes on behind a yield, at its RESUME.
+  bool goes_on_at(int resume, int offset) const { return offset == resume || offset == at(resume)->next; }
+
+  // Is it before the first announced instruction?
+  bool is_before_entry(int offset) const { return offset <= first_; }
+  // Does it hand on what another generator yields, or awaits something?
+  bool delegates() const { return delegates_; }
 
   // Has it a loop?
   bool loops() const { return loops_from(0); }
@@ -89,6 +96,7 @@ class CodeInfo {
   std::set<int> stored_globals_, loaded_globals_, asked_;
   int first_ = 0;
   int last_jump_back_ = -1;
+  bool delegates_ = false;
 };
 
 // Reads opcode numbers and cache sizes of the running interpreter. False with an exception set on failure.

@@ -244,11 +244,20 @@ bool Recorder::is_unbounded(ValueId deque, PyObject* live) {
   return true;
 }
 
-// A generator expression's function, made here, is called: that makes a generator, which does not begin.
-bool Recorder::makes_generator(ValueId callee, const OpaqueCall& call) const {
-  if (callee < 0 || trace().data.ops[callee].kind != OpKind::make_function || !call.live || !PyFunction_Check(call.live)) return false;
-  auto* code = reinterpret_cast<PyCodeObject*>(reinterpret_cast<PyFunctionObject*>(call.live)->func_code);
-  return (code->co_flags & kNotSimple) == CO_GENERATOR && !call.kwnames && call.args.size() == 1 && code->co_argcount == 1;
+// A generator's function is called: that makes a generator, which does not begin.
+bool Recorder::makes_generator(ValueId callee, const OpaqueCall& call) {
+  if (callee < 0 || !call.live || !PyFunction_Check(call.live) || call.kwnames) return false;
+  auto* function = reinterpret_cast<PyFunctionObject*>(call.live);
+  auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  if ((code->co_flags & (kNotSimple | CO_VARARGS | CO_VARKEYWORDS)) != CO_GENERATOR || function->vectorcall != function_->vectorcall)
+    return false;
+  const auto given = static_cast<int>(call.args.size());
+  const auto defaults = function->func_defaults ? static_cast<int>(PyTuple_GET_SIZE(function->func_defaults)) : 0;
+  if (code->co_kwonlyargcount || given > code->co_argcount || given + defaults < code->co_argcount) return false;
+  if (trace().data.ops[callee].kind == OpKind::make_function) return true;
+  guard_code(callee, function);
+  if (given < code->co_argcount) emit(OpKind::guard_defaults, {callee}, {.imm = defaults});
+  return true;
 }
 
 // Does a method get nothing but its object?

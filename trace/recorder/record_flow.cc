@@ -81,6 +81,10 @@ void Recorder::on_JUMP_IF_FALSE_OR_POP(const Instr& i) { pop_jump(i, false, fals
 
 void Recorder::on_GET_ITER(const Instr&) {
   PyObject* live = live_top();
+  if (PyGen_CheckExact(live)) {  // itself
+    emit(OpKind::guard_type, {top()}, {.object = object_index(reinterpret_cast<PyObject*>(&PyGen_Type), type_path(&PyGen_Type))});
+    return;
+  }
   bool plain = know_iterator(top(), live);
   ValueId v = emit(OpKind::get_iter, {top()}, {.effects = plain ? kNoEffect : kAnyEffect});
   pop();
@@ -88,6 +92,7 @@ void Recorder::on_GET_ITER(const Instr&) {
 }
 
 void Recorder::on_FOR_ITER(const Instr& i) {
+  if (PyGen_CheckExact(live_top()) && resume_generator(i)) return;
   may_branch_to(for_iter_ends(i));
   if (PyGen_CheckExact(live_top())) hook::let_frames_run(true);
   uint32_t effects = kAnyEffect;
@@ -128,8 +133,9 @@ void Recorder::finish_for_iter(const Instr& i) {
 
 // ---- returns ---------------------------------------------------------------------------------------------------------------
 
-void Recorder::on_RETURN_VALUE(const Instr&) {
+void Recorder::on_RETURN_VALUE(const Instr& i) {
   if (frame_is_kept()) return give_up(Reason::frame_kept);
+  if (end_generator(i)) return;
   if (!returns_what_is_asked()) return give_up(Reason::exception);
   will_return();
 }
@@ -137,7 +143,7 @@ void Recorder::on_RETURN_VALUE(const Instr&) {
 void Recorder::on_RETURN_CONST(const Instr& i) {
   if (frame_is_kept()) return give_up(Reason::frame_kept);
   push(code_const(i.arg));
-  will_return();
+  if (!end_generator(i)) will_return();
 }
 
 // ---- exceptions: the interpreter's business for now ------------------------------------------------------------------------

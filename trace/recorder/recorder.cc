@@ -87,7 +87,7 @@ void Recorder::begin_exit(const LiveTrace& parent, int op, int which, PyFunction
     set_sources(&shadows[i], functions[i], parent.data.objects[from.code].source);
     if (i + 1 < at.frames.size()) {
       frame.call = frame.code->at(from.offset);
-      shadows[i].call_at = frame.call->at;
+      shadows[i].call_at = from.offset;
       shadows[i].call_next = frame.call->next;
       shadows[i].action = from.action;
     }
@@ -123,6 +123,7 @@ void Recorder::begins(const Instr& instr) {
   hook::let_frames_run(false);
   finisher_ = nullptr;
   call_ = PendingCall{};
+  ended_ = false;
   begin_instruction(instr.start, instr.line);
   if (at_head(instr)) {
     close_loop(instr, instr.start);
@@ -173,15 +174,22 @@ void Recorder::has_entered(const hook::FrameView& view) {
   inner.code = view.code;
   inner.function = call_.function;
   inner.locals = std::move(call_.locals);
+  inner.stack = std::move(call_.stack);
+  const bool goes_on = call_.goes_on;
   set_sources(&inner, view.function, source(object_index(reinterpret_cast<PyObject*>(view.code), "")));
-  enter(std::move(inner), pending()->at, pending()->next, call_.action);
+  enter(std::move(inner), goes_on ? pending()->start : pending()->at, pending()->next, call_.action);
   call_ = PendingCall{};
-  run_prefix();
+  if (!goes_on) run_prefix();
   release_dead(view.offset, view.offset);
 }
 
 void Recorder::has_left(const Instr& call) {
-  leave();
+  if (ended_) {
+    leave_ended();
+    if (!kPopsIterator) pop();
+  } else {
+    leave();
+  }
   release_dead(call.at, next_start());
 }
 

@@ -221,7 +221,10 @@ class Recorder final : public Follower, private Builder {
     bool plain = true;         // all are of exact builtin types, or constant dtypes
     bool arrays_known = true;  // the facts of all arrays among them are guarded
   };
-  bool makes_generator(ValueId callee, const OpaqueCall& call) const;
+  bool makes_generator(ValueId callee, const OpaqueCall& call);
+  bool resume_generator(const Instr& for_iter);
+  std::string bound_slots() const;
+  bool end_generator(const Instr& instr);
   std::vector<ValueId> items_appended(const OpaqueCall& call) const;
   bool call_is_known(const OpaqueCall& call, uint32_t* effects);
   bool is_constant_class(ValueId v) const;
@@ -274,6 +277,7 @@ class Recorder final : public Follower, private Builder {
   bool jumped_back_ = false;        // the exit being recorded is a branch to a loop's head (3.11 has those that jump backward)
   const LoopTest* test_ = nullptr;  // of a loop, in frame test_depth_, that has jumped back: its head is behind it
   size_t test_depth_ = 0;
+  bool ended_ = false;  // the instruction ends a generator
   bool abort_ = false;  // a handler met something it cannot record
   Reason abort_reason_ = Reason::none;
 
@@ -286,6 +290,8 @@ class Recorder final : public Follower, private Builder {
     int pops = 0;              // operands that become the new frame's
     int action = 0;            // what becomes of its result: is_return_action()
     ValueId instance = kNull;  // whose __init__ is called
+    std::vector<ValueId> stack;  // of a generator's frame, which goes on
+    bool goes_on = false;
   } call_;
   ValueId branch_ = kNull;
   bool branch_when_ = false, branch_keep_ = false, branch_none_ = false;

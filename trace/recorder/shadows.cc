@@ -88,6 +88,7 @@ void Builder::enter(Shadow inner, int at, int next, int action) {
     if (v != kNull) inputs.push_back(v);
   emit(OpKind::enter, inputs, {.snapshot = false});
   for (ValueId v : inner.locals) hold(v, +1);
+  for (ValueId v : inner.stack) hold(v, +1);
   hold(inner.function, +1);
   shadows_.push_back(std::move(inner));
 }
@@ -107,7 +108,7 @@ void Builder::put_below(ValueId v, int count) {
   for (const ValueId kept : above) push(kept), hold(kept, -1);
 }
 
-void Builder::leave() {
+ValueId Builder::end_frame() {
   const ValueId value = pop();
   hold(value, +1);
   emit(OpKind::leave_frame, {value}, {.snapshot = false});
@@ -116,8 +117,24 @@ void Builder::leave() {
   for (ValueId v : in_order_of_deaths(gone.locals, gone.stack)) hold(v, -1);
   hold(gone.function, -1);
   innermost().at_call = -1;
+  return value;
+}
+
+void Builder::leave() {
+  const ValueId value = end_frame();
   take_result(value, std::exchange(innermost().action, 0));
   hold(value, -1);
+}
+
+void Builder::leave_ended() {
+  hold(end_frame(), -1);
+  innermost().action = 0;
+}
+
+ValueId Builder::running_generator() const {
+  if (shadows_.size() < 2) return kNull;
+  const Shadow& outer = shadows_[shadows_.size() - 2];
+  return outer.action == static_cast<int>(hook::ReturnAction::kNextItem) ? outer.stack.back() : kNull;
 }
 
 // ---- snapshots -------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,91 @@
+// Generators that a `for` goes through: what they do until their next yield is part of the trace. A generator that waits keeps its variables in
+// a frame of its own; when it goes on, they are taken from there, and its frame is empty until it waits again.
+#include <algorithm>
+
+#include "hook/generators.h"
+#include "hook/unobserved.h"
+#include "trace/recorder/recorder.h"
+
+namespace dalsegno::recorder {
+namespace {
+
+constexpr int kMostSlots = 64;
+
+// Does it hand on what others yield, or catch what is thrown into it?
+bool is_plain(const CodeInfo& info) { return !info.delegates(); }
+
+}  // namespace
+
+// Which of the innermost frame's slots are bound, a digit each.
+std::string Recorder::bound_slots() const {
+  std::string bound;
+  for (const std::vector<ValueId>* slots : {&shadow().locals, &shadow().stack})
+    for (const ValueId v : *slots) bound += v == kNull ? '0' : '1';
+  return bound;
+}
+
+bool Recorder::resume_generator(const Instr& for_iter) {
+  PyObject* live = live_top();
+  const hook::WaitingGenerator at = hook::waiting_generator(live);
+  if (!at.slots || at.count > kMostSlots || static_cast<int>(frames().size()) >= options_.max_depth) return false;
+  const int flags = at.code->co_flags & kNotSimple;
+  if (flags != CO_GENERATOR || at.function->vectorcall != function_->vectorcall || !is_plain(*info_of(at.code))) return false;
+  auto* code = reinterpret_cast<PyObject*>(at.code);
+  if (at.function->func_code != code || recurses(code)) return false;
+  const ValueId generator = top();
+  std::string bound;
+  for (int i = 0; i < at.count; ++i) bound += at.slots[i].get() ? '1' : '0';
+  PyObject* digits = PyUnicode_InternFromString(bound.c_str());
+  if (!digits) return PyErr_Clear(), false;
+  const int name = name_index(digits);
+  Py_DECREF(digits);
+  emit(OpKind::guard_waiting, {generator}, {.imm = at.next, .object = object_index(code, sources_.of_code(at.function)), .name = name});
+  call_.function = emit(OpKind::waiting_slot, {generator}, {.imm = -1, .snapshot = false});
+  set_type(call_.function, &PyFunction_Type);
+  const int locals = at.code->co_nlocalsplus;
+  for (int i = 0; i < at.count; ++i) {
+    const ValueId v = bound[i] == '1' ? emit(OpKind::waiting_slot, {generator}, {.imm = i, .snapshot = false}) : kNull;
+    (i < locals ? call_.locals : call_.stack).push_back(v);
+  }
+  emit(OpKind::begin_to_run, {generator}, {.imm = locals, .snapshot = false});
+  const bool begins = info_of(at.code)->is_before_entry(at.next);
+  if (!begins) call_.stack.push_back(constant(Py_None, "const:None"));  // what is sent
+  call_.goes_on = true;
+  call_.action = static_cast<int>(hook::ReturnAction::kNextItem);
+  if (!hook::watch_code(at.code)) return give_up(Reason::lost), true;
+  will_enter(at.code, begins ? -1 : at.next);
+  (void)for_iter;
+  return true;
+}
+
+void Recorder::on_YIELD_VALUE(const Instr& i) {
+  const ValueId generator = running_generator(), value = top();
+  if (generator == kNull) return not_recorded(i);
+  if (frame_is_kept()) return give_up(Reason::frame_kept);
+  hold(value, +1);
+  pop();
+  std::vector<ValueId> inputs{generator};
+  for (const std::vector<ValueId>* slots : {&shadow().locals, &shadow().stack})
+    std::copy_if(slots->begin(), slots->end(), std::back_inserter(inputs), [](ValueId v) { return v != kNull; });
+  PyObject* digits = PyUnicode_InternFromString(bound_slots().c_str());
+  if (!digits) return PyErr_Clear(), give_up(Reason::lost);
+  const int name = name_index(digits);
+  Py_DECREF(digits);
+  const int code = object_index(reinterpret_cast<PyObject*>(frame().code->code), shadow().code_path);
+  emit(OpKind::wait_at, inputs, {.imm = i.next, .object = code, .name = name, .snapshot = false});
+  push(value);
+  hold(value, -1);
+  will_return();
+}
+
+// The frame that returns may be a generator's.
+bool Recorder::end_generator(const Instr& instr) {
+  const ValueId generator = running_generator();
+  if (generator == kNull) return false;
+  emit(OpKind::end_running, {generator}, {.imm = instr.start, .snapshot = false});
+  ended_ = true;
+  will_return(for_iter_ends(*frames()[frames().size() - 2].call));
+  return true;
+}
+
+}  // namespace dalsegno::recorder
