@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .disturbing_parts import DISTURBING
+from .generator_parts import GENERATORS
 from .recursive_parts import RECURSIVE
 
 PRELUDE = """\
@@ -333,6 +334,7 @@ PARTS: dict[str, str] = {
     "hands_on": _COLLECTS,
     "PART": _PART,
     **RECURSIVE,
+    **GENERATORS,
     **DISTURBING,
     "WAVES": "\n\nWAVES = np.exp(1j * np.arange(15000.0).reshape(100, 150))\n",
     "LARGE": "\n\nLARGE = np.arange(40000.0).reshape(200, 200)\n",
@@ -380,6 +382,11 @@ REBINDINGS: tuple[tuple[str, str], ...] = (
     ("del Box.total", "class Box"),
     ("ADDER = make_adder(7)", "ADDER"),
     ("def numbers(n): return [1] * n", "def numbers"),
+    ("def paired(xs, k): return [(1, k)] * 3", "def paired"),
+    ("paced.__code__ = (lambda n, x, step=1: (yield x)).__code__", "def paced"),
+    ("paced.__defaults__ = (2,)", "def paced"),
+    ("FLOWS[0].close()", "FLOWS ="),
+    ("FLOWS[1] = flowing(2)", "FLOWS ="),
     ("def raising(x): return -x", "def raising"),
     ("only.__kwdefaults__ = {'k': 5}", "def only"),
     ("variadic.__code__ = (lambda *args, scale=1, **more: scale).__code__", "def variadic"),

@@ -1,8 +1,8 @@
 #include "hook/frame_access.h"
 // (which comes before anything that includes Python.h)
-#include "hook/generators.h"
-
 #include <cstddef>
+
+#include "hook/generators.h"
 
 namespace dalsegno::hook {
 namespace {

@@ -10,7 +10,6 @@
 
 namespace dalsegno::hook {
 
-
 void fill_frame(Frame* frame, FrameImage* image, bool waits) {
   const int count = code_of(frame)->co_nlocalsplus;
   for (int i = 0; i < count; ++i) {

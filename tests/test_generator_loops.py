@@ -1,11 +1,10 @@
-"""Loops over generators: what a generator does up to its next yield is part of the trace, and its frame is where eager has it."""
+"""Loops over generators: what one does up to its next yield is part of the trace, and its frame is where eager has it."""
 
 from __future__ import annotations
 
 import gc
-import inspect
 import sys
-import traceback
+import threading
 import weakref
 from typing import Any
 
@@ -278,7 +277,8 @@ PROGRAMS = {
         for x in range(n):
             y = x * 2
             frame = sys._getframe()
-            log.append((frame.f_code.co_name, frame.f_back.f_code.co_name, frame.f_lineno, frame.f_locals["y"], frame.f_back.f_locals["t"]))
+            log.append((frame.f_code.co_name, frame.f_back.f_code.co_name, frame.f_lineno))
+            log.append((frame.f_locals["y"], frame.f_back.f_locals["t"]))
             yield y
             del frame
 
@@ -399,3 +399,155 @@ def test_as_in_eager(name: str) -> None:
         ds.wait()
         for n in (40, 41, 3, 40, 12, 40, 0, 6):
             assert outcome(jitted, n) == outcome(plain, n), f"{n}\n{jitted.explain()}"
+
+
+def test_they_are_recorded() -> None:
+    _, jitted = both(PROGRAMS["neighbours"], alone=True)
+    with stepped():
+        for _ in range(16):
+            jitted(4)
+        with counting(jitted) as grown:
+            jitted(4)
+    assert (grown["replays"], grown["exits"], grown["recordings"]) == (1, 0, 0), jitted.explain()
+    assert "guard_waiting" in str(jitted.explain())
+
+
+def test_nothing_is_kept() -> None:
+    _, jitted = both(PROGRAMS["in one another"], alone=True)
+    jitted(9)
+    for _ in range(30):
+        jitted(9)
+    ds.wait()
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(10_000):
+        jitted(5)
+    gc.collect()
+    assert len(gc.get_objects()) < before + 100
+
+
+def test_code_that_is_assigned_to() -> None:
+    plain, jitted = both(PROGRAMS["sums"], alone=True)
+    with stepped():
+        for _ in range(8):
+            assert jitted(20) == plain(20)
+        for f in (plain, jitted):
+
+            def count(n: int, step: int = 1) -> Any:
+                yield n
+                yield step
+
+            f.__globals__["count"].__code__ = count.__code__
+        for _ in range(8):
+            assert jitted(20) == plain(20) == 20 + 1 - 20 - 3
+
+
+def test_another_thread_asks_a_generator_that_runs() -> None:
+    source = """
+    def slow(n, asked):
+        for x in range(n):
+            asked(x)
+            yield x
+
+    def f(n):
+        log, own = [], []
+
+        def asked(x):
+            if x % 5:
+                return
+
+            def other():
+                try:
+                    next(own[0])
+                except ValueError as e:
+                    log.append(str(e))
+
+            t = threading.Thread(target=other)
+            t.start()
+            t.join()
+
+        own.append(slow(n, asked))
+        t = 0
+        for v in own[0]:
+            t += v
+        return t, log
+    """
+    plain, jitted = both(source, alone=True, threading=threading)
+    with stepped():
+        for n in (11, 11, 11, 11, 3, 11):
+            assert outcome(jitted, n) == outcome(plain, n)
+
+
+@pytest.mark.parametrize("tool", ["settrace", "setprofile"])
+def test_tools_that_are_switched_on_within(tool: str) -> None:
+    source = """
+    def switching(n, log):
+        def note(frame, event, arg):
+            if frame.f_code.co_name in ("switching", "f"):
+                log.append((event, frame.f_code.co_name, frame.f_lineno))
+            return note
+
+        for x in range(n):
+            if x == n - 3:
+                switch(note)
+            yield x
+        switch(None)
+
+    def f(n):
+        log, t = [], 0
+        for v in switching(n, log):
+            t += v
+        return t, log
+    """
+    plain, jitted = both(source, alone=True, switch=getattr(sys, tool))
+    with stepped():
+        for n in (9, 9, 9, 9, 5, 9):
+            expected = outcome(plain, n)
+            assert outcome(jitted, n) == expected
+
+
+def test_a_variable_assigned_to_through_its_frame() -> None:
+    source = """
+    def open_to(n, poke):
+        x = 0
+        while x < n:
+            poke()
+            x += 1
+            yield x
+
+    def f(n):
+        def poke():
+            frame = sys._getframe(1)
+            if frame.f_locals["x"] == 4:
+                write(frame, "x", 6)
+
+        return [v for v in open_to(n, poke)]
+    """
+
+    def write(frame: Any, name: str, value: Any) -> None:
+        frame.f_locals[name] = value
+
+    plain, jitted = both(source, alone=True, sys=sys, write=write)
+    with stepped():
+        for n in (9, 9, 9, 9, 3, 9):
+            assert outcome(jitted, n) == outcome(plain, n)
+
+
+def test_what_a_generator_yields_dies_with_the_body() -> None:
+    source = """
+    def made(n):
+        for k in range(n):
+            yield Thing(k)
+
+    def f(n):
+        refs = []
+        for x in made(n):
+            refs.append(weakref.ref(x))
+            del x
+            refs.append(refs[-1]() is None)
+        return refs[1::2], [r() is None for r in refs[::2]]
+    """
+    plain, jitted = both(source, alone=True, weakref=weakref, Thing=type("Thing", (), {"__init__": lambda s, k: None}))
+    with stepped():
+        for n in (6, 6, 6, 6, 2, 6):
+            assert outcome(jitted, n) == outcome(plain, n)

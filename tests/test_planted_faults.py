@@ -63,6 +63,7 @@ ALONE: dict[str, dict[str, str]] = {
         "swapped_operands": " - ",
         "unelided": "LARGE",
         "unordered_deaths": "Named(",
+        "waiting_swapped": "in paced(",
         "unlinked_frames": "(<arr> / <mask>)",
         "unnamed_values": "**",
         "wrong_exit": " if <bool>",

@@ -41,6 +41,7 @@
   X(lost_turn, "what np.roll moves beyond the end does not come back at the beginning")             \
   X(lost_summand, "the last one of several arrays that a generator expression gives is not summed") \
   X(fold_element, "a generator expression takes the element before another one")                    \
+  X(waiting_swapped, "a generator waits with two of its variables exchanged")                       \
   X(lost_place, "arrays that are rounded are multiplied by themselves first")                       \
   X(first_block, "operands of a group that is done in blocks are those of its first block")         \
   X(lost_imaginary, "numbers lose their imaginary part where they are computed with arrays")        \

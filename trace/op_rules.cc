@@ -100,7 +100,7 @@ constexpr OpRule kRules[] = {
     // generators
     {K::waiting_slot, kNothing, -1, kMax},
     {K::begin_to_run, kNothing, 0, kMax},
-    {K::wait_at, kName | kObject, 0, kMax, 1},
+    {K::wait_at, kName | kObjectSnapshot, 0, kMax, 1},
     {K::end_running, kNothing, 0, kMax},
     // scopes and lifetimes
     {K::enter, kNothing, kAny, kMax, 1},

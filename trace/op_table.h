@@ -66,8 +66,8 @@ constexpr bool is_pure(uint32_t effects) { return (effects & ~uint32_t{kReadsMem
     "v is a method written in C, bound to an object, by `object`: a method descriptor, or a function of Cython's")                         \
   X(guard_quiet_iterator, 1, 0, kNoEffect, "the next of iterator v runs no code of the user's (hook::quiet_iterator)")                     \
   X(guard_quiet_lookup, 2, 0, kReadsMemory, "looking plain v1 up in exact dict or set v0 runs no code of the user's (hook/lookups.h)")     \
-  X(guard_waiting, 1, 0, kReadsMemory,                                                                                                      \
-    "exact generator v waits in code `object` to go on at imm; its slots in use are bound as the digits of name say (1: bound)")            \
+  X(guard_waiting, 1, 0, kReadsMemory,                                                                                                     \
+    "exact generator v waits in code `object` to go on at imm; its slots in use are bound as the digits of name say (1: bound)")           \
   X(guard_world, 0, 0, kNoEffect, "nothing outside changed that the trace relies on while the instruction before ran: see Effect")         \
   /* ---- python ops */                                                                                                                    \
   X(get_attr, 1, 1, kAnyEffect, "v.name")                                                                                                  \
@@ -131,7 +131,7 @@ constexpr bool is_pure(uint32_t effects) { return (effects & ~uint32_t{kReadsMem
     "inputs in that order")                                                                                                                \
   X(set_function_attribute, 2, 1, kWritesMemory, "function v0 with attribute imm (1, 2, 4, 8) set to v1; the result is v0")                \
   /* ---- generators (hook/generators.h) */                                                                                                \
-  X(waiting_slot, 1, 1, kWritesMemory, "taken out of slot imm of the frame of generator v, which waits; imm -1: its function")              \
+  X(waiting_slot, 1, 1, kWritesMemory, "taken out of slot imm of the frame of generator v, which waits; imm -1: its function")             \
   X(begin_to_run, 1, 0, kWritesMemory, "generator v, whose slots have been emptied, counts as running; it has imm variables")              \
   X(wait_at, -1, 0, kWritesMemory,                                                                                                         \
     "generator v0 of code `object` waits, to go on at imm, with the values that follow in its slots that name says are bound")             \

@@ -51,6 +51,7 @@ class Generator {
     t.number = pick(0, 9);
     t.objects.push_back({"self", "function:" + text()});
     for (int n = pick(1, 6); n > 0; n--) t.objects.push_back({text(), text()});
+    t.names.push_back("101");  // slots of generators
     for (int n = pick(1, 6); n > 0; n--) t.names.push_back(text());
     for (int n = pick(1, 3); n > 0; n--) t.facts.push_back({static_cast<DType>(pick(0, 4)), pick(0, 8)});
     for (int n = pick(0, 3); n > 0; n--) t.folded.push_back({object(), name(), chance(20) ? -1 : object()});
@@ -110,8 +111,9 @@ class Generator {
   }
 
   void op(OpKind kind) {
+    if (kind == OpKind::waiting_slot || kind == OpKind::begin_to_run) return;  // only behind their guard
     const OpRule& rule = op_rule(kind);
-    int n = n_inputs(rule);
+    int n = kind == OpKind::wait_at ? 3 : n_inputs(rule);
     int32_t i = imm(rule);
     if (kind == OpKind::call || kind == OpKind::call_tree) i = n - 1;
     if (kind == OpKind::build_map) n &= ~1;
@@ -142,6 +144,7 @@ class Generator {
     if ((rule.needs & kObject) || (rule.kind != OpKind::call && chance(20))) op.object = object();
     if ((rule.needs & kObject2) || chance(20)) op.object2 = object();
     if ((rule.needs & kName) || chance(20)) op.name = name();
+    if (rule.kind == OpKind::guard_waiting || rule.kind == OpKind::wait_at) op.name = 0;
     if ((rule.needs & kFacts) || chance(20)) op.facts = facts();
     op.effects = op_effects(op.kind) & static_cast<uint32_t>(pick(0, 127));
     op.at = pick(-1, 100);

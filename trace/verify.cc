@@ -229,9 +229,34 @@ class Verifier {
         return op.imm <= static_cast<int32_t>(t_.snapshots.size()) || fail_op(i, "no such snapshot");
       case OpKind::iter_next:
         return is_walk(walk_of(op.imm)) || fail_op(i, "goes through what?");
+      case OpKind::guard_waiting:
+        return bound_slots(op) >= 0 || fail_op(i, "which slots are bound?");
+      case OpKind::wait_at:
+        return bound_slots(op) == op.n_inputs - 1 || fail_op(i, "inputs do not fit its slots");
+      case OpKind::waiting_slot:
+      case OpKind::begin_to_run:
+        return is_guarded(i) || fail_op(i, "a generator of which nothing is known");
       default:
         return true;
     }
+  }
+
+  // How many of a generator's slots are bound, as the name's digits say; -1: they are none.
+  int bound_slots(const Op& op) const {
+    const std::string& digits = t_.names[op.name];
+    if (digits.find_first_not_of("01") != std::string::npos) return -1;
+    return static_cast<int>(std::count(digits.begin(), digits.end(), '1'));
+  }
+
+  // Right behind the guard that says what a generator has in its slots they are taken.
+  bool is_guarded(int32_t i) const {
+    const Op& op = t_.ops[i];
+    int32_t at = i - 1;
+    const auto same = [&] { return t_.ops[at].n_inputs == 1 && t_.inputs_of(t_.ops[at])[0] == t_.inputs_of(op)[0]; };
+    while (at >= 0 && t_.ops[at].kind == OpKind::waiting_slot && same()) --at;
+    if (at < 0 || t_.ops[at].kind != OpKind::guard_waiting || !same()) return false;
+    const std::string& digits = t_.names[t_.ops[at].name];
+    return op.kind != OpKind::waiting_slot || op.imm < 0 || (op.imm < static_cast<int32_t>(digits.size()) && digits[op.imm] == '1');
   }
 
   // Where the tuple was made in the trace, its length is known.

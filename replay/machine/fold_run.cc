@@ -7,9 +7,9 @@
 #include <limits>
 #include <utility>
 
+#include "hook/generators.h"
 #include "hook/hook.h"
 #include "hook/lookups.h"
-#include "hook/generators.h"
 #include "replay/machine/fold.h"
 #include "replay/machine/fold_containers.h"
 #include "replay/machine/fold_items.h"

@@ -165,8 +165,7 @@ void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing&
     to.image.executing = at >= 0 ? -1 : framing.executing[i];
     if (i == 0 && planted(Fault::wrong_shown_line)) to.image.offset = p.data().snapshot(0).frames[0].offset, to.image.executing = -1;
     to.image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
-    if (is_of_generator(framing.snapshot, i))
-      to.image.generator = object(m, to, p, r, framing.snapshot.frames[i - 1].stack.back());
+    if (is_of_generator(framing.snapshot, i)) to.image.generator = object(m, to, p, r, framing.snapshot.frames[i - 1].stack.back());
     if (!m.kept_frames.empty() && !to.image.generator) attach_kept_frame(m, p, number, i, snapshot, &to.image, &to.from_object);
     to.frame = bare ? hook::link_bare_frame(&to.image) : hook::link_frame(&to.image);
   } catch (const std::bad_alloc&) {

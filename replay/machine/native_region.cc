@@ -479,8 +479,8 @@ bool makes_quiet_iterator(const Step& s) { return s.exec == exec_of(OpKind::get_
 int32_t side_plan(native::Do what, const Step& s) {
   using native::Do;
   if (s.advances) return s.other;
-  constexpr Do kGuards[] = {Do::kGuardedCompare, Do::kGuardTruth,  Do::kGuardIs,   Do::kGuardFunction,
-                            Do::kGuardDefaults,  Do::kGuardTruthy, Do::kGuardType, Do::kUnbox,   Do::kGuardWaiting};
+  constexpr Do kGuards[] = {Do::kGuardedCompare, Do::kGuardTruth, Do::kGuardIs, Do::kGuardFunction, Do::kGuardDefaults,
+                            Do::kGuardTruthy,    Do::kGuardType,  Do::kUnbox,   Do::kGuardWaiting};
   if (std::find(std::begin(kGuards), std::end(kGuards), what) != std::end(kGuards)) return s.exit;
   return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kItemsEnd || what == Do::kNextItem || what == Do::kNextElement ||
                  what == Do::kNext

@@ -170,16 +170,23 @@ bool waiting_slot(const Step& s, Reg* r) {
   if (s.imm >= 0) return give(s, r, hook::take_slot(A, s.imm));
   return give(s, r, Py_NewRef(reinterpret_cast<PyObject*>(hook::waiting_generator(A).function)));
 }
-bool begin_to_run(const Step& s, Reg* r) { return hook::begin_to_run(A), true; }
+bool begin_to_run(const Step& s, Reg* r) {
+  hook::begin_to_run(A);
+  return true;
+}
 bool wait_at(const Step& s, Reg* r) {
   PyObject* generator = r[s.list[0]].o;
   const Py_UCS1* bound = PyUnicode_1BYTE_DATA(s.name);
   const auto count = static_cast<int>(PyUnicode_GET_LENGTH(s.name));
   for (int slot = 0, k = 1; slot < count; ++slot)
     if (bound[slot] == '1') hook::fill_slot(generator, slot, Py_NewRef(r[s.list[k++]].o));
-  return hook::wait_at(generator, s.imm, count), true;
+  hook::wait_at(generator, s.imm, count);
+  return true;
 }
-bool end_running(const Step& s, Reg* r) { return hook::end_running(A, s.imm), true; }
+bool end_running(const Step& s, Reg* r) {
+  hook::end_running(A, s.imm);
+  return true;
+}
 
 constexpr KindRow<Exec> kRows[] = {
 #define ROW(name) \
@@ -189,7 +196,7 @@ constexpr KindRow<Exec> kRows[] = {
     ROW(get_item),    ROW(set_item),     ROW(del_item),      ROW(binary),       ROW(inplace),      ROW(unary),          ROW(compare),
     ROW(contains),    ROW(is_),          ROW(truth),         ROW(not_),         ROW(get_len),      ROW(call),           ROW(call_ex),
     ROW(method_func), ROW(method_self),  ROW(convert),       ROW(format),       ROW(get_iter),     ROW(tuple_item),     ROW(jitted_func),
-    ROW(bind_method), ROW(super_attr),    ROW(waiting_slot), ROW(begin_to_run), ROW(wait_at), ROW(end_running),
+    ROW(bind_method), ROW(super_attr),   ROW(waiting_slot),  ROW(begin_to_run), ROW(wait_at),      ROW(end_running),
 #undef ROW
 };
 

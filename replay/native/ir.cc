@@ -357,10 +357,9 @@ void Writer::write(const Instr& in) {
       return put_item(in);
     case Do::kCell:
       return cell(in);
-    case Do::kField:
-      return give(in.dst, field(object_in(in.a), static_cast<size_t>(in.imm), "ptr"));
     case Do::kUnpack:
       return unpack(in);
+    case Do::kField:
     case Do::kFieldItem:
     case Do::kTupleItem:
       return tuple_item(in);
@@ -394,13 +393,10 @@ void Writer::write(const Instr& in) {
     case Do::kGuardTruthy:
       return guard_truthy(in);
     case Do::kGuardWaiting:
-      return guard_waiting(in);
     case Do::kTakeSlot:
-      return take_slot(in);
     case Do::kBeginToRun:
-      return begin_to_run(in);
     case Do::kWaitAt:
-      return wait_at(in);
+      return generator(in);
     case Do::kQuick:
     case Do::kPiece:
       return quick(in);

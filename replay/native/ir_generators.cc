@@ -31,7 +31,8 @@ void Writer::guard_waiting(const Instr& in) {
   guard(holds, true, in.side);
   holds.clear();
   for (size_t i = 0; i < in.slots.size(); ++i)
-    expect(op(std::string("icmp ") + (in.slots[i] ? "ne" : "eq") + " ptr " + has(l.slots + static_cast<int32_t>(i * sizeof(void*))) + ", null"));
+    expect(op(std::string("icmp ") + (in.slots[i] ? "ne" : "eq") + " ptr " + has(l.slots + static_cast<int32_t>(i * sizeof(void*))) +
+              ", null"));
   if (!holds.empty()) guard(holds, true, in.side);
 }
 
@@ -46,13 +47,11 @@ void Writer::take_slot(const Instr& in) {
   forget(key_of(in.dst));
 }
 
-void Writer::put_generator(const std::string& generator, int32_t state, const std::string& count) {
+void Writer::put_state(const std::string& generator, int32_t state, int32_t count) {
   const auto at = [&](int32_t offset) { return op("getelementptr i8, ptr " + generator + ", i64 " + std::to_string(offset)); };
   line("store i8 " + std::to_string(state) + ", ptr " + at(layout_.generator.state));
-  line("store i32 " + count + ", ptr " + at(layout_.generator.count));
+  line("store i32 " + std::to_string(count) + ", ptr " + at(layout_.generator.count));
 }
-
-void Writer::begin_to_run(const Instr& in) { put_generator(object_in(in.a), layout_.generator.executing, std::to_string(in.n)); }
 
 // A range's iterator is written back to before another frame has it.
 void Writer::wait_at(const Instr& in) {
@@ -66,7 +65,14 @@ void Writer::wait_at(const Instr& in) {
   }
   const std::string next = op("getelementptr i8, ptr " + generator + ", i64 " + std::to_string(layout_.generator.next));
   line("store ptr " + next_of_generator(in) + ", ptr " + next);
-  put_generator(generator, layout_.generator.suspended, std::to_string(in.n));
+  put_state(generator, layout_.generator.suspended, in.n);
+}
+
+void Writer::generator(const Instr& in) {
+  if (in.what == Do::kGuardWaiting) return guard_waiting(in);
+  if (in.what == Do::kTakeSlot) return take_slot(in);
+  if (in.what == Do::kWaitAt) return wait_at(in);
+  put_state(object_in(in.a), layout_.generator.executing, in.n);  // kBeginToRun
 }
 
 }  // namespace dalsegno::native

@@ -312,6 +312,7 @@ void Writer::unpack(const Instr& in) {
 // kFieldItem: without such a tuple, or where it has no such item, it is the machine's.
 void Writer::tuple_item(const Instr& in) {
   std::string tuple = object_in(in.a);
+  if (in.what == Do::kField) return give(in.dst, field(tuple, static_cast<size_t>(in.imm), "ptr"));
   if (in.what == Do::kFieldItem) {
     tuple = field(tuple, static_cast<size_t>(in.n), "ptr");
     guard(op("icmp ne ptr " + tuple + ", null"));

@@ -73,17 +73,18 @@ enum class Do : uint8_t {
   kGuardFunction,  // the object in a is a function with code `object` and the globals `list[0]`; list[1]: the functions' type
   kGuardDefaults,  // the object in a is a function with imm positional defaults; object: the functions' type
   kGuardTruthy,    // the object in a is an instance of the class `object`, which has nothing to say of its truth
-  kGuardWaiting,   // the generator in a waits in code `object`, to go on at imm, with what `slots` says in its slots. list[0]: its type; [1]: None
+  kGuardWaiting,   // the generator in a waits in code `object`, to go on at imm, with what `slots` says in its slots. list[0]: its type;
+                   // [1]: None
   kTakeSlot,       // dst: what it had in slot imm of its frame, or (imm -1) its function
   kBeginToRun,     // and counts as running
-  kWaitAt,         // list[0]: one that waits from now on, to go on at imm, n slots in use: the objects behind it in `slots`; object: its code
-  kQuick,          // by its Step::exec where that neither runs code nor leaves. dst: an object, or (imm) a truth; c: unboxed, as rep (where
-                   // there is no dst it is read)
-  kPiece,          // the same, by two unboxed ints, b and c (-1: not given)
-  kLeaveFrame,     // a recorded function returns; imm: the frames that are left
-  kRelease,        // list: object registers whose references are dropped
-  kJump,           // to the loop `target`: `moves`, `drops`
-  kEnd,            // the region ends here: the step is the machine's
+  kWaitAt,      // list[0]: one that waits from now on, to go on at imm, n slots in use: the objects behind it in `slots`; object: its code
+  kQuick,       // by its Step::exec where that neither runs code nor leaves. dst: an object, or (imm) a truth; c: unboxed, as rep (where
+                // there is no dst it is read)
+  kPiece,       // the same, by two unboxed ints, b and c (-1: not given)
+  kLeaveFrame,  // a recorded function returns; imm: the frames that are left
+  kRelease,     // list: object registers whose references are dropped
+  kJump,        // to the loop `target`: `moves`, `drops`
+  kEnd,         // the region ends here: the step is the machine's
 };
 
 // Does native code take numbers of this kind out of their objects itself?

@@ -1,5 +1,4 @@
-// What instructions do with unboxed registers.
-#include "replay/native/writer.h"
+#include "replay/native/uses.h"
 
 namespace dalsegno::native {
 

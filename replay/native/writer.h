@@ -16,21 +16,11 @@
 
 #include "replay/native/region.h"
 #include "replay/native/shared.h"
+#include "replay/native/uses.h"
 
 namespace dalsegno::native {
 
-using typed::Bits;
-using typed::bits_of;
-
 const char* type_of(Bits bits);
-
-// -- uses.cc: the unboxed registers that an instruction reads or writes natively
-struct Use {
-  int32_t reg;
-  Bits bits;
-  bool written;
-};
-std::vector<Use> uses_of(const Instr& in);
 
 class Writer {
  public:
@@ -394,9 +384,9 @@ class Writer {
   std::string next_of_generator(const Instr& in);
   void guard_waiting(const Instr& in);
   void take_slot(const Instr& in);
-  void put_generator(const std::string& generator, int32_t state, const std::string& count);
-  void begin_to_run(const Instr& in);
+  void put_state(const std::string& generator, int32_t state, int32_t count);
   void wait_at(const Instr& in);
+  void generator(const Instr& in);
   std::string attribute_place(const Instr& in, const std::string& slow);
   void attribute(const Instr& in);
   void set_attribute(const Instr& in);

@@ -188,7 +188,7 @@ class Builder {
   int code_object(Shadow& frame);
   int add_snapshot(int innermost);
   ValueId end_frame();  // the innermost one, that returns what is on top of its stack, which is to be let go of
-  void swap_state();  // exchanges the innermost frame as it is with what it was when the instruction began
+  void swap_state();    // exchanges the innermost frame as it is with what it was when the instruction began
   void stand_behind(int at, int next);
   void no_longer_made(ValueId container);
   void may_change(const Op& op);  // the op may store into its inputs, or keep them

@@ -1,9 +1,11 @@
-// Generators that a `for` goes through: what they do until their next yield is part of the trace. A generator that waits keeps its variables in
-// a frame of its own; when it goes on, they are taken from there, and its frame is empty until it waits again.
+// Generators that a `for` goes through: what they do until their next yield is part of the trace. A generator that waits keeps its
+// variables in a frame of its own; when it goes on, they are taken from there, and its frame is empty until it waits again.
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "hook/generators.h"
-#include "hook/unobserved.h"
+#include "trace/fault.h"
 #include "trace/recorder/recorder.h"
 
 namespace dalsegno::recorder {
@@ -39,7 +41,8 @@ bool Recorder::resume_generator(const Instr& for_iter) {
   if (!digits) return PyErr_Clear(), false;
   const int name = name_index(digits);
   Py_DECREF(digits);
-  emit(OpKind::guard_waiting, {generator}, {.imm = at.next, .object = object_index(code, sources_.of_code(at.function)), .name = name});
+  const int object = object_index(code, sources_.of_code(at.function));
+  emit(OpKind::guard_waiting, {generator}, {.imm = at.next, .object = object, .name = name, .effects = kReadsMemory});
   call_.function = emit(OpKind::waiting_slot, {generator}, {.imm = -1, .snapshot = false});
   set_type(call_.function, &PyFunction_Type);
   const int locals = at.code->co_nlocalsplus;
@@ -67,12 +70,13 @@ void Recorder::on_YIELD_VALUE(const Instr& i) {
   std::vector<ValueId> inputs{generator};
   for (const std::vector<ValueId>* slots : {&shadow().locals, &shadow().stack})
     std::copy_if(slots->begin(), slots->end(), std::back_inserter(inputs), [](ValueId v) { return v != kNull; });
+  if (planted(Fault::waiting_swapped) && inputs.size() > 2) std::swap(inputs[1], inputs[2]);
   PyObject* digits = PyUnicode_InternFromString(bound_slots().c_str());
   if (!digits) return PyErr_Clear(), give_up(Reason::lost);
   const int name = name_index(digits);
   Py_DECREF(digits);
   const int code = object_index(reinterpret_cast<PyObject*>(frame().code->code), shadow().code_path);
-  emit(OpKind::wait_at, inputs, {.imm = i.next, .object = code, .name = name, .snapshot = false});
+  emit(OpKind::wait_at, inputs, {.imm = i.next, .object = code, .name = name, .effects = kWritesMemory});
   push(value);
   hold(value, -1);
   will_return();

@@ -287,9 +287,9 @@ class Recorder final : public Follower, private Builder {
   struct PendingCall {
     ValueId function = kNull;
     std::vector<ValueId> locals;
-    int pops = 0;              // operands that become the new frame's
-    int action = 0;            // what becomes of its result: is_return_action()
-    ValueId instance = kNull;  // whose __init__ is called
+    int pops = 0;                // operands that become the new frame's
+    int action = 0;              // what becomes of its result: is_return_action()
+    ValueId instance = kNull;    // whose __init__ is called
     std::vector<ValueId> stack;  // of a generator's frame, which goes on
     bool goes_on = false;
   } call_;
