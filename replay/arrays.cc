@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "halide_gen/runtime/signals_blocked.h"
+#include "replay/door.h"
 #include "replay/forks.h"
 #include "replay/memory/kept_blocks.h"
 
@@ -153,6 +154,7 @@ class Keeper {
   }
 
   void serve() {
+    be_ready_to_throw();
     std::unique_lock lock(mutex_);
     while (paused_ == 0 && !kept_.empty()) {
       wake_.wait_for(lock, kKeptFor);

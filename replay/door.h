@@ -10,6 +10,12 @@
 
 namespace dalsegno::replay {
 
+// The calling thread may throw from now on where there is no memory: what the C++ library keeps of a thread's exceptions is made when it is
+// first asked for it, by the loader, which ends the process where it cannot. Each thread of ours does this first, and the main one.
+inline void be_ready_to_throw() {
+  [[maybe_unused]] const volatile int thrown = std::uncaught_exceptions();  // (a pure function: else nobody asks)
+}
+
 // For calls that may raise: bad_alloc is MemoryError. What CPython throws to end a thread (forced unwinding) passes, as it must.
 template <class Call>
 PyObject* door(Call&& call) {

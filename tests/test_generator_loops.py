@@ -1,4 +1,4 @@
-"""Loops over generators: what one does up to its next yield is part of the trace, and its frame is where eager has it."""
+"""Loops over generators: what one does up to its next yield is in the trace, and its frame is where eager has it."""
 
 from __future__ import annotations
 

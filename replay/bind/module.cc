@@ -7,6 +7,7 @@
 #include "numpy/elide.h"
 #include "replay/arrays.h"
 #include "replay/describe.h"
+#include "replay/door.h"
 #include "replay/forks.h"
 #include "replay/jit.h"
 #include "replay/kernels/config.h"
@@ -156,6 +157,7 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "Dal Segno's record-replay machine; dalsegno/ is the interface to it.";
   if (!hook::init() || !numpy::init() || !recorder::init() || !jit_type()) throw py::error_already_set();
   numpy::init_elision();
+  be_ready_to_throw();
   take_over_memory();
   typed::g_converts_to_complex = PY_VERSION_HEX < 0x030e0000;
   make_resident();

@@ -13,6 +13,7 @@
 
 #include "halide_gen/runtime/signals_blocked.h"
 #include "replay/background.h"
+#include "replay/door.h"
 #include "replay/forks.h"
 #include "replay/kernels/compile.h"
 #include "replay/kernels/loader.h"
@@ -128,6 +129,7 @@ class CompileThread {
   }
 
   void serve(const cpu_set_t& given) {
+    be_ready_to_throw();
     to_give_way = kind_ != CompileKind::kLoop;
     std::unique_lock<std::mutex> lock(mutex_);
     place_.keep_off_caller(given);
@@ -256,7 +258,7 @@ void* open_giving_way(const std::string& file) {
   if (!to_give_way) return open(), library;
   try {
     const SignalsBlocked blocked;
-    std::thread([&] { lower_priority(), open(); }).join();
+    std::thread([&] { be_ready_to_throw(), lower_priority(), open(); }).join();
   } catch (const std::exception&) {  // there can be no thread
     open();
   }

@@ -70,6 +70,7 @@ class Writer {
   }
 
   void serve(const cpu_set_t& given) {
+    be_ready_to_throw();
     std::unique_lock lock(mutex_);
     place_.keep_off_caller(given);
     lock.unlock();
