@@ -1,5 +1,10 @@
 #include "hook/frame_access.h"
 // (which comes before anything that includes Python.h)
+#if !DALSEGNO_PY311
+#include <opcode.h>
+
+#include "internal/pycore_intrinsics.h"
+#endif
 #include <cstddef>
 
 #include "hook/generators.h"
@@ -80,6 +85,21 @@ void end_running(PyObject* generator, int at) {
 }
 
 bool has_ended(PyObject* generator) { return as_generator(generator)->gi_frame_state >= FRAME_COMPLETED; }
+
+bool closes_at_once(PyObject* generator) {
+  const WaitingGenerator at = waiting_generator(generator);
+  if (at.slots == nullptr) return false;
+  if (as_generator(generator)->gi_frame_state == FRAME_CREATED) return true;
+  const Handler handler = find_handler(at.code, at.next - 1);  // of its yield
+  if (handler.target < 0) return true;
+#if DALSEGNO_PY311
+  return false;
+#else
+  // Since 3.12 all of its code is covered by a handler that makes StopIteration another error.
+  const _Py_CODEUNIT unit = _PyCode_CODE(at.code)[handler.target];
+  return _Py_OPCODE(unit) == CALL_INTRINSIC_1 && _Py_OPARG(unit) == INTRINSIC_STOPITERATION_ERROR;
+#endif
+}
 
 void* frame_of_running(PyObject* generator) { return frame_of(generator); }
 

@@ -34,6 +34,8 @@ void wait_at(PyObject* generator, int next, int count);
 void end_running(PyObject* generator, int at);
 // Has an exact generator come to its end? What it held is gone, then.
 bool has_ended(PyObject* generator);
+// Would closing it run none of its code? It waits where nothing handles what is thrown in, or has not begun: what it holds dies.
+bool closes_at_once(PyObject* generator);
 // Of a linked frame: that of a generator that counts as running.
 void* frame_of_running(PyObject* generator);
 

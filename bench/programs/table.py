@@ -15,6 +15,7 @@ from . import data as d
 from . import (
     dynamic,
     filters,
+    generators,
     graphs,
     grids,
     images,
@@ -308,6 +309,9 @@ PROGRAMS: tuple[Program, ...] = (
         ("pipeline of generators", recursion.pipeline, lambda n: (d.numbers(n, 1000),), 150, 10_000),
         ("even Fibonacci numbers", recursion.even_fibonacci, lambda n: (10**n,), 8, 100),
         ("moving maxima", recursion.moving_maxima, lambda n: (d.floats(n).tolist(), 8), 60, 3_000),
+        ("steps of a solver, yielded", generators.swings, lambda n: (float(n),), 1, 4),
+        ("neighbours by a generator", generators.rough_cells, lambda n: (d.floats(n, n).tolist(), 0.6), 5, 40),
+        ("calendar by generators", generators.unlucky_days, lambda n: (n,), 2, 20),
         ("sudoku", recursion.sudoku, lambda n: ([1, *[0] * n, *[3, 4, 1, 2, 2, 1, 4, 3, 4, 3, 2, 1][n - 3 :]],), 4, 7),
         ("sudoku by functions within", recursion.sudoku_by_functions_within, lambda n: (d.sudoku(n),), 50, 10),
         ("partitions by a function within", recursion.partitions_within, lambda n: (n,), 6, 24),

@@ -82,8 +82,10 @@ bool quiet(PyObject* o, Visits* visits) {
     PyObject* base = PyArray_BASE(reinterpret_cast<PyArrayObject*>(o));
     return !PyDataType_REFCHK(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(o))) && (!base || visit(base, visits) == 0);
   }
-  if (type == &PyGen_Type && hook::has_ended(o)) return true;
-  if (visits->depth == kMaxDepth || type->tp_finalize != nullptr || type->tp_del != nullptr || type->tp_traverse == nullptr ||
+  const bool generator = type == &PyGen_Type;
+  if (generator && hook::has_ended(o)) return true;
+  if (generator && !hook::closes_at_once(o)) return false;
+  if (visits->depth == kMaxDepth || (type->tp_finalize != nullptr && !generator) || type->tp_del != nullptr || type->tp_traverse == nullptr ||
       !PyType_IS_GC(type))
     return false;
   ++visits->depth;

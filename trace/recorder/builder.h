@@ -42,7 +42,8 @@ struct Shadow {
   int call_at = -1, call_next = -1;  // the call that the frame inside this one serves, and where this one then goes on
   int action = 0;                    // and what becomes of its result: is_return_action()
 
-  int turns = 0;  // of its loops that have been written out
+  int turns = 0;         // of its loops that have been written out
+  bool goes_on = false;  // a generator's, that has gone on in this trace
 
   // how it was last written into a snapshot, and what differs since
   int code_object = -1;      // its code among the trace's objects, or -1: not asked for yet

@@ -26,7 +26,7 @@ std::string Recorder::bound_slots() const {
   return bound;
 }
 
-bool Recorder::resume_generator(const Instr& for_iter) {
+bool Recorder::resume_generator() {
   PyObject* live = live_top();
   const hook::WaitingGenerator at = hook::waiting_generator(live);
   if (!at.slots || at.count > kMostSlots || static_cast<int>(frames().size()) >= options_.max_depth) return false;
@@ -57,7 +57,6 @@ bool Recorder::resume_generator(const Instr& for_iter) {
   call_.action = static_cast<int>(hook::ReturnAction::kNextItem);
   if (!hook::watch_code(at.code)) return give_up(Reason::lost), true;
   will_enter(at.code, begins ? -1 : at.next);
-  (void)for_iter;
   return true;
 }
 

@@ -241,10 +241,12 @@ void Recorder::take_method(ValueId* callee, PyObject** live, const Arguments& ar
   *live = method;
 }
 
-// Loops in NumPy's own code go round once or a few times: they are written out.
+// Loops in NumPy's own code go round once or a few times: they are written out. So is the rest of the turn in which a generator has
+// yielded: most come to a yield in the next one, and then its loop is that of who goes through it.
 bool Recorder::unrolls() {
   constexpr int kMostTurns = 16;
-  return is_in_numpy() && count_turn() <= kMostTurns;
+  if (is_in_numpy() && count_turn() <= kMostTurns) return true;
+  return shadow().goes_on && count_turn() == 1;
 }
 
 }  // namespace dalsegno::recorder

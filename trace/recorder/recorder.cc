@@ -175,7 +175,7 @@ void Recorder::has_entered(const hook::FrameView& view) {
   inner.function = call_.function;
   inner.locals = std::move(call_.locals);
   inner.stack = std::move(call_.stack);
-  const bool goes_on = call_.goes_on;
+  const bool goes_on = inner.goes_on = call_.goes_on;
   set_sources(&inner, view.function, source(object_index(reinterpret_cast<PyObject*>(view.code), "")));
   enter(std::move(inner), goes_on ? pending()->start : pending()->at, pending()->next, call_.action);
   call_ = PendingCall{};

@@ -222,7 +222,7 @@ class Recorder final : public Follower, private Builder {
     bool arrays_known = true;  // the facts of all arrays among them are guarded
   };
   bool makes_generator(ValueId callee, const OpaqueCall& call);
-  bool resume_generator(const Instr& for_iter);
+  bool resume_generator();
   std::string bound_slots() const;
   bool end_generator(const Instr& instr);
   std::vector<ValueId> items_appended(const OpaqueCall& call) const;
