@@ -99,6 +99,8 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "evens(<depth>, <num>)"),
         (1, "(t1 := <num>)"),
         (3, "next(<itervar>, <num>)"),
+        (1, "next(FLOWS[<bool>], <num>)"),
+        (1, "next(paced(<small>, <num>))"),
         (1, "sum(<itervar>)"),
         (1, "Money(<num>)[<index>]"),
         (1, "(Money(<num>) + <num>).amount"),

@@ -58,6 +58,8 @@ LONG_STEPS: Weighted[str] = Weighted(
         (2, "for q8 in paced($i % 9, $s % 7): $s = $s % 97 + q8"),
         (1, "for q8, q9 in paired(<list>[:4], $i): $s = $s % 97 + q8 - q9"),
         (2, "for q8 in FLOWS[$i % 3]: $s = $s % 97 + q8; break"),
+        (2, "$s = $s % 97 + next(FLOWS[$i % 3], 0)"),
+        (1, "q = paced($i % 4, $s % 7); $s = next(q, 1) + next(q, $i); LOG.append(next(FLOWS[$i % 2]))"),
         (1, "for q8 in closing((1, $s, 3), $i % 3): $s = $s % 97 + 1 // q8 if q8 < 9 else q8"),
         (1, "for q8 in shown(<list>[:2], $s): $s = $s % 97 + q8"),
         (1, "$s = $s % 97 + <num> if $i % 3 else len([q8 for q8 in range(<positive>) if q8 != $s])"),

@@ -134,8 +134,15 @@ enum class ReturnAction : uint8_t {
   kInstance,  // __init__ of the instance that stands below the operands: None, or TypeError; the instance is what is left
   kOperator,  // push it: a binary operator's method; NotImplemented: TypeError, as nobody else can be asked
   kCompare,   // the same of a comparison; NotImplemented: the other operand is asked
-  kNextItem,  // push it: FOR_ITER's item. The frame inside is that of the generator on top of the stack; without a result it has ended
+  // The frame inside is a generator's (generator_below); without a result that has ended.
+  kNextItem,  // push it: FOR_ITER's item
+  kNextCall,  // push it: next(generator) or next(generator, default)
 };
+// Where the generator lies on the stack of the frame that goes on with it, under so many others; -1: the frame inside is no generator's.
+inline int generator_below(ReturnAction action, int drops) {
+  if (action == ReturnAction::kNextItem) return 0;
+  return action == ReturnAction::kNextCall ? drops - 3 : -1;  // the callable and a NULL come first, the default last
+}
 
 // One frame to be rebuilt. Reference-counted pointers in `locals` and `stack` are *stolen* by resume (entries are set to null as
 // they are moved) and *borrowed* by LinkedFrames.
@@ -157,8 +164,7 @@ struct FrameImage {
   int drops = 0;                 // operands that the instruction takes off the stack once the inner frame has returned
   PyCodeObject* code = nullptr;  // borrowed; the code being run, or null: the function's present code
   int executing = -1;            // what executing_offset() says of `offset`, where the caller knows
-  // The generator, which counts as running, whose own frame this is; borrowed. It lies on top of the stack of the frame around it, whose
-  // action is kNextItem.
+  // The generator, which counts as running, whose own frame this is; borrowed. It lies on the stack of the frame around it.
   PyObject* generator = nullptr;
 };
 // Where the instruction itself stands that begins at `offset`, behind its EXTENDED_ARG, KW_NAMES and PRECALL.
@@ -293,7 +299,7 @@ inline int take_recursion(PyThreadState* thread, int frames) {
 // What the C code between two frames counts, which does this with the result of the one inside.
 inline int levels_in_c(ReturnAction action) {
   constexpr bool kCounts = PY_VERSION_HEX < 0x030c0000;  // where C code and Python have one limit
-  return kCounts && (action == ReturnAction::kInstance || action == ReturnAction::kCompare) ? 1 : 0;
+  return kCounts && (action == ReturnAction::kInstance || action == ReturnAction::kCompare || action == ReturnAction::kNextCall) ? 1 : 0;
 }
 
 // While alive, `frames` (outermost first) are linked, and counted. unlink() (or the destructor) takes them out.

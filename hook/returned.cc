@@ -79,14 +79,32 @@ constexpr bool kDropsIterator = PY_VERSION_HEX < 0x030e0000;  // (else the next 
 
 }  // namespace
 
-int take_result(PyThreadState* thread, Frame* frame, const FrameImage& image, PyObject* result) {
-  if (result == nullptr && image.action == ReturnAction::kNextItem &&
-      (PyErr_Occurred() == nullptr || PyErr_ExceptionMatches(PyExc_StopIteration) != 0)) {
+namespace {
+
+// A generator gave nothing: has it come to its end, and where does the frame go on then? -1: an exception is set.
+int take_end(Frame* frame, const FrameImage& image) {
+  const bool ended = PyErr_Occurred() == nullptr || PyErr_ExceptionMatches(PyExc_StopIteration) != 0;
+  if (!ended || generator_below(image.action, image.drops) < 0) return -1;
+  if (image.action == ReturnAction::kNextItem) {
     PyErr_Clear();
     if (kDropsIterator) drop(frame, 1);
     return end_of_loop(code_of(frame), image.offset);
   }
-  if (result == nullptr) return -1;
+  if (generator_below(image.action, image.drops) == 0) {  // builtin_next() of Python/bltinmodule.c
+    if (PyErr_Occurred() == nullptr) PyErr_SetNone(PyExc_StopIteration);
+    return -1;
+  }
+  PyErr_Clear();
+  PyObject* given = Py_NewRef(operand(frame, 0));
+  drop(frame, image.drops);
+  push(frame, given);
+  return image.after;
+}
+
+}  // namespace
+
+int take_result(PyThreadState* thread, Frame* frame, const FrameImage& image, PyObject* result) {
+  if (result == nullptr) return take_end(frame, image);
   const bool operation = image.action == ReturnAction::kOperator || image.action == ReturnAction::kCompare;
   if (operation && result == Py_NotImplemented) {
     Py_DECREF(result);

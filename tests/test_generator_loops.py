@@ -374,6 +374,64 @@ PROGRAMS = {
             out.append((t, type(t).__name__))
         return out
 """,
+    "asked for the next one": COUNT
+    + """
+    def valued(n):
+        yield from ()
+        return n
+
+    def echo(n):
+        for x in range(n):
+            got = yield x
+            if got is not None:
+                yield got
+
+    def f(n):
+        g, out = count(n), []
+        while True:
+            x = next(g, None)
+            if x is None:
+                break
+            out.append(x * 2)
+        h = count(n // 2)
+        try:
+            while True:
+                out.append(-next(h))
+        except StopIteration as e:
+            out.append(e.args)
+        k = count(n % 5)
+        while (x := next(k, k)) is not k:
+            out.append(x)
+        try:
+            out.append(next(valued(n)))
+        except StopIteration as e:
+            out.append(e.value)
+        e = echo(n)
+        for x in range(n // 2):
+            out.append(next(e) + (e.send(7) if x % 3 == 0 else 0))
+        return out, next(h, "none"), next(count(2))
+
+    def raised(n):
+        g, t = count(n), 0
+        for _ in range(n + 3):
+            t += next(g)
+        return t
+""",
+    "nexts inside": COUNT
+    + """
+    def merged(a, b):
+        x, y = next(a, None), next(b, None)
+        while x is not None or y is not None:
+            if y is None or (x is not None and x <= y):
+                yield x
+                x = next(a, None)
+            else:
+                yield y
+                y = next(b, None)
+
+    def f(n):
+        return [v for v in merged(count(n), merged(count(n, 3), count(n // 2)))]
+""",
     "named and spread arguments": """
     def spread(*xs, scale=2, **more):
         for x in xs:
@@ -390,9 +448,16 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_as_in_eager(name: str) -> None:
-    plain, jitted = both(PROGRAMS[name], alone=True, np=np, sys=sys)
+FUNCTIONS = [(name, "f") for name in PROGRAMS] + [
+    ("caught inside", "g"),
+    ("delegating", "g"),
+    ("asked for the next one", "raised"),
+]
+
+
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS)
+def test_as_in_eager(name: str, function: str) -> None:
+    plain, jitted = both(PROGRAMS[name], function, alone=True, np=np, sys=sys)
     with stepped():
         for n in (40, 40, 41, 3, 40, 12, 40, 0, 5, 40, 40, 41):
             assert outcome(jitted, n) == outcome(plain, n), f"{n}\n{jitted.explain()}"

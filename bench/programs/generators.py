@@ -10,7 +10,9 @@ import numpy as np
 from .data import F64
 
 
-def steps_of(slope: Callable[[float, F64], F64], y: F64, end: float, tolerance: float) -> Iterator[tuple[float, F64, float]]:
+def steps_of(
+    slope: Callable[[float, F64], F64], y: F64, end: float, tolerance: float
+) -> Iterator[tuple[float, F64, float]]:
     """Of Heun's method, as long as its error beside Euler's allows."""
     t, h = 0.0, 0.01
     while t < end:

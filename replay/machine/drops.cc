@@ -85,8 +85,8 @@ bool quiet(PyObject* o, Visits* visits) {
   const bool generator = type == &PyGen_Type;
   if (generator && hook::has_ended(o)) return true;
   if (generator && !hook::closes_at_once(o)) return false;
-  if (visits->depth == kMaxDepth || (type->tp_finalize != nullptr && !generator) || type->tp_del != nullptr || type->tp_traverse == nullptr ||
-      !PyType_IS_GC(type))
+  if (visits->depth == kMaxDepth || (type->tp_finalize != nullptr && !generator) || type->tp_del != nullptr ||
+      type->tp_traverse == nullptr || !PyType_IS_GC(type))
     return false;
   ++visits->depth;
   const bool held_quietly = type == &PyList_Type    ? holds_quietly(reinterpret_cast<PyListObject*>(o)->ob_item, Py_SIZE(o), visits)

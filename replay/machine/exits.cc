@@ -300,8 +300,8 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool rais
     image.drops = frame.action >> kReturnActionBits;
     image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
     state.from_object.emplace_back();
-    if (is_of_generator(snapshot, i)) {
-      image.generator = state.slots[i - 1].back();
+    if (const ValueId* generator = generator_of(snapshot, i)) {
+      image.generator = state.slots[i - 1][snapshot.frames[i - 1].locals.size() + (generator - snapshot.frames[i - 1].stack.data())];
     } else {
       attach_kept_frame(m, p, m.first_frame + i, i, plan.snapshot, &image, &state.from_object.back());
     }

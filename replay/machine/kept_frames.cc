@@ -165,7 +165,7 @@ void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing&
     to.image.executing = at >= 0 ? -1 : framing.executing[i];
     if (i == 0 && planted(Fault::wrong_shown_line)) to.image.offset = p.data().snapshot(0).frames[0].offset, to.image.executing = -1;
     to.image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
-    if (is_of_generator(framing.snapshot, i)) to.image.generator = object(m, to, p, r, framing.snapshot.frames[i - 1].stack.back());
+    if (const ValueId* generator = generator_of(framing.snapshot, i)) to.image.generator = object(m, to, p, r, *generator);
     if (!m.kept_frames.empty() && !to.image.generator) attach_kept_frame(m, p, number, i, snapshot, &to.image, &to.from_object);
     to.frame = bare ? hook::link_bare_frame(&to.image) : hook::link_frame(&to.image);
   } catch (const std::bad_alloc&) {
@@ -257,7 +257,7 @@ LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at, Looks looks)
   const size_t innermost = framing.snapshot.frames.size() - 1;
   link_outer(m, p, m.r, m.first_frame, framing, snapshot, innermost);
   unlink(m, m.first_frame + innermost);
-  const bool has_own = is_of_generator(framing.snapshot, innermost);
+  const bool has_own = generator_of(framing.snapshot, innermost) != nullptr;
   const bool bare = looks != Looks::kAnywhere && !has_own && m.kept_frames.empty() && hook::BeforePython::possible(m.thread);
   link(m, p, m.r, m.first_frame, framing, snapshot, innermost, at, bare);
   count_frames(m);

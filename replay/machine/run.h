@@ -153,9 +153,12 @@ inline bool recursion_left(PyThreadState* thread) { return hook::recursion_remai
 inline hook::ReturnAction action_of(const SnapshotFrame& frame) {
   return static_cast<hook::ReturnAction>(frame.action & ((1 << kReturnActionBits) - 1));
 }
-// Is frame i that of the generator on top of the stack of the frame around it?
-inline bool is_of_generator(const Snapshot& snapshot, size_t i) {
-  return i > 0 && action_of(snapshot.frames[i - 1]) == hook::ReturnAction::kNextItem;
+// Where frame i of a snapshot is a generator's: that generator, as it lies on the stack of the frame around it; null: it is no generator's.
+inline const ValueId* generator_of(const Snapshot& snapshot, size_t i) {
+  if (i == 0) return nullptr;
+  const SnapshotFrame& outer = snapshot.frames[i - 1];
+  const int below = hook::generator_below(action_of(outer), outer.action >> kReturnActionBits);
+  return below < 0 || below >= static_cast<int>(outer.stack.size()) ? nullptr : &outer.stack[outer.stack.size() - 1 - below];
 }
 inline void count_frames(Machine& m) {
   const bool shown = m.n_links > m.first_frame;

@@ -115,7 +115,7 @@ class Builder {
   // The innermost frame's call, at `at`, has entered a frame, whose locals are bound; and: has left it, `value` on top of the stack.
   void enter(Shadow inner, int at, int next, int action);
   void leave();
-  void leave_ended();  // the frame of a generator that has come to its end: nothing is handed on
+  int leave_ended();  // the frame of a generator that has come to its end: nothing is handed on. What was to become of its result
   // The generator whose frame is the innermost one, or kNull.
   ValueId running_generator() const;
   void put_below(ValueId v, int count);         // into the slot under the uppermost ones

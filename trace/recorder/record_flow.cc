@@ -92,7 +92,7 @@ void Recorder::on_GET_ITER(const Instr&) {
 }
 
 void Recorder::on_FOR_ITER(const Instr& i) {
-  if (PyGen_CheckExact(live_top()) && resume_generator()) return;
+  if (resume_generator(top(), live_top(), static_cast<int>(hook::ReturnAction::kNextItem))) return;
   may_branch_to(for_iter_ends(i));
   if (PyGen_CheckExact(live_top())) hook::let_frames_run(true);
   uint32_t effects = kAnyEffect;

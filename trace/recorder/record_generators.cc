@@ -6,6 +6,7 @@
 
 #include "hook/generators.h"
 #include "trace/fault.h"
+#include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
 
 namespace dalsegno::recorder {
@@ -26,15 +27,14 @@ std::string Recorder::bound_slots() const {
   return bound;
 }
 
-bool Recorder::resume_generator() {
-  PyObject* live = live_top();
-  const hook::WaitingGenerator at = hook::waiting_generator(live);
-  if (!at.slots || at.count > kMostSlots || static_cast<int>(frames().size()) >= options_.max_depth) return false;
+// action: what becomes of what it yields.
+bool Recorder::resume_generator(ValueId generator, PyObject* live, int action) {
+  const hook::WaitingGenerator at = live ? hook::waiting_generator(live) : hook::WaitingGenerator{};
+  if (!at.slots || is_dead(generator) || at.count > kMostSlots || static_cast<int>(frames().size()) >= options_.max_depth) return false;
   const int flags = at.code->co_flags & kNotSimple;
   if (flags != CO_GENERATOR || at.function->vectorcall != function_->vectorcall || !is_plain(*info_of(at.code))) return false;
   auto* code = reinterpret_cast<PyObject*>(at.code);
   if (at.function->func_code != code || recurses(code)) return false;
-  const ValueId generator = top();
   std::string bound;
   for (int i = 0; i < at.count; ++i) bound += at.slots[i].get() ? '1' : '0';
   PyObject* digits = PyUnicode_InternFromString(bound.c_str());
@@ -54,10 +54,18 @@ bool Recorder::resume_generator() {
   const bool begins = info_of(at.code)->is_before_entry(at.next);
   if (!begins) call_.stack.push_back(constant(Py_None, "const:None"));  // what is sent
   call_.goes_on = true;
-  call_.action = static_cast<int>(hook::ReturnAction::kNextItem);
+  call_.action = action;
+  call_.pops = 0;
   if (!hook::watch_code(at.code)) return give_up(Reason::lost), true;
   will_enter(at.code, begins ? -1 : at.next);
   return true;
+}
+
+// next(generator), next(generator, default)
+bool Recorder::advance(PyObject* live, const Arguments& arguments) {
+  if (builtin_name(live) != "next" || arguments.names || arguments.values.empty() || arguments.values.size() > 2) return false;
+  const int action = static_cast<int>(hook::ReturnAction::kNextCall) | call_.pops << kReturnActionBits;
+  return resume_generator(arguments.values[0], arguments.live[0], action);
 }
 
 void Recorder::on_YIELD_VALUE(const Instr& i) {
@@ -81,14 +89,25 @@ void Recorder::on_YIELD_VALUE(const Instr& i) {
   will_return();
 }
 
-// The frame that returns may be a generator's.
+// The frame that returns may be a generator's. next() without a default raises then.
 bool Recorder::end_generator(const Instr& instr) {
   const ValueId generator = running_generator();
   if (generator == kNull) return false;
+  const Instr& call = *frames()[frames().size() - 2].call;
+  const bool loop = call.op == Opcode::FOR_ITER;
+  const bool given = shadows()[shadows().size() - 2].action >> kReturnActionBits > 3;  // a default
+  if (!loop && !given) return give_up(Reason::exception), true;
   emit(OpKind::end_running, {generator}, {.imm = instr.start, .snapshot = false});
   ended_ = true;
-  will_return(for_iter_ends(*frames()[frames().size() - 2].call));
+  will_return(loop ? for_iter_ends(call) : -1);
   return true;
+}
+
+// What becomes of a generator that has come to its end, in the frame that went on with it.
+void Recorder::take_end(int action) {
+  const int operands = action >> kReturnActionBits;
+  if (operands == 0) return kPopsIterator ? void() : static_cast<void>(pop());
+  replace_top(operands, top());  // the default
 }
 
 }  // namespace dalsegno::recorder

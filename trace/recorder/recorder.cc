@@ -185,8 +185,7 @@ void Recorder::has_entered(const hook::FrameView& view) {
 
 void Recorder::has_left(const Instr& call) {
   if (ended_) {
-    leave_ended();
-    if (!kPopsIterator) pop();
+    take_end(leave_ended());
   } else {
     leave();
   }

@@ -222,7 +222,9 @@ class Recorder final : public Follower, private Builder {
     bool arrays_known = true;  // the facts of all arrays among them are guarded
   };
   bool makes_generator(ValueId callee, const OpaqueCall& call);
-  bool resume_generator();
+  bool resume_generator(ValueId generator, PyObject* live, int action);
+  bool advance(PyObject* live, const Arguments& arguments);
+  void take_end(int action);
   std::string bound_slots() const;
   bool end_generator(const Instr& instr);
   std::vector<ValueId> items_appended(const OpaqueCall& call) const;

@@ -93,8 +93,10 @@ void Builder::enter(Shadow inner, int at, int next, int action) {
   shadows_.push_back(std::move(inner));
 }
 
+static hook::ReturnAction what_of(int action) { return static_cast<hook::ReturnAction>(action & ((1 << kReturnActionBits) - 1)); }
+
 void Builder::take_result(ValueId value, int action) {
-  const auto what = static_cast<hook::ReturnAction>(action & ((1 << kReturnActionBits) - 1));
+  const auto what = what_of(action);
   pop(action >> kReturnActionBits);
   if (what != hook::ReturnAction::kDiscard && what != hook::ReturnAction::kInstance) push(value);
 }
@@ -126,15 +128,16 @@ void Builder::leave() {
   hold(value, -1);
 }
 
-void Builder::leave_ended() {
+int Builder::leave_ended() {
   hold(end_frame(), -1);
-  innermost().action = 0;
+  return std::exchange(innermost().action, 0);
 }
 
 ValueId Builder::running_generator() const {
   if (shadows_.size() < 2) return kNull;
   const Shadow& outer = shadows_[shadows_.size() - 2];
-  return outer.action == static_cast<int>(hook::ReturnAction::kNextItem) ? outer.stack.back() : kNull;
+  const int below = hook::generator_below(what_of(outer.action), outer.action >> kReturnActionBits);
+  return below < 0 ? kNull : outer.stack[outer.stack.size() - 1 - below];
 }
 
 // ---- snapshots -------------------------------------------------------------------------------------------------------------
