@@ -55,7 +55,8 @@ WaitingGenerator waiting_generator(PyObject* generator) {
   const int state = as_generator(generator)->gi_frame_state;
   if ((state != FRAME_CREATED && state != FRAME_SUSPENDED) || handles_exception(generator)) return {};
   Frame* frame = frame_of(generator);
-  return {function_of(frame), code_of(frame), next_of(frame), used_slots(frame), slots_of(frame)};
+  if (frame->f_locals != nullptr) return {};  // (before 3.13: it dies behind the variables)
+  return {function_of(frame), code_of(frame), next_of(frame), used_slots(frame), slots_of(frame), frame->f_globals};
 }
 
 PyObject* take_slot(PyObject* generator, int slot) { return slots_of(frame_of(generator))[slot].take(); }
@@ -64,6 +65,11 @@ void begin_to_run(PyObject* generator) {
   Frame* frame = frame_of(generator);
   as_generator(generator)->gi_frame_state = FRAME_EXECUTING;
   set_used_slots(frame, code_of(frame)->co_nlocalsplus);
+}
+
+void give_up(PyObject* object) {
+  if (!PyGen_CheckExact(object) || as_generator(object)->gi_frame_state != FRAME_EXECUTING || frame_of(object)->previous != nullptr) return;
+  as_generator(object)->gi_frame_state = FRAME_COMPLETED;
 }
 
 void fill_slot(PyObject* generator, int slot, PyObject* value) { frame_of(generator)->localsplus[slot] = owning(value); }
@@ -112,6 +118,8 @@ GeneratorLayout generator_layout() {
   l.handled = offsetof(PyGenObject, gi_exc_state) + offsetof(_PyErr_StackItem, exc_value);
   l.first = offsetof(PyCodeObject, co_code_adaptive);
   l.count = kFrame + offsetof(Frame, stacktop);
+  l.globals = kFrame + offsetof(Frame, f_globals);
+  l.shown = kFrame + offsetof(Frame, f_locals);
   l.slots = kFrame + offsetof(Frame, localsplus);
 #if DALSEGNO_PY313
   l.code = kFrame + offsetof(Frame, f_executable);

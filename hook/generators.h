@@ -19,14 +19,17 @@ struct WaitingGenerator {
   PyCodeObject* code;
   int next;     // the instruction, in code units
   int count;    // slots in use: local variables, then the stack, which what is sent comes on top of
-  Slot* slots;  // null: it is no exact generator, does not wait, or handles an exception
+  Slot* slots;  // null: it is no exact generator, does not wait, handles an exception, or its variables have been shown as a dict
+  PyObject* globals;
 };
 WaitingGenerator waiting_generator(PyObject* generator);
 // Takes the reference out of a slot that is bound.
 PyObject* take_slot(PyObject* generator, int slot);
 // It counts as running from now on: who has it run has taken what stood in its slots.
 void begin_to_run(PyObject* generator);
-// Puts a value (stolen) into a slot of one that counts as running and has been emptied.
+// One that counts as running, and that nobody will go on with: it has ended.
+void give_up(PyObject* object);
+// Puts a value (stolen, or null) into a slot of one that counts as running and has been emptied.
 void fill_slot(PyObject* generator, int slot, PyObject* value);
 // It waits, to go on at `next`, with what has been put into its slots, so many of them.
 void wait_at(PyObject* generator, int next, int count);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import textwrap
 import threading
 import weakref
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 import dalsegno as ds
 import numpy as np
 
-from .support import counting, stepped
+from .support import counting, run_python, stepped
 from .test_recursion import both, outcome
 
 COUNT = """
@@ -616,3 +617,151 @@ def test_what_a_generator_yields_dies_with_the_body() -> None:
     with stepped():
         for n in (6, 6, 6, 6, 2, 6):
             assert outcome(jitted, n) == outcome(plain, n)
+
+
+def test_the_stack_of_a_generator_has_nulls_at_a_yield_within_a_call() -> None:
+    source = """
+    def h(a, b):
+        return a
+
+    def g(n):
+        yield "first"
+        for i in range(n):
+            yield "begin"
+            yield h(i, (yield -1))
+            yield h((1, i), (yield i))
+            yield len([i, (yield -1)])
+            yield h(*(i, (yield 5)))
+
+    def f(n):
+        it = g(n)
+        o = [next(it), next(it)]
+        for x in it:
+            o.append(x)
+        return o
+    """
+    plain, jitted = both(source, alone=True)
+    with stepped():
+        for n in (4, 4, 4, 4, 2, 4, 4):
+            assert outcome(jitted, n) == outcome(plain, n)
+
+
+def test_generators_of_the_same_code_with_other_globals() -> None:
+    text = "def g(n):\n global Z\n for i in range(n):\n  Z = Z + 1\n  yield Z\n"
+
+    def numbers(start: int, n: int) -> Any:
+        space: dict[str, Any] = {"Z": start}
+        exec(code, space)
+        return space["g"](n)
+
+    code = compile(text, "m", "exec")
+    source = """
+    def f(it):
+        return [x for x in it]
+    """
+    _, jitted = both(source, alone=True)
+    with stepped():
+        for _ in range(8):
+            assert jitted(numbers(0, 3)) == [1, 2, 3]
+            assert jitted(numbers(100, 3)) == [101, 102, 103]
+
+
+@pytest.mark.parametrize("looks", [False, True])
+@pytest.mark.parametrize("end", ["return b", "return Loud('r', log)", "pass"])
+def test_finalisers_at_the_end_of_a_generator(end: str, looks: bool) -> None:
+    source = f"""
+    class Loud:
+        def __init__(self, k, log):
+            self.k, self.log = k, log
+
+        def __del__(self):
+            self.log.append(self.k)
+
+    def peek(it):
+        return len(it.gi_frame.f_locals)
+
+    def g(n, log):
+        a, b, c = Loud("a", log), Loud("b", log), Loud("c", log)
+        for i in range(n):
+            b = Loud(i, log)
+            yield i
+        {end}
+
+    def f(n):
+        log = []
+        it = g(n, log)
+        for x in it:
+            if {looks} and x == n - 2:
+                peek(it)
+        log.append("end")
+        it = None
+        log.append("gone")
+        return log
+    """
+    plain, jitted = both(source, alone=True)
+    with stepped():
+        for n in (4, 4, 4, 4, 2, 4, 4):
+            assert outcome(jitted, n) == outcome(plain, n)
+
+
+def test_memory_that_ends_while_a_generator_runs() -> None:
+    testcapi = pytest.importorskip("_testcapi")
+    source = """
+    def g(n):
+        i = 0
+        while i < n:
+            yield (i, [i])
+            i += 1
+
+    def f(n, keep):
+        t = 0.0
+        keep.append(g(n))
+        for x in keep[0]:
+            t += x[0]
+        return t
+    """
+    _, jitted = both(source, alone=True)
+    with stepped():
+        for _ in range(8):
+            jitted(50, [])
+        for k in range(1, 10):
+            keep: list[Any] = []
+            testcapi.set_nomemory(k, k + 1)
+            try:
+                jitted(6, keep)
+            except MemoryError:
+                pass
+            finally:
+                testcapi.remove_mem_hooks()
+            if keep:
+                assert not keep[0].gi_running
+                list(keep[0])
+
+
+def test_a_second_process_has_the_traces(tmp_path: Any) -> None:
+    source = """
+        import dalsegno as ds
+
+        def count(n):
+            i = 0
+            while i < n:
+                yield i
+                i += 1
+
+        @ds.jit
+        def f(n):
+            t = 0
+            for x in count(n):
+                t += x
+            return t
+
+        for _ in range(8):
+            assert f(50) == 1225
+        ds.wait()
+        print(f.stats["traces_loaded"])
+    """
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(source))
+    store = tmp_path / "s.db"
+    assert run_python(path, store=store) == 0
+    assert run_python(path, store=store) >= 2

@@ -40,7 +40,7 @@ constexpr OpRule kRules[] = {
     {K::guard_builtin, kObjectSnapshot},
     {K::guard_quiet_iterator, kSnapshot},
     {K::guard_quiet_lookup, kSnapshot},
-    {K::guard_waiting, kName | kObjectSnapshot, 0, kMax},
+    {K::guard_waiting, kName | kObject2 | kObjectSnapshot, 0, kMax},
     {K::guard_world, kSnapshot},
     // python ops
     {K::get_attr, kNameSnapshot},

@@ -67,7 +67,8 @@ constexpr bool is_pure(uint32_t effects) { return (effects & ~uint32_t{kReadsMem
   X(guard_quiet_iterator, 1, 0, kNoEffect, "the next of iterator v runs no code of the user's (hook::quiet_iterator)")                     \
   X(guard_quiet_lookup, 2, 0, kReadsMemory, "looking plain v1 up in exact dict or set v0 runs no code of the user's (hook/lookups.h)")     \
   X(guard_waiting, 1, 0, kReadsMemory,                                                                                                     \
-    "exact generator v waits in code `object` to go on at imm; its slots in use are bound as the digits of name say (1: bound)")           \
+    "exact generator v, with globals dict `object2`, waits in code `object` to go on at imm; its slots in use are bound as the digits of " \
+    "name say")                                                                                                                            \
   X(guard_world, 0, 0, kNoEffect, "nothing outside changed that the trace relies on while the instruction before ran: see Effect")         \
   /* ---- python ops */                                                                                                                    \
   X(get_attr, 1, 1, kAnyEffect, "v.name")                                                                                                  \

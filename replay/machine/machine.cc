@@ -3,6 +3,7 @@
 
 #include "hook/arguments.h"
 #include "hook/error_aside.h"
+#include "hook/generators.h"
 #include "replay/arrays.h"
 #include "replay/machine/run.h"
 #include "trace/fault.h"
@@ -49,6 +50,9 @@ void let_go(Machine& m) {
     unlink(m, m.first_frame);
     forget_kept_frames(m, m.first_frame);
     forget_kept_boxes(m);
+    for (const ProgramImpl* p = m.program; p; p = p->parent)
+      for (const Loc& loc : p->locs)
+        if (loc.obj >= 0 && m.r[loc.obj].o) hook::give_up(m.r[loc.obj].o);
     for (const ProgramImpl* p = m.program; p; p = p->parent)
       for (const Loc& loc : p->locs)
         if (loc.owned && loc.obj >= 0) Py_CLEAR(m.r[loc.obj].o);

@@ -254,9 +254,8 @@ class Describer {
     const Py_UCS1* bound = PyUnicode_1BYTE_DATA(s.name);
     const bool waits = in->what == native::Do::kWaitAt;
     if (waits) in->list.assign(s.list, s.list + s.n);
-    if (!waits) in->list = {address(&PyGen_Type), address(Py_None)};
-    for (int32_t i = 0; i < in->n; ++i)
-      if (!waits || bound[i] == '1') in->slots.push_back(waits ? i : bound[i] == '1');
+    if (!waits) in->list = {address(&PyGen_Type), address(Py_None), address(s.object2)};
+    for (int32_t i = 0; i < in->n; ++i) in->slots.push_back(bound[i] == '1');
   }
 
   // What the write that ends the group gives is a register of its own (LoopSink::result).

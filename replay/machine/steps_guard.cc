@@ -29,10 +29,11 @@ bool truthy(const Step& s, Reg* r) { return type(s, r) && dalsegno_has_true_inst
 bool quiet_iterator(const Step& s, Reg* r) { return hook::quiet_iterator(r[s.a].o); }
 bool quiet_lookup(const Step& s, Reg* r) { return dalsegno_quiet_lookup(r[s.a].o, r[s.b].o) != 0; }
 
-// object: the code; name: which slots are bound.
+// object: the code; object2: the globals; name: which slots are bound.
 bool waiting(const Step& s, Reg* r) {
   const hook::WaitingGenerator at = hook::waiting_generator(r[s.a].o);
-  if (!at.slots || reinterpret_cast<PyObject*>(at.code) != s.object || at.next != s.imm || at.count != PyUnicode_GET_LENGTH(s.name))
+  if (!at.slots || reinterpret_cast<PyObject*>(at.code) != s.object || at.globals != s.object2 || at.next != s.imm ||
+      at.count != PyUnicode_GET_LENGTH(s.name))
     return false;
   const Py_UCS1* bound = PyUnicode_1BYTE_DATA(s.name);
   for (int i = 0; i < at.count; ++i)

@@ -179,7 +179,7 @@ bool wait_at(const Step& s, Reg* r) {
   const Py_UCS1* bound = PyUnicode_1BYTE_DATA(s.name);
   const auto count = static_cast<int>(PyUnicode_GET_LENGTH(s.name));
   for (int slot = 0, k = 1; slot < count; ++slot)
-    if (bound[slot] == '1') hook::fill_slot(generator, slot, Py_NewRef(r[s.list[k++]].o));
+    hook::fill_slot(generator, slot, bound[slot] == '1' ? Py_NewRef(r[s.list[k++]].o) : nullptr);
   hook::wait_at(generator, s.imm, count);
   return true;
 }

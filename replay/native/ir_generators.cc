@@ -25,6 +25,8 @@ void Writer::guard_waiting(const Instr& in) {
   expect(op("or i1 " + op("icmp eq ptr " + handled + ", null") + ", " +
             op("icmp eq ptr " + handled + ", " + address(kAddresses + in.list[1]))));
   expect(op("icmp eq ptr " + has(l.code) + ", " + address(kAddresses + in.object)));
+  expect(op("icmp eq ptr " + has(l.globals) + ", " + address(kAddresses + in.list[2])));
+  expect(op("icmp eq ptr " + has(l.shown) + ", null"));
   expect(op("icmp eq ptr " + has(l.next) + ", " + next_of_generator(in)));
   expect(op("icmp eq i32 " + field(object, static_cast<size_t>(l.count), "i32") + ", " + std::to_string(in.slots.size())));
   // (Slots in use alone are looked at: the code tells how many there are at most.)
@@ -56,11 +58,14 @@ void Writer::put_state(const std::string& generator, int32_t state, int32_t coun
 // A range's iterator is written back to before another frame has it.
 void Writer::wait_at(const Instr& in) {
   const std::string generator = object_in(in.list[0]);
-  for (size_t k = 1; k < in.list.size(); ++k) {
-    let_go(key_of(in.list[k]));
-    const std::string object = object_in(in.list[k]);
-    add_reference(object);
-    const int32_t offset = layout_.generator.slots + in.slots[k - 1] * static_cast<int32_t>(sizeof(void*));
+  for (size_t slot = 0, k = 1; slot < in.slots.size(); ++slot) {
+    std::string object = "null";
+    if (in.slots[slot] != 0) {
+      let_go(key_of(in.list[k]));
+      object = object_in(in.list[k++]);
+      add_reference(object);
+    }
+    const int32_t offset = layout_.generator.slots + static_cast<int32_t>(slot * sizeof(void*));
     line("store ptr " + object + ", ptr " + op("getelementptr i8, ptr " + generator + ", i64 " + std::to_string(offset)));
   }
   const std::string next = op("getelementptr i8, ptr " + generator + ", i64 " + std::to_string(layout_.generator.next));

@@ -77,10 +77,11 @@ enum class Do : uint8_t {
                    // [1]: None
   kTakeSlot,       // dst: what it had in slot imm of its frame, or (imm -1) its function
   kBeginToRun,     // and counts as running
-  kWaitAt,      // list[0]: one that waits from now on, to go on at imm, n slots in use: the objects behind it in `slots`; object: its code
-  kQuick,       // by its Step::exec where that neither runs code nor leaves. dst: an object, or (imm) a truth; c: unboxed, as rep (where
-                // there is no dst it is read)
-  kPiece,       // the same, by two unboxed ints, b and c (-1: not given)
+  kWaitAt,  // list[0]: one that waits from now on, to go on at imm, the objects behind it in those of its slots that are bound; object: its
+            // code
+  kQuick,   // by its Step::exec where that neither runs code nor leaves. dst: an object, or (imm) a truth; c: unboxed, as rep (where
+            // there is no dst it is read)
+  kPiece,   // the same, by two unboxed ints, b and c (-1: not given)
   kLeaveFrame,  // a recorded function returns; imm: the frames that are left
   kRelease,     // list: object registers whose references are dropped
   kJump,        // to the loop `target`: `moves`, `drops`
@@ -137,7 +138,7 @@ struct Instr {
   std::vector<int32_t> list;
   std::vector<int32_t> fills;    // kStep: object registers that it fills, beside dst
   std::vector<int32_t> objects;  // kCall that gives one of its operands: their object registers (-1: nobody sees it); c: the result's
-  std::vector<int32_t> slots;    // kGuardWaiting: 1 for each that is bound, else 0; kWaitAt: which ones
+  std::vector<int32_t> slots;    // kGuardWaiting, kWaitAt: 1 for each that is bound, else 0
   std::vector<Move> moves;
   std::vector<int32_t> drops;  // object registers, mostly null
   std::vector<int32_t> needs;  // unboxed registers that whoever goes on from here may look at, beside those that instructions read

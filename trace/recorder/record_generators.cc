@@ -42,7 +42,8 @@ bool Recorder::resume_generator(ValueId generator, PyObject* live, int action) {
   const int name = name_index(digits);
   Py_DECREF(digits);
   const int object = object_index(code, sources_.of_code(at.function));
-  emit(OpKind::guard_waiting, {generator}, {.imm = at.next, .object = object, .name = name, .effects = kReadsMemory});
+  const int globals = object_index(at.globals, sources_.of_globals(at.globals));
+  emit(OpKind::guard_waiting, {generator}, {.imm = at.next, .object = object, .object2 = globals, .name = name, .effects = kReadsMemory});
   call_.function = emit(OpKind::waiting_slot, {generator}, {.imm = -1, .snapshot = false});
   set_type(call_.function, &PyFunction_Type);
   const int locals = at.code->co_nlocalsplus;
@@ -101,6 +102,19 @@ bool Recorder::end_generator(const Instr& instr) {
   ended_ = true;
   will_return(loop ? for_iter_ends(call) : -1);
   return true;
+}
+
+// The frame's variables die, then what it has returned, then the generator.
+void Recorder::has_left_ended(const Instr& call) {
+  const ValueId generator = running_generator(), value = top();
+  hold(generator, +1);
+  hold(value, +1);
+  take_end(leave_ended());
+  release_dead(call.at, next_start());
+  for (const ValueId v : {value, generator}) {
+    hold(v, -1);
+    release_dead(call.at, next_start());
+  }
 }
 
 // What becomes of a generator that has come to its end, in the frame that went on with it.

@@ -184,11 +184,8 @@ void Recorder::has_entered(const hook::FrameView& view) {
 }
 
 void Recorder::has_left(const Instr& call) {
-  if (ended_) {
-    take_end(leave_ended());
-  } else {
-    leave();
-  }
+  if (ended_) return has_left_ended(call);
+  leave();
   release_dead(call.at, next_start());
 }
 

@@ -225,6 +225,7 @@ class Recorder final : public Follower, private Builder {
   bool resume_generator(ValueId generator, PyObject* live, int action);
   bool advance(PyObject* live, const Arguments& arguments);
   void take_end(int action);
+  void has_left_ended(const Instr& call);
   std::string bound_slots() const;
   bool end_generator(const Instr& instr);
   std::vector<ValueId> items_appended(const OpaqueCall& call) const;

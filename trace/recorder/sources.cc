@@ -24,6 +24,7 @@ std::string type_path(PyTypeObject* type) {
       {"method", "type:types.MethodType"},
       {"cell", "type:types.CellType"},
       {"module", "type:types.ModuleType"},
+      {"generator", "type:types.GeneratorType"},
       {"range_iterator", "module:dalsegno._core.attr(range_iterator)"},
       {"list_iterator", "module:dalsegno._core.attr(list_iterator)"},
       {"tuple_iterator", "module:dalsegno._core.attr(tuple_iterator)"},
