@@ -1,7 +1,6 @@
 // Generators that do not run: those that have not begun yet, and those that wait at a yield. Who resumes one and lets it wait again without
 // the interpreter keeps to what gen_send_ex and YIELD_VALUE do (Objects/genobject.c, Python/bytecodes.c). Rule 23.
 #pragma once
-#include "hook/generator_layout.h"
 #include "hook/hook.h"
 
 namespace dalsegno::hook {
@@ -42,6 +41,19 @@ bool closes_at_once(PyObject* generator);
 // Of a linked frame: that of a generator that counts as running.
 void* frame_of_running(PyObject* generator);
 
+// Where a generator has what these look at, for code that does the same by itself.
+// Offsets from the object's beginning.
+struct GeneratorLayout {
+  int state = 0;  // a byte; 0: this interpreter has it otherwise
+  int created = 0, suspended = 0, executing = 0;
+  int handled = 0;                          // the exception that is handled: null or None
+  int code = 0, function = 0, globals = 0;  // pointers
+  int shown = 0;                            // the dict of its variables that somebody has been given, or null
+  int next = 0;                             // a pointer
+  int first = 0;                            // from the code object to where that points for a generator that goes on at instruction 0
+  int count = 0;                            // 32 bits
+  int slots = 0;                            // pointers
+};
 GeneratorLayout generator_layout();
 
 }  // namespace dalsegno::hook

@@ -148,7 +148,11 @@ const native::Layout& native_layout() {
       l.numbers[typed::rep_of_dtype(dtype)] = numpy::type_number(dtype);
     }
     l.numbers[Rep::kNpComplex128] = NPY_CDOUBLE;
-    l.generator = hook::generator_layout();
+    const hook::GeneratorLayout g = hook::generator_layout();
+    l.generator.state = g.state, l.generator.created = g.created, l.generator.suspended = g.suspended, l.generator.executing = g.executing;
+    l.generator.handled = g.handled, l.generator.code = g.code, l.generator.function = g.function, l.generator.globals = g.globals;
+    l.generator.shown = g.shown, l.generator.next = g.next, l.generator.first = g.first;
+    l.generator.count = g.count, l.generator.slots = g.slots;
     return l;
   }();
   return known;

@@ -12,7 +12,7 @@ std::string Writer::next_of_generator(const Instr& in) {
 }
 
 void Writer::guard_waiting(const Instr& in) {
-  const hook::GeneratorLayout& l = layout_.generator;
+  const GeneratorLayout& l = layout_.generator;
   const std::string object = object_in(in.a), type = address(kAddresses + in.list[0]);
   const std::string is = op("icmp eq ptr " + field(object, static_cast<size_t>(layout_.type), "ptr") + ", " + type);
   guard(is, true, in.side);

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "hook/generator_layout.h"
 #include "replay/typed/calls.h"
 #include "replay/typed/operators.h"
 #include "replay/typed/rep.h"
@@ -182,6 +181,15 @@ struct Region {
   bool leaves_anywhere = false;  // for tests: where Frame::forced says
 };
 
+// Where generators have what hook/generators.h says.
+struct GeneratorLayout {
+  int32_t state = 0, created = 0, suspended = 0, executing = 0;  // a byte, and what it says; 0: this interpreter has it otherwise
+  int32_t handled = 0, code = 0, function = 0, globals = 0, shown = 0, next = 0;  // pointers
+  int32_t first = 0;
+  int32_t count = 0;  // 32 bits
+  int32_t slots = 0;
+};
+
 // Where the objects of the interpreter and of NumPy have what is looked at.
 struct Layout {
   int32_t type = 8;       // of any object
@@ -212,7 +220,7 @@ struct Layout {
   int32_t dtype_number = 0, byteorder = 0;                                  // of its dtype
   int32_t aligned = 0, writeable = 0, warns = 0;                            // flags
   std::map<Rep, int32_t> numbers;                                           // of dtypes
-  hook::GeneratorLayout generator;
+  GeneratorLayout generator;
 };
 
 // What native code is given beside the registers (which the functions below are told by their place in the file). It returns the number of

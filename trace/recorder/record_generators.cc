@@ -14,8 +14,15 @@ namespace {
 
 constexpr int kMostSlots = 64;
 
-// Does it hand on what others yield, or catch what is thrown into it?
-bool is_plain(const CodeInfo& info) { return !info.delegates(); }
+// Does it ask for something by its own name? Then it may go through what it is itself, to any depth: a trace would be of one shape of that.
+bool names_itself(PyCodeObject* code) {
+  PyObject* variables = PyCode_GetFreevars(code);
+  const bool closes_over = variables && PySequence_Contains(variables, code->co_name) == 1;
+  Py_XDECREF(variables);
+  const bool named = PySequence_Contains(code->co_names, code->co_name) == 1;
+  PyErr_Clear();
+  return named || closes_over;
+}
 
 }  // namespace
 
@@ -32,9 +39,9 @@ bool Recorder::resume_generator(ValueId generator, PyObject* live, int action) {
   const hook::WaitingGenerator at = live ? hook::waiting_generator(live) : hook::WaitingGenerator{};
   if (!at.slots || is_dead(generator) || at.count > kMostSlots || static_cast<int>(frames().size()) >= options_.max_depth) return false;
   const int flags = at.code->co_flags & kNotSimple;
-  if (flags != CO_GENERATOR || at.function->vectorcall != function_->vectorcall || !is_plain(*info_of(at.code))) return false;
+  if (flags != CO_GENERATOR || at.function->vectorcall != function_->vectorcall || info_of(at.code)->delegates()) return false;
   auto* code = reinterpret_cast<PyObject*>(at.code);
-  if (at.function->func_code != code || recurses(code)) return false;
+  if (at.function->func_code != code || names_itself(at.code) || recurses(code)) return false;
   std::string bound;
   for (int i = 0; i < at.count; ++i) bound += at.slots[i].get() ? '1' : '0';
   PyObject* digits = PyUnicode_InternFromString(bound.c_str());
