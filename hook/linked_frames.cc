@@ -41,6 +41,14 @@ void free_frame(Frame* frame, int slots) {
   ++g_pooled;
 }
 
+void stand_at(Frame* frame, const FrameImage& image) {
+  if (image.executing >= 0) {
+    set_executing_at(frame, image.executing);
+  } else {
+    set_executing(frame, image.offset);
+  }
+}
+
 // The function is borrowed from the image while the frame is linked; code and values are references of its own, as a step may assign
 // to __code__ or to f_locals.
 void fill_header(Frame* frame, FrameImage* image) {
@@ -64,11 +72,7 @@ void fill_header(Frame* frame, FrameImage* image) {
   frame->visited = 0;
 #endif
   set_used_slots(frame, code->co_nlocalsplus);
-  if (image->executing >= 0) {
-    set_executing_at(frame, image->executing);
-  } else {
-    set_executing(frame, image->offset);
-  }
+  stand_at(frame, *image);
 }
 
 void fill_variables(Frame* frame, const FrameImage& image) {
@@ -133,11 +137,8 @@ namespace {
 // A generator's frame is its own, and empty: it gets its variables for the time.
 Frame* frame_of_generator(const FrameImage& image) {
   auto* frame = static_cast<Frame*>(frame_of_running(image.generator));
-  if (image.executing >= 0) {
-    set_executing_at(frame, image.executing);
-  } else {
-    set_executing(frame, image.offset);
-  }
+  stand_at(frame, image);
+  fill_variables(frame, image);
   return frame;
 }
 
@@ -166,11 +167,7 @@ void enter_chain(Frame* frame) {
 
 void* link_frame(FrameImage* image) {
   Frame* frame = image->generator != nullptr ? frame_of_generator(*image) : frame_for(*image);
-  if (image->generator != nullptr) {
-    fill_variables(frame, *image);
-  } else {
-    fill_linked(frame, image);
-  }
+  if (image->generator == nullptr) fill_linked(frame, image);
   enter_chain(frame);
   return frame;
 }

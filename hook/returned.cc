@@ -77,10 +77,6 @@ int end_of_loop(const PyCodeObject* code, int offset) {
 
 constexpr bool kDropsIterator = PY_VERSION_HEX < 0x030e0000;  // (else the next instruction does)
 
-}  // namespace
-
-namespace {
-
 // A generator gave nothing: has it come to its end, and where does the frame go on then? -1: an exception is set.
 int take_end(Frame* frame, const FrameImage& image) {
   const bool ended = PyErr_Occurred() == nullptr || PyErr_ExceptionMatches(PyExc_StopIteration) != 0;

@@ -296,8 +296,8 @@ void build_frames(Machine& m, const ExitPlan& plan, FrameState& state, bool rais
     image.locals = slots.data();
     image.stack = slots.data() + frame.locals.size();
     image.depth = static_cast<int>(frame.stack.size());
-    image.action = action_of(frame);
-    image.drops = frame.action >> kReturnActionBits;
+    image.action = what_of(frame.action);
+    image.drops = operands_of(frame.action);
     image.code = reinterpret_cast<PyCodeObject*>(p.live->objects[frame.code]);
     state.from_object.emplace_back();
     if (const ValueId* generator = generator_of(snapshot, i)) {

@@ -175,7 +175,7 @@ void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing&
     throw;
   }
   to.levels = number > 0 ? links[number - 1].levels : 0;
-  if (i > 0) to.levels += hook::levels_in_c(action_of(framing.snapshot.frames[i - 1]));
+  if (i > 0) to.levels += hook::levels_in_c(what_of(framing.snapshot.frames[i - 1].action));
   to.program = &p;
   to.snapshot = snapshot;
   to.state = framing.states[i];

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "replay/machine/program.h"
+#include "trace/recorder/return_actions.h"
 
 namespace dalsegno::replay {
 
@@ -150,15 +151,9 @@ void forget_kept_boxes(Machine& m);
 // Counts what is pending or linked against the recursion limit.
 // Frames that are recorded through are counted only while they are linked: near the limit the interpreter counts them.
 inline bool recursion_left(PyThreadState* thread) { return hook::recursion_remaining(thread) > 2 * ProgramImpl::deepest; }
-inline hook::ReturnAction action_of(const SnapshotFrame& frame) {
-  return static_cast<hook::ReturnAction>(frame.action & ((1 << kReturnActionBits) - 1));
-}
-// Where frame i of a snapshot is a generator's: that generator, as it lies on the stack of the frame around it; null: it is no generator's.
+// The generator whose frame is frame i of a snapshot, or null.
 inline const ValueId* generator_of(const Snapshot& snapshot, size_t i) {
-  if (i == 0) return nullptr;
-  const SnapshotFrame& outer = snapshot.frames[i - 1];
-  const int below = hook::generator_below(action_of(outer), outer.action >> kReturnActionBits);
-  return below < 0 || below >= static_cast<int>(outer.stack.size()) ? nullptr : &outer.stack[outer.stack.size() - 1 - below];
+  return i > 0 ? generator_inside(snapshot.frames[i - 1]) : nullptr;
 }
 inline void count_frames(Machine& m) {
   const bool shown = m.n_links > m.first_frame;

@@ -66,7 +66,7 @@ void Writer::next_element(const Instr& in) {
   know(fact);
   const std::string name = name_of(fact), more = label("m"), end = label("e");
   guard(op("load i1, ptr " + name + "ok"));
-  const std::string place = op("getelementptr i8, ptr " + object_in(in.a) + ", i64 " + std::to_string(layout_.iterator_position));
+  const std::string place = at_offset(object_in(in.a), layout_.iterator_position);
   const std::string at = op("load i64, ptr " + place), n = op("load i64, ptr " + name + "n0");
   guard(op("icmp sge i64 " + at + ", 0"));
   branch(op("icmp slt i64 " + at + ", " + n), more, in.side < 0 ? exit_label() : end);

@@ -28,11 +28,11 @@ std::string Writer::attribute_place(const Instr& in, const std::string& slow) {
     return op("getelementptr i8, ptr " + object + ", i64 " + slot);
   }
   const std::string index = part(layout_.place_index, "i64");
-  const std::string values = op("load ptr, ptr " + op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(layout_.values)));
+  const std::string values = op("load ptr, ptr " + at_offset(object, layout_.values));
   const std::string none = layout_.values_tag == 0 ? op("icmp ne ptr " + values + ", null")
                                                    : op("trunc i64 " + op("ptrtoint ptr " + values + " to i64") + " to i1");
   expect(op("and i1 " + none + ", " + op("icmp sge i64 " + index + ", 0")));
-  const std::string first = op("getelementptr i8, ptr " + values + ", i64 " + std::to_string(layout_.values_first));
+  const std::string first = at_offset(values, layout_.values_first);
   return op("getelementptr ptr, ptr " + first + ", i64 " + index);
 }
 
@@ -104,13 +104,13 @@ void Writer::items_iterator(const Instr& in) {
   const std::string some = label("y");
   branch(op("icmp ne ptr " + it + ", null"), some, made, true);
   begin(some);  // (known to the collector, as it was)
-  const std::string tracked = op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.tracked));
+  const std::string tracked = at_offset(it, layout_.tracked);
   branch(layout_.tracked == 0 ? "false" : op("icmp ne i64 " + op("load i64, ptr " + tracked) + ", 0"), kept, made, true);
   begin(kept);
   line("store ptr null, ptr " + spare);
   add_reference(object);
   put_field("0", it, layout_.iterator_position);
-  line("store ptr " + object + ", ptr " + op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.iterator_sequence)));
+  line("store ptr " + object + ", ptr " + at_offset(it, layout_.iterator_sequence));
   line("store ptr " + it + ", ptr " + place(in.dst));
   go(join);
   begin(made);

@@ -8,7 +8,7 @@ namespace dalsegno::native {
 // What a generator has for the instruction that it goes on with.
 std::string Writer::next_of_generator(const Instr& in) {
   const int32_t offset = layout_.generator.first + in.imm * 2;  // instructions have two bytes
-  return op("getelementptr i8, ptr " + address(kAddresses + in.object) + ", i64 " + std::to_string(offset));
+  return at_offset(address(kAddresses + in.object), offset);
 }
 
 void Writer::guard_waiting(const Instr& in) {
@@ -42,7 +42,7 @@ void Writer::take_slot(const Instr& in) {
   const std::string generator = object_in(in.a);
   if (in.imm < 0) return give(in.dst, field(generator, static_cast<size_t>(layout_.generator.function), "ptr"));
   const int32_t offset = layout_.generator.slots + in.imm * static_cast<int32_t>(sizeof(void*));
-  const std::string slot = op("getelementptr i8, ptr " + generator + ", i64 " + std::to_string(offset));
+  const std::string slot = at_offset(generator, offset);
   const std::string object = op("load ptr, ptr " + slot);
   line("store ptr null, ptr " + slot);
   line("store ptr " + object + ", ptr " + place(in.dst));
@@ -50,7 +50,7 @@ void Writer::take_slot(const Instr& in) {
 }
 
 void Writer::put_state(const std::string& generator, int32_t state, int32_t count) {
-  const auto at = [&](int32_t offset) { return op("getelementptr i8, ptr " + generator + ", i64 " + std::to_string(offset)); };
+  const auto at = [&](int32_t offset) { return at_offset(generator, offset); };
   line("store i8 " + std::to_string(state) + ", ptr " + at(layout_.generator.state));
   line("store i32 " + std::to_string(count) + ", ptr " + at(layout_.generator.count));
 }
@@ -66,9 +66,9 @@ void Writer::wait_at(const Instr& in) {
       add_reference(object);
     }
     const int32_t offset = layout_.generator.slots + static_cast<int32_t>(slot * sizeof(void*));
-    line("store ptr " + object + ", ptr " + op("getelementptr i8, ptr " + generator + ", i64 " + std::to_string(offset)));
+    line("store ptr " + object + ", ptr " + at_offset(generator, offset));
   }
-  const std::string next = op("getelementptr i8, ptr " + generator + ", i64 " + std::to_string(layout_.generator.next));
+  const std::string next = at_offset(generator, layout_.generator.next);
   line("store ptr " + next_of_generator(in) + ", ptr " + next);
   put_state(generator, layout_.generator.suspended, in.n);
 }

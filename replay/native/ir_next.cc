@@ -13,7 +13,7 @@ bool is_any(const NextItem& item) { return item.rep == Rep::kNone && (item.over 
 }  // namespace
 
 void Writer::put_field(const std::string& value, const std::string& object, int32_t offset) {
-  line("store i64 " + value + ", ptr " + op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(offset)));
+  line("store i64 " + value + ", ptr " + at_offset(object, offset));
 }
 
 // The k-th iterator that is held.
@@ -70,7 +70,7 @@ Writer::Coming Writer::coming(const NextItem& item, const std::string& it, const
   const std::string more = label("m"), n = field(coming.sequence, static_cast<size_t>(text ? layout_.text_length : layout_.size), "i64");
   branch(op("icmp slt i64 " + coming.at + ", " + n), more, end, true);
   begin(more);
-  const auto items = [&](int32_t offset) { return op("getelementptr i8, ptr " + coming.sequence + ", i64 " + std::to_string(offset)); };
+  const auto items = [&](int32_t offset) { return at_offset(coming.sequence, offset); };
   const auto indirect = [&](int32_t offset) { return field(coming.sequence, static_cast<size_t>(offset), "ptr"); };
   const auto object = [&](const std::string& from) {
     coming.object = op("load ptr, ptr " + op("getelementptr ptr, ptr " + from + ", i64 " + coming.at));
@@ -116,8 +116,7 @@ std::string Writer::tuple_used_again(const Instr& in, const std::string& holder)
   std::string tuple = field(holder, static_cast<size_t>(layout_.holder_result), "ptr");
   const auto count = [&](const std::string& object) { return op("load " + type + ", ptr " + object); };
   guard(op("icmp eq " + type + " " + count(tuple) + ", 1"));
-  guard(op("icmp ne i64 " + op("load i64, ptr " + op("getelementptr i8, ptr " + tuple + ", i64 " + std::to_string(layout_.tracked))) +
-           ", 0"));
+  guard(op("icmp ne i64 " + op("load i64, ptr " + at_offset(tuple, layout_.tracked)) + ", 0"));
   for (size_t k = 0; k < in.next.size(); ++k)  // (an immortal one has the largest count of all)
     if (is_any(in.next[k]))
       guard(op("icmp ugt " + type + " " + count(field(tuple, place_in_tuple(k), "ptr")) + ", " + std::to_string(objects)));
@@ -129,7 +128,7 @@ size_t Writer::place_in_tuple(size_t k) const { return static_cast<size_t>(layou
 void Writer::put_into(const std::string& tuple, size_t k, const std::string& object) {
   drop_reference(field(tuple, place_in_tuple(k), "ptr"), exit_label());
   add_reference(object);
-  line("store ptr " + object + ", ptr " + op("getelementptr i8, ptr " + tuple + ", i64 " + std::to_string(place_in_tuple(k))));
+  line("store ptr " + object + ", ptr " + at_offset(tuple, static_cast<int64_t>(place_in_tuple(k))));
 }
 
 void Writer::next(const Instr& in) {

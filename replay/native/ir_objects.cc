@@ -169,7 +169,7 @@ void Writer::item(const Instr& in) {
   begin(other);
   branch(is_type(object, kTupleType), tuple, slow);
   begin(tuple);
-  line("store ptr " + op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(layout_.tuple_items)) + ", ptr %items");
+  line("store ptr " + at_offset(object, layout_.tuple_items) + ", ptr %items");
   go(have);
   begin(have);
   const std::string size = field(object, layout_.size, "i64"), at = wrapped(index, size);
@@ -285,7 +285,7 @@ std::string Writer::unboxed_int(const std::string& object, const std::string& sl
 
 std::string Writer::items(const Instr& in, const std::string& sequence) {
   if (in.imm == 0) return field(sequence, layout_.list_items, "ptr");
-  return op("getelementptr i8, ptr " + sequence + ", i64 " + std::to_string(layout_.tuple_items));
+  return at_offset(sequence, layout_.tuple_items);
 }
 
 // An item, borrowed, becomes dst and, unboxed, c.
@@ -360,7 +360,7 @@ void Writer::keep_items_iterator(int32_t reg, const std::string& object, const s
 // has that.
 void Writer::let_go_of_items(const std::string& it, const std::string& sequence, const std::string& last) {
   drop_reference(sequence, last);
-  line("store ptr null, ptr " + op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.iterator_sequence)));
+  line("store ptr null, ptr " + at_offset(it, layout_.iterator_sequence));
 }
 
 // The iterator is told that it has ended, if that runs no code, and the side trace goes on.
@@ -376,7 +376,7 @@ void Writer::next_item(const Instr& in) {
   const std::string more = label("m"), end = label("e"), it = object_in(in.a);
   const std::string sequence = field(it, layout_.iterator_sequence, "ptr");
   guard(op("icmp ne ptr " + sequence + ", null"));
-  const std::string place = op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.iterator_position));
+  const std::string place = at_offset(it, layout_.iterator_position);
   const std::string at = op("load i64, ptr " + place);
   branch(op("icmp ult i64 " + at + ", " + field(sequence, layout_.size, "i64")), more, in.side < 0 ? exit_label() : end);
   if (in.side >= 0) {
@@ -398,7 +398,7 @@ void Writer::items_end(const Instr& in) {
   const std::string sequence = field(it, layout_.iterator_sequence, "ptr"), begun = label("w");
   branch(op("icmp ne ptr " + sequence + ", null"), begun, join);
   begin(begun);
-  const std::string place_of_it = op("getelementptr i8, ptr " + it + ", i64 " + std::to_string(layout_.iterator_position));
+  const std::string place_of_it = at_offset(it, layout_.iterator_position);
   const std::string at = op("load i64, ptr " + place_of_it);
   branch(op("icmp ult i64 " + at + ", " + field(sequence, layout_.size, "i64")), in.side >= 0 ? more : exit_label(), none);
   if (in.side >= 0) {

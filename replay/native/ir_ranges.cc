@@ -176,9 +176,7 @@ void Writer::rewind(Key key) {
   if (planted(Fault::native_range)) return;
   const std::string name = name_of(Fact{key, kRangeFact});
   const std::string at = op("load ptr, ptr " + name + "at"), left = op("load i64, ptr " + name + "left");
-  const auto put = [&](const std::string& value, int32_t offset) {
-    line("store i64 " + value + ", ptr " + op("getelementptr i8, ptr " + at + ", i64 " + std::to_string(offset)));
-  };
+  const auto put = [&](const std::string& value, int32_t offset) { line("store i64 " + value + ", ptr " + at_offset(at, offset)); };
   if (layout_.range_index < 0) {
     put(op("load i64, ptr " + name + "item"), layout_.range_start);
     put(left, layout_.range_length);

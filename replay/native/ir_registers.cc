@@ -211,8 +211,12 @@ void Writer::store_all() {
   for (const Key& key : unstored()) store_to_file(key);
 }
 
+std::string Writer::at_offset(const std::string& base, int64_t offset) {
+  return op("getelementptr i8, ptr " + base + ", i64 " + std::to_string(offset));
+}
+
 std::string Writer::field(const std::string& base, size_t offset, const char* type) {
-  return op(std::string("load ") + type + ", ptr " + op("getelementptr i8, ptr " + base + ", i64 " + std::to_string(offset)));
+  return op(std::string("load ") + type + ", ptr " + at_offset(base, static_cast<int64_t>(offset)));
 }
 
 void Writer::load_first(Key key, Bits bits) {

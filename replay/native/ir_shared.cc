@@ -26,12 +26,11 @@ std::string Writer::spare(Rep rep) {
 void Writer::write_number(Rep rep, const std::string& value, const std::string& object, const std::string& slow) {
   if (typed::is_pair(rep)) {
     const int32_t offset = rep == Rep::kComplex ? layout_.complex_value : layout_.numpy_complex_value;
-    return line("store <2 x double> " + value + ", ptr " + op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(offset)) +
-                ", align 8");
+    return line("store <2 x double> " + value + ", ptr " + at_offset(object, offset) + ", align 8");
   }
   if (rep != Rep::kInt) {
     const int32_t offset = rep == Rep::kFloat ? layout_.float_value : layout_.numpy_double_value;
-    return line("store double " + value + ", ptr " + op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(offset)));
+    return line("store double " + value + ", ptr " + at_offset(object, offset));
   }
   const std::string room = label("r"), two = label("t"), done = label("d");
   const std::string magnitude = magnitude_of(value), high = op("lshr i64 " + magnitude + ", " + std::to_string(kDigit));
@@ -48,8 +47,7 @@ void Writer::write_number(Rep rep, const std::string& value, const std::string& 
                                : op("select i1 " + negative + ", i64 " + op("sub i64 0, " + needed) + ", i64 " + needed);
   put_field(size, object, layout_.int_size);
   const auto put_digit = [&](const std::string& digit, int32_t k) {
-    line("store i32 " + op("trunc i64 " + digit + " to i32") + ", ptr " +
-         op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(layout_.int_digit + 4 * k)));
+    line("store i32 " + op("trunc i64 " + digit + " to i32") + ", ptr " + at_offset(object, layout_.int_digit + 4 * k));
   };
   put_digit(op("and i64 " + magnitude + ", " + std::to_string((int64_t{1} << kDigit) - 1)), 0);
   branch(more, two, done);
@@ -178,9 +176,9 @@ void Writer::free_float() {
   const std::string some = label("f"), empty = label("e"), first = address(kFreeFloats), object = op("load ptr, ptr " + first);
   branch(op("icmp ne ptr " + object + ", null"), some, empty, true);
   begin(some);
-  const std::string type = op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(layout_.type));
+  const std::string type = at_offset(object, layout_.type);
   line("store ptr " + op("load ptr, ptr " + type) + ", ptr " + first);
-  const std::string count = op("getelementptr i8, ptr " + first + ", i64 " + std::to_string(layout_.free_floats_count));
+  const std::string count = at_offset(first, layout_.free_floats_count);
   line("store i32 " + op("sub i32 " + op("load i32, ptr " + count) + ", 1") + ", ptr " + count);
   line("store ptr " + address(kFloatType) + ", ptr " + type);
   line("store i64 1, ptr " + object);

@@ -83,7 +83,7 @@ void Writer::letter(const Instr& in) {
   if (layout_.letter_size > 0) {
     branch(op("icmp eq i32 " + state + ", " + std::to_string(layout_.text_plain)), plain, wide, true);
     begin(plain);
-    const std::string data = op("getelementptr i8, ptr " + text + ", i64 " + std::to_string(layout_.ascii_data));
+    const std::string data = at_offset(text, layout_.ascii_data);
     put(letter_in(op("zext i8 " + op("load i8, ptr " + op("getelementptr i8, ptr " + data + ", i64 " + at)) + " to i64")));
     begin(wide);
   }
@@ -99,8 +99,8 @@ void Writer::byte(const Instr& in) {
   guard(op("icmp ult i64 " + at + ", " + n));
   const std::string value = in.what == Do::kPutByte ? get(in.c) : "";
   if (in.what == Do::kPutByte) guard(op("icmp ult i64 " + value + ", 256"));
-  const std::string data = array ? field(object, static_cast<size_t>(layout_.bytearray_start), "ptr")
-                                 : op("getelementptr i8, ptr " + object + ", i64 " + std::to_string(layout_.bytes_data));
+  const std::string data =
+      array ? field(object, static_cast<size_t>(layout_.bytearray_start), "ptr") : at_offset(object, layout_.bytes_data);
   const std::string place = op("getelementptr i8, ptr " + data + ", i64 " + at);
   if (in.what == Do::kPutByte) return line("store i8 " + op("trunc i64 " + value + " to i8") + ", ptr " + place);
   set(in.dst, op("zext i8 " + op("load i8, ptr " + place) + " to i64"));

@@ -79,6 +79,7 @@ class Writer {
   static bool is_pure(const std::string& text);
   void remember(const std::string& text, const std::string& value);
   void let(const std::string& name, const char* type, const std::string& value);
+  std::string at_offset(const std::string& base, int64_t offset);  // a pointer to what stands there
   std::string field(const std::string& base, size_t offset, const char* type);
   std::string helper(size_t offset) { return field("%f", offset, "ptr"); }  // a function of the frame's
   static std::string name_of_address(int32_t index) { return "%a" + std::to_string(index); }

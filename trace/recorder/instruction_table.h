@@ -8,7 +8,7 @@
   X(NOP)                                                                                                                                   \
   X(RESUME)                                                                                                                                \
   X(CACHE) X(POP_TOP) X(PUSH_NULL) X(COPY) X(SWAP) X(END_FOR) X(POP_ITER) /* frame set-up, before RESUME */ \
-      X(MAKE_CELL) X(COPY_FREE_VARS) X(RETURN_GENERATOR) X(YIELD_VALUE) /* names */                                                        \
+      X(MAKE_CELL) X(COPY_FREE_VARS) X(RETURN_GENERATOR) X(YIELD_VALUE) X(SEND) /* names */                                                        \
       X(LOAD_CONST) X(LOAD_SMALL_INT) X(LOAD_COMMON_CONSTANT) X(LOAD_FAST) \
           X(LOAD_FAST_CHECK) X(LOAD_FAST_AND_CLEAR) X(STORE_FAST) X(DELETE_FAST) X(LOAD_FAST_LOAD_FAST)             \
           X(STORE_FAST_LOAD_FAST) X(STORE_FAST_STORE_FAST) X(LOAD_CLOSURE) X(LOAD_DEREF) X(STORE_DEREF) X(DELETE_DEREF) X(LOAD_GLOBAL)     \

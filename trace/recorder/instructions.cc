@@ -154,7 +154,7 @@ bool branches(Opcode op) {
 bool ends_a_test(Opcode op) {
   return op == Opcode::STORE_FAST || op == Opcode::STORE_DEREF || op == Opcode::STORE_GLOBAL || op == Opcode::STORE_ATTR ||
          op == Opcode::STORE_SUBSCR || op == Opcode::STORE_SLICE || op == Opcode::POP_TOP || op == Opcode::RETURN_VALUE ||
-         op == Opcode::RAISE_VARARGS || op == Opcode::unknown;
+         op == Opcode::RAISE_VARARGS || op == Opcode::SEND || op == Opcode::unknown;
 }
 
 }  // namespace
@@ -217,7 +217,7 @@ CodeInfo::CodeInfo(PyCodeObject* c) : code(c) {
     if (asks && !instrs_.empty() && loads_first(instrs_.back())) asked_.insert(load_attr_name(instr.op, instr.arg));
     if (int way = g_opcodes.direction[instr.raw]) instr.target = instr.next + way * instr.arg;
     if (instr.target >= 0 && instr.target < instr.next) last_jump_back_ = instr.at;
-    delegates_ |= g_opcodes.names[instr.raw] == "SEND";
+    delegates_ |= instr.op == Opcode::SEND;
     if (before_resume && instr.op == Opcode::RESUME) before_resume = false, first_ = instr.start;
     if (before_resume) prefix_.push_back(instr);
     i = instr.next;

@@ -3,6 +3,7 @@
 #include "hook/unobserved.h"
 #include "numpy/dtypes.h"
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/return_actions.h"
 #include "trace/recorder/walks.h"
 
 namespace dalsegno::recorder {
@@ -92,7 +93,7 @@ void Recorder::on_GET_ITER(const Instr&) {
 }
 
 void Recorder::on_FOR_ITER(const Instr& i) {
-  if (resume_generator(top(), live_top(), static_cast<int>(hook::ReturnAction::kNextItem))) return;
+  if (resume_generator(top(), live_top(), packed_action(hook::ReturnAction::kNextItem, 0))) return;
   may_branch_to(for_iter_ends(i));
   if (PyGen_CheckExact(live_top())) hook::let_frames_run(true);
   uint32_t effects = kAnyEffect;

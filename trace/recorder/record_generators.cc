@@ -2,12 +2,14 @@
 // variables in a frame of its own; when it goes on, they are taken from there, and its frame is empty until it waits again.
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "hook/generators.h"
 #include "trace/fault.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/return_actions.h"
 
 namespace dalsegno::recorder {
 namespace {
@@ -34,6 +36,17 @@ std::string Recorder::bound_slots() const {
   return bound;
 }
 
+int Recorder::digits_index(const std::string& digits) {
+  PyObject* name = PyUnicode_InternFromString(digits.c_str());
+  if (!name) {
+    PyErr_Clear();
+    throw std::bad_alloc();
+  }
+  const int index = name_index(name);
+  Py_DECREF(name);
+  return index;
+}
+
 // action: what becomes of what it yields.
 bool Recorder::resume_generator(ValueId generator, PyObject* live, int action) {
   const hook::WaitingGenerator at = live ? hook::waiting_generator(live) : hook::WaitingGenerator{};
@@ -44,10 +57,7 @@ bool Recorder::resume_generator(ValueId generator, PyObject* live, int action) {
   if (at.function->func_code != code || names_itself(at.code) || recurses(code)) return false;
   std::string bound;
   for (int i = 0; i < at.count; ++i) bound += at.slots[i].get() ? '1' : '0';
-  PyObject* digits = PyUnicode_InternFromString(bound.c_str());
-  if (!digits) return PyErr_Clear(), false;
-  const int name = name_index(digits);
-  Py_DECREF(digits);
+  const int name = digits_index(bound);
   const int object = object_index(code, sources_.of_code(at.function));
   const int globals = object_index(at.globals, sources_.of_globals(at.globals));
   emit(OpKind::guard_waiting, {generator}, {.imm = at.next, .object = object, .object2 = globals, .name = name, .effects = kReadsMemory});
@@ -72,8 +82,7 @@ bool Recorder::resume_generator(ValueId generator, PyObject* live, int action) {
 // next(generator), next(generator, default)
 bool Recorder::advance(PyObject* live, const Arguments& arguments) {
   if (builtin_name(live) != "next" || arguments.names || arguments.values.empty() || arguments.values.size() > 2) return false;
-  const int action = static_cast<int>(hook::ReturnAction::kNextCall) | call_.pops << kReturnActionBits;
-  return resume_generator(arguments.values[0], arguments.live[0], action);
+  return resume_generator(arguments.values[0], arguments.live[0], packed_action(hook::ReturnAction::kNextCall, call_.pops));
 }
 
 void Recorder::on_YIELD_VALUE(const Instr& i) {
@@ -86,10 +95,7 @@ void Recorder::on_YIELD_VALUE(const Instr& i) {
   for (const std::vector<ValueId>* slots : {&shadow().locals, &shadow().stack})
     std::copy_if(slots->begin(), slots->end(), std::back_inserter(inputs), [](ValueId v) { return v != kNull; });
   if (planted(Fault::waiting_swapped) && inputs.size() > 2) std::swap(inputs[1], inputs[2]);
-  PyObject* digits = PyUnicode_InternFromString(bound_slots().c_str());
-  if (!digits) return PyErr_Clear(), give_up(Reason::lost);
-  const int name = name_index(digits);
-  Py_DECREF(digits);
+  const int name = digits_index(bound_slots());
   const int code = object_index(reinterpret_cast<PyObject*>(frame().code->code), shadow().code_path);
   emit(OpKind::wait_at, inputs, {.imm = i.next, .object = code, .name = name, .effects = kWritesMemory});
   push(value);
@@ -103,7 +109,7 @@ bool Recorder::end_generator(const Instr& instr) {
   if (generator == kNull) return false;
   const Instr& call = *frames()[frames().size() - 2].call;
   const bool loop = call.op == Opcode::FOR_ITER;
-  const bool given = shadows()[shadows().size() - 2].action >> kReturnActionBits > 3;  // a default
+  const bool given = operands_of(shadows()[shadows().size() - 2].action) > 3;  // a default
   if (!loop && !given) return give_up(Reason::exception), true;
   emit(OpKind::end_running, {generator}, {.imm = instr.start, .snapshot = false});
   ended_ = true;
@@ -126,7 +132,7 @@ void Recorder::has_left_ended(const Instr& call) {
 
 // What becomes of a generator that has come to its end, in the frame that went on with it.
 void Recorder::take_end(int action) {
-  const int operands = action >> kReturnActionBits;
+  const int operands = operands_of(action);
   if (operands == 0) return kPopsIterator ? void() : static_cast<void>(pop());
   replace_top(operands, top());  // the default
 }

@@ -21,6 +21,7 @@ void Recorder::on_PRECALL(const Instr& i) { not_recorded(i); }
 void Recorder::on_MAKE_CELL(const Instr& i) { not_recorded(i); }
 void Recorder::on_COPY_FREE_VARS(const Instr& i) { not_recorded(i); }
 void Recorder::on_RETURN_GENERATOR(const Instr& i) { not_recorded(i); }
+void Recorder::on_SEND(const Instr& i) { not_recorded(i); }
 
 void Recorder::not_recorded(const Instr&) { give_up(Reason::instruction); }
 

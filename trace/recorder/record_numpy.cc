@@ -6,6 +6,7 @@
 #include "trace/fault.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/return_actions.h"
 #include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
@@ -227,7 +228,7 @@ bool Recorder::call_dispatched(ValueId callee, PyFunctionObject* implementation,
   static PyObject* const kImplementation = PyUnicode_InternFromString("_implementation");
   const ValueId function = constant(reinterpret_cast<PyObject*>(implementation), attr_path(info(callee).path, kImplementation));
   if (!call_python(function, implementation, arguments)) return false;
-  call_.action = static_cast<int>(hook::ReturnAction::kPush) | std::exchange(call_.pops, 0) << kReturnActionBits;
+  call_.action = packed_action(hook::ReturnAction::kPush, std::exchange(call_.pops, 0));
   return true;
 }
 

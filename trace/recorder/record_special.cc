@@ -6,13 +6,12 @@
 
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
+#include "trace/recorder/return_actions.h"
 
 namespace dalsegno::recorder {
 namespace {
 
 using hook::ReturnAction;
-
-constexpr int action_of(ReturnAction action, int drops) { return static_cast<int>(action) | drops << kReturnActionBits; }
 
 // By BinaryOp: the methods of the left and the right operand, and where types keep what the operator in place does first.
 struct OperatorMethods {
@@ -77,7 +76,7 @@ bool Recorder::call_class(ValueId callee, PyObject* live, Arguments arguments) {
   arguments.live.insert(arguments.live.begin(), nullptr);
   if (!call_python(function, init, arguments)) return false;
   call_.instance = call_.locals[0] = emit_attr(OpKind::make_instance, {}, a, path);
-  call_.action = action_of(ReturnAction::kInstance, std::exchange(call_.pops, 0) - 1);
+  call_.action = packed_action(ReturnAction::kInstance, std::exchange(call_.pops, 0) - 1);
   return true;
 }
 
@@ -104,7 +103,7 @@ bool Recorder::operator_method(int nb) {
   PyObject *left = live_top(1), *right = live_top();
   if (!methods.left) return false;
   const auto asked = in_place ? methods.in_place : nullptr;
-  const int action = action_of(ReturnAction::kOperator, 2);
+  const int action = packed_action(ReturnAction::kOperator, 2);
   if (has_methods_alone(left, asked)) {
     if (Py_TYPE(right) != Py_TYPE(left) && !(is_number(right) && know(top(), right))) return false;
     return call_special(top(1), left, interned(methods.left), {{top(1), top()}, {left, right}}, action);
@@ -118,7 +117,7 @@ bool Recorder::compare_method(int operation) {
   if (!PyType_HasFeature(Py_TYPE(left), Py_TPFLAGS_HEAPTYPE)) return false;
   if (Py_TYPE(right) != Py_TYPE(left) && !know(top(), right)) return false;
   return call_special(top(1), left, interned(kComparisons[static_cast<size_t>(operation)]), {{top(1), top()}, {left, right}},
-                      action_of(ReturnAction::kCompare, 2));
+                      packed_action(ReturnAction::kCompare, 2));
 }
 
 // As the interpreter does it once it knows the class: the operands become the method's.
@@ -126,7 +125,8 @@ bool Recorder::item_method() {
   static PyObject* const kGetItem = interned("__getitem__");
   PyObject *container = live_top(1), *index = live_top();
   if (!PyType_HasFeature(Py_TYPE(container), Py_TPFLAGS_HEAPTYPE)) return false;
-  if (!call_special(top(1), container, kGetItem, {{top(1), top()}, {container, index}}, action_of(ReturnAction::kPush, 0))) return false;
+  if (!call_special(top(1), container, kGetItem, {{top(1), top()}, {container, index}}, packed_action(ReturnAction::kPush, 0)))
+    return false;
   call_.pops = 2;
   return true;
 }
@@ -134,7 +134,7 @@ bool Recorder::item_method() {
 // What makes C code do something else with the result leaves before it is returned.
 bool Recorder::returns_what_is_asked() {
   if (shadows().size() < 2) return true;
-  const auto action = static_cast<ReturnAction>(shadows()[shadows().size() - 2].action & ((1 << kReturnActionBits) - 1));
+  const auto action = what_of(shadows()[shadows().size() - 2].action);
   PyObject* result = live_top();
   if (action == ReturnAction::kInstance) {
     if (result != Py_None) return false;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hook/unobserved.h"
+#include "trace/recorder/return_actions.h"
 #include "trace/recorder/text.h"
 
 namespace dalsegno::recorder {
@@ -169,7 +170,7 @@ void Recorder::is_done() {
 
 void Recorder::has_entered(const hook::FrameView& view) {
   pop(call_.pops);
-  if (call_.instance != kNull) put_below(call_.instance, call_.action >> kReturnActionBits);
+  if (call_.instance != kNull) put_below(call_.instance, operands_of(call_.action));
   Shadow inner;
   inner.code = view.code;
   inner.function = call_.function;

@@ -227,6 +227,7 @@ class Recorder final : public Follower, private Builder {
   void take_end(int action);
   void has_left_ended(const Instr& call);
   std::string bound_slots() const;
+  int digits_index(const std::string& digits);  // among the names
   bool end_generator(const Instr& instr);
   std::vector<ValueId> items_appended(const OpaqueCall& call) const;
   bool call_is_known(const OpaqueCall& call, uint32_t* effects);

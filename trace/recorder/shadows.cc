@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "hook/hook.h"
 #include "trace/recorder/builder.h"
 #include "trace/recorder/deaths.h"
+#include "trace/recorder/return_actions.h"
 
 namespace dalsegno::recorder {
 
@@ -93,11 +93,9 @@ void Builder::enter(Shadow inner, int at, int next, int action) {
   shadows_.push_back(std::move(inner));
 }
 
-static hook::ReturnAction what_of(int action) { return static_cast<hook::ReturnAction>(action & ((1 << kReturnActionBits) - 1)); }
-
 void Builder::take_result(ValueId value, int action) {
   const auto what = what_of(action);
-  pop(action >> kReturnActionBits);
+  pop(operands_of(action));
   if (what != hook::ReturnAction::kDiscard && what != hook::ReturnAction::kInstance) push(value);
 }
 
@@ -135,9 +133,8 @@ int Builder::leave_ended() {
 
 ValueId Builder::running_generator() const {
   if (shadows_.size() < 2) return kNull;
-  const Shadow& outer = shadows_[shadows_.size() - 2];
-  const int below = hook::generator_below(what_of(outer.action), outer.action >> kReturnActionBits);
-  return below < 0 ? kNull : outer.stack[outer.stack.size() - 1 - below];
+  const ValueId* generator = generator_inside(shadows_[shadows_.size() - 2]);
+  return generator ? *generator : kNull;
 }
 
 // ---- snapshots -------------------------------------------------------------------------------------------------------------
