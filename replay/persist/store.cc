@@ -23,6 +23,7 @@ struct Process {
   bool connected = false;  // and has looked at it, if only to refuse it
   std::vector<store::Pace> paces;
   bool paces_read = false;
+  bool was_missing = false;  // the file, once: so all that it holds has been noted
 
   // The file's; "" if there is none.
   std::string file() const { return path.empty() ? store::default_path() : path == "off" ? "" : path; }
@@ -64,7 +65,7 @@ void use_store(const std::string& path) {
   if (p.opened && path == p.path) return;
   p.store.close();
   p.path = path;
-  p.opened = p.connected = p.paces_read = false;
+  p.opened = p.connected = p.paces_read = p.was_missing = false;
 }
 
 bool store_in_use(const std::string& path) {
@@ -116,9 +117,11 @@ bool never_noted(uint64_t function) {
   Process& p = process();
   std::lock_guard lock(p.mutex);
   const std::string file = p.file();
-  if (!file.empty() && access(file.c_str(), F_OK) != 0 && errno == ENOENT) return true;  // to make one takes ten milliseconds
+  if (!file.empty() && access(file.c_str(), F_OK) != 0 && errno == ENOENT)
+    return p.was_missing = true;  // to make one takes ten milliseconds
   const std::vector<store::Pace> all = store::read_paces(file);
-  return !all.empty() && std::none_of(all.begin(), all.end(), [&](const store::Pace& pace) { return pace.function == function; });
+  return (p.was_missing || !all.empty()) &&
+         std::none_of(all.begin(), all.end(), [&](const store::Pace& pace) { return pace.function == function; });
 }
 
 KernelCache& store_kernel_cache() {

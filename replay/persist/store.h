@@ -16,7 +16,8 @@ bool store_in_use(const std::string& path);  // the last use_store() named it
 // What was noted of a function in the store that is in use, the latest of each size (store/pace.h). Opens nothing but that small file.
 std::vector<store::Pace> noted_paces(uint64_t function);
 bool store_opened();  // process_store() has been called
-// Whether notes beside that store name others, but not this function: most likely it holds nothing of it. They are read anew.
+// Whether notes beside that store name others, or there was no such file, and they do not name this function: most likely it holds nothing
+// of it. They are read anew.
 bool never_noted(uint64_t function);
 
 // Connected by the first who needs it (Store::configure). Never destroyed: background threads may use it to the last.

@@ -107,10 +107,10 @@ void note_kept(PyFunctionObject* f) {
   write_later([number = pace_number(f)] { process_store().note_paces({{number, UINT32_MAX, 0, 0, 0}}); });
 }
 
-// Whether the store, not opened so far, is to stay so for now: to open it and find nothing takes as long as many a first call. Where the
-// notes are wrong the function is recorded once more, and they are right again.
+// Whether the store is not to be asked now: to open it, or to wait for who writes to it, and find nothing takes as long as many a first
+// call. Where the notes are wrong the function is recorded once more, and they are right again.
 bool new_to_store(PyFunctionObject* f) {
-  return settings().step_aside && settings().record && !store_opened() && never_noted(pace_number(f));
+  return settings().step_aside && settings().record && (!store_opened() || writing()) && never_noted(pace_number(f));
 }
 
 // What a look-up has left to be done.

@@ -9,6 +9,8 @@ namespace dalsegno::replay {
 void write_later(std::function<void()> job);
 // Until all jobs are done. Without the GIL; prepare_writer() has been called before.
 void wait_for_writer();
+// Jobs are not done yet, so the store may be in use. Any thread that has the GIL.
+bool writing();
 // Makes what the writer needs. With the GIL; does nothing the second time.
 void prepare_writer();
 
