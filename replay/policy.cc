@@ -78,6 +78,7 @@ uint32_t sizes_of(PyObject* const* args, Py_ssize_t count) {
 }
 
 bool Lane::timed(Way way, Took took, bool provisional) {
+  note_first(way, took);
   if (asks_eager_ && way == Way::kTimeEager) {
     asks_eager_ = false;
     if (!took.cold) early_eager_ = std::min(early_eager_, took.nanoseconds);
@@ -114,7 +115,12 @@ bool Lane::wins_plainly(Way way) const {
   return awaits_kernels() && way == Way::kTimeReplay && turn_ == 1 && eager >= kLong && kClear * replay < eager;
 }
 
+void Lane::note_first(Way way, Took took) {
+  if (way == Way::kTimeReplay && first_ == 0) first_ = took.nanoseconds;
+}
+
 bool Lane::timed_early(Way way, Took took, bool provisional) {
+  note_first(way, took);
   if (loses_plainly(way, took)) return timed(way, took, provisional);
   if (way == Way::kTimeReplay && !judged_) wait_early(took);
   return false;
@@ -162,7 +168,7 @@ void Lane::remember(bool eager_won, double replay_ns, double eager_ns) {
 
 void Lane::reset() {
   Lane fresh(sizes);
-  fresh.recording_ = recording_, fresh.early_eager_ = early_eager_, fresh.paced = paced;
+  fresh.recording_ = recording_, fresh.early_eager_ = early_eager_, fresh.first_ = first_, fresh.paced = paced;
   *this = fresh;
 }
 
@@ -172,7 +178,8 @@ store::Pace Lane::pace(bool useless) const {
   const double least = eager == kUnknown ? kRecorded * recording_ : std::min(eager, recording_);
   const bool lost = useless || (provisional_ && eager_wins);  // while kernels were still being loaded
   const double replayed = lost ? least : lasting() && replay != kUnknown ? replay : kHoped * least;
-  return {0, sizes, static_cast<float>(least), static_cast<float>(replayed), 0};
+  const double more = lost ? 0 : std::max(first_ - replayed, 0.0);
+  return {0, sizes, static_cast<float>(least), static_cast<float>(replayed), static_cast<float>(more)};
 }
 
 Lane* Policy::find_lane(uint32_t sizes) {
@@ -194,14 +201,15 @@ Way Policy::next(PyObject* const* args, Py_ssize_t count) {
 
 // ---- before the store has been read ------------------------------------------------------------------------------------------
 
+// The first call is no later than an eager one. Where few calls pay, the second one knows more.
 int64_t Policy::calls_to_put_off(double cost, double replay_ns, double eager_ns) {
-  constexpr double kSoon = 12;     // calls
-  constexpr double kAtOnce = 2e6;  // nanoseconds that a first call may take over an eager one
-  constexpr double kPart = 24;     // it is to be this part of what the calls take
+  constexpr double kSure = 1.5;  // what is known is of another process, which had been running for a while
+  constexpr double kSoon = 12;   // calls
+  constexpr double kPart = 24;   // it is to be this part of what the calls take
   if (!(eager_ns > 0) || !(replay_ns > 0) || !(cost > 0)) return 0;
   const double gain = std::max(eager_ns - replay_ns, 0.0);
-  if (cost <= kSoon * gain && cost - gain <= kAtOnce) return 0;
-  return static_cast<int64_t>(std::min(std::ceil(kPart * cost / eager_ns), 1e6));
+  if (kSure * cost <= gain) return 0;
+  return cost <= kSoon * gain ? 1 : static_cast<int64_t>(std::min(std::ceil(kPart * cost / eager_ns), 1e6));
 }
 
 void Policy::put_off(uint32_t sizes, int64_t calls) {

@@ -73,6 +73,7 @@ class Lane {
 
  private:
   static constexpr double kUnknown = std::numeric_limits<double>::max();
+  void note_first(Way way, Took took);
   bool decided() const;
   bool skips_eager();
   void wait_early(Took took);
@@ -86,6 +87,7 @@ class Lane {
   bool judged_ = false, provisional_ = false;
   bool replay_cold_ = false, eager_cold_ = false;  // the least of this measurement
   double recording_ = kUnknown;
+  double first_ = 0;               // nanoseconds of the first timed replay, which makes kernels and measures; 0: there was none
   bool asks_eager_ = false;        // an early replay has been timed
   double early_eager_ = kUnknown;  // the least of the eager calls that were timed for one
 };
@@ -132,7 +134,7 @@ class Policy {
   }
 
   // Calls with arguments of these sizes are run eagerly, so many of them, before anything else is known: remember() ends that. How many pay
-  // for what it costs (nanoseconds) to know more, and to load what wins, none if that is won back soon.
+  // for what it costs (nanoseconds) to know more, and to load what wins, none if that is won back by the first.
   void put_off(uint32_t sizes, int64_t calls);
   bool is_put_off(PyObject* const* args, Py_ssize_t count);
   static int64_t calls_to_put_off(double cost, double replay_ns, double eager_ns);

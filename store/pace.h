@@ -16,7 +16,7 @@ struct Pace {
   uint64_t function = 0;              // a number that tells functions apart, mostly
   uint32_t sizes = 0;                 // of the arguments (KeptVerdict::sizes)
   float eager_ns = 0, replay_ns = 0;  // a call
-  float load_ns = 0;                  // making programs of the stored traces, roughly
+  float load_ns = 0;                  // making programs of the stored traces, and what the first replay takes more than later ones, roughly
   bool operator==(const Pace&) const = default;
 };
 

@@ -8,7 +8,7 @@ import dalsegno as ds
 import numpy as np
 from dalsegno.demo import data, finance, terrain
 from dalsegno.demo import main as demo
-from dalsegno.demo.main import counted, second_line
+from dalsegno.demo.main import counted, put_off, second_line
 from tests.front import same
 
 pytestmark = pytest.mark.once
@@ -108,6 +108,11 @@ def test_what_is_counted():
         "exits": [{"count": 3}],
     }
     assert counted([trace, trace]) == {"ops": 4, "guards": 2, "segments": 2, "kernels": 2, "exits taken": 6}
+
+
+@pytest.mark.parametrize(("recordings", "replays", "left"), [(0, 0, True), (1, 0, False), (0, 2, False)])
+def test_a_first_result_that_was_neither_recorded_nor_replayed_is_explained(recordings, replays, left):
+    assert put_off({"recordings": recordings, "replays": replays}) is left
 
 
 def test_a_difference_is_shouted():

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dalsegno._testing import policy
 from tests.support import run_python
 
 _SHORT = """
@@ -181,3 +182,32 @@ print(json.dumps(dict(g.stats)))
     first, second = (run_python(call, store=seen, DALSEGNO_STEP_ASIDE="1") for _ in range(2))
     assert first["loops_entered"] >= 1 and first["traces_loaded"] == 0
     assert second["traces_loaded"] >= 1 and second["recordings"] == 0
+
+
+@pytest.mark.parametrize(
+    ("cost", "replay", "eager", "calls"),
+    [
+        (2e6, 1e6, 9e6, 0),
+        (2e6, 1e5, 2e6, 1),
+        (2e6, 1.9e6, 2e6, 24),
+        (2e6, 2e6, 2e6, 24),
+        (2e6, 0, 2e6, 0),
+        (0, 1e5, 2e6, 0),
+    ],
+)
+def test_a_first_call_is_no_later_than_an_eager_one(cost, replay, eager, calls):
+    """Reading the recording of a call of two milliseconds took longer; the demo's hillshade was later by half."""
+    assert policy.calls_to_put_off(cost, replay, eager) == calls
+
+
+def test_what_the_first_replay_takes_more_is_part_of_what_loading_costs():
+    """It makes kernels and measures; a later process's does so, too. The demo's slope was later than eager by that."""
+    lane = policy.Lane()
+    lane.run(5e6, 5e6)
+    for _ in range(20):
+        lane.run(2e5, 5e6)
+    assert lane.load_ns() == pytest.approx(4.8e6)
+    lane.reset()
+    for _ in range(20):
+        lane.run(1e5, 5e6)
+    assert lane.load_ns() == pytest.approx(4.9e6)

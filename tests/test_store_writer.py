@@ -29,22 +29,27 @@ PROGRAM = """
 
 def test_jobs_are_done_in_the_order_of_calls_that_went_on_meanwhile(tmp_path: Path) -> None:
     store = str(tmp_path / "s.sqlite3")
-    source = PROGRAM + """
+    source = (
+        PROGRAM
+        + """
     held = persist.HeldWriter()
-    print([first(40 + k) for k in range(4)] == [squares(40 + k) + 1 for k in range(4)], [second(50) for _ in range(4)] == [cubes(50) + squares(50)] * 4)
+    print(*(first(40 + k) == squares(40 + k) + 1 and second(50) == cubes(50) + squares(50) for k in range(4)))
     print(persist.writing(), os.path.exists(os.environ["DALSEGNO_STORE"]))
     held.release()
     ds.wait()
     print(persist.writing(), _core.store_stats()["errors"], _core.store_stats()["damaged"])
     """
-    assert run(source, store).split("\n") == ["True True", "True False", "False 0 0"]
+    )
+    assert run(source, store).split("\n") == ["True True True True", "True False", "False 0 0"]
     again = PROGRAM + "    first(40), second(50); print(recorded())"
     assert run(again, store) == "(0, 0)"
 
 
 def test_what_was_never_noted_is_not_looked_up_while_the_writer_is_at_work(tmp_path: Path) -> None:
-    """Companions' first calls waited for the transaction that kept what had just been recorded, and for the making of the file."""
-    source = PROGRAM + """
+    """Companions' first calls waited for the transaction that kept what had just been recorded."""
+    source = (
+        PROGRAM
+        + """
     first(40)
     ds.wait()
     held = persist.HeldWriter()
@@ -56,11 +61,14 @@ def test_what_was_never_noted_is_not_looked_up_while_the_writer_is_at_work(tmp_p
     ds.wait()
     print(right, _core.store_stats()["errors"])
     """
+    )
     assert run(source, str(tmp_path / "s.sqlite3"), DALSEGNO_STEP_ASIDE="1") == "True 0"
 
 
 def test_jobs_wait_for_the_end_of_a_fork(tmp_path: Path) -> None:
-    source = PROGRAM + """
+    source = (
+        PROGRAM
+        + """
     for turn in range(20):
         (first if turn % 2 else second)(30 + turn)
         child = os.fork()
@@ -72,4 +80,5 @@ def test_jobs_wait_for_the_end_of_a_fork(tmp_path: Path) -> None:
     ds.wait()
     print(persist.writing(), _core.store_stats()["damaged"])
     """
+    )
     assert run(source, str(tmp_path / "s.sqlite3")) == "False 0"

@@ -224,7 +224,7 @@ void Tree::keep_experience() {
   std::vector<store::Pace> paces;
   if (pace_news) paces = policy_.paces();
   if (paces.empty()) return;
-  for (store::Pace& pace : paces) pace.function = pace_number(function_), pace.load_ns = static_cast<float>(lowering_);
+  for (store::Pace& pace : paces) pace.function = pace_number(function_), pace.load_ns += static_cast<float>(lowering_);
   write_later([paces = std::move(paces)] { process_store().note_paces(paces); });
 }
 
