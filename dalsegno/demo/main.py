@@ -49,7 +49,7 @@ def run_cli(arguments: list[str]) -> int:
         print(second_line(name, report))
     if any(put_off(report) for report in again.values()):
         print(
-            "\nNo replay: reading that recording takes longer than the call, so it ran as plain Python. Later ones replay."
+            "\nNo replay: reading that recording takes longer than the call. It ran as plain Python; later ones replay."
         )
 
     print("\nPictures:")
