@@ -20,6 +20,7 @@
 #include "replay/machine/loop_plan.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/span.h"
+#include "replay/memory/strided_copy.h"
 #include "replay/segment/scalars.h"
 #include "trace/fault.h"
 
@@ -395,27 +396,9 @@ class GroupRun {
     return true;
   }
 
-  static void copy(const char* from, const npy_intp* from_strides, char* to, const npy_intp* to_strides, const npy_intp* shape, int rank,
-                   npy_intp item) {
-    const npy_intp n = shape[0], f = from_strides[0], t = to_strides[0];
-    if (rank > 1) {
-      for (npy_intp i = 0; i < n; ++i) copy(from + i * f, from_strides + 1, to + i * t, to_strides + 1, shape + 1, rank - 1, item);
-    } else if (f == item && t == item && !planted(Fault::ignored_overlap)) {
-      std::memcpy(to, from, static_cast<size_t>(n * item));
-    } else {
-      copy_items(from, f, to, t, n, item);
-    }
-  }
-  static void copy_items(const char* from, npy_intp f, char* to, npy_intp t, npy_intp n, npy_intp item) {
-    const auto of_size = [&]<size_t kSize>(std::integral_constant<size_t, kSize>) {
-      for (npy_intp i = 0; i < n; ++i) std::memcpy(to + i * t, from + i * f, kSize);
-    };
-    if (item == 1) return of_size(std::integral_constant<size_t, 1>());
-    if (item == 2) return of_size(std::integral_constant<size_t, 2>());
-    if (item == 4) return of_size(std::integral_constant<size_t, 4>());
-    if (item == 8) return of_size(std::integral_constant<size_t, 8>());
-    if (item == 16) return of_size(std::integral_constant<size_t, 16>());
-    for (npy_intp i = 0; i < n; ++i) std::memcpy(to + i * t, from + i * f, static_cast<size_t>(item));
+  void copy(const char* from, const npy_intp* from_strides, char* to, const npy_intp* to_strides) const {
+    const CopiedSpace space{target_.rank, target_.shape, from_strides, to_strides, static_cast<size_t>(item_of_target())};
+    copy_strided(from, to, space, planted(Fault::ignored_overlap));
   }
 
   void write() {
@@ -427,10 +410,10 @@ class GroupRun {
     const char* from = stored.data;
     const npy_intp* strides = stored.rank == 0 ? none : stored.strides;
     if (aside_) {
-      copy(from, strides, aside_, dense, target_.shape, target_.rank, item);
+      copy(from, strides, aside_, dense);
       from = aside_, strides = dense;
     }
-    copy(from, strides, target_.data, target_.strides, target_.shape, target_.rank, item);
+    copy(from, strides, target_.data, target_.strides);
     if (plan_.sink.result >= 0 && !plan_.sink.target.view) r_[plan_.sink.result].o = Py_NewRef(reinterpret_cast<PyObject*>(array_));
   }
 

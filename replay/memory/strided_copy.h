@@ -1,0 +1,21 @@
+// Copying items between strided memory. No memory is allocated here; any thread.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace dalsegno::replay {
+
+// `rank` (0 to 32) extents, and for each axis the bytes from one item to the next; items are `item` bytes long.
+struct CopiedSpace {
+  int rank;
+  const intptr_t* shape;
+  const intptr_t *from_strides, *to_strides;
+  size_t item;
+};
+
+// In the order in which NumPy assigns arrays (PyArray_PrepareTwoRawArrayIter in numpy/_core/src/multiarray/common.c or array_assign.c):
+// axes by the strides of what is written to, upwards in its memory, whatever order the extents stand in. Where what is read is dense along
+// another axis, in tiles. The two do not overlap, unless `one_by_one`: then items are moved one after the other.
+void copy_strided(const char* from, char* to, const CopiedSpace& space, bool one_by_one = false);
+
+}  // namespace dalsegno::replay
