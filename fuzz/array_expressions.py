@@ -71,6 +71,8 @@ ARRAY_EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "np.average(<arrvar:1>, weights=<arrvar:1> * 2, axis=-1)"),
         (1, "sum(np.roll(<arrvar:1>, k, axis=0) for k in range(<positive>))"),
         (1, "sum(np.roll(np.roll(<mask>, i, 0), j, -1) for i in (-1, 0) for j in (0, 2) if <unlike>)"),
+        (1, "sum(np.roll(<mask>, (i, j), axis=(0, -1)) for i in (-1, 0) for j in (0, <small>) if <unlike>)"),
+        (1, "sum(np.roll(<arrvar:1>, (i, j), (0, -1)) for i, j in itertools.product((0, <small>), repeat=2))"),
         (1, "np.isclose(<arr>, <arr>)"),
         (1, "np.linalg.norm(<arr> - <arrvar>, axis=-1)"),
         (1, "np.add.reduce(<arr>, axis=0)"),

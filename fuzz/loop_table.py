@@ -216,6 +216,8 @@ ELEMENT_BODIES: Weighted[str] = Weighted(
         (2, "np.<ufunc2>($e, $e[::-1], out=$e)"),
         (2, "$e = np.concatenate(([$x], $e[:-1])); LOG.append($e.tolist())"),
         (2, "v = np.roll($e, $i); $s = $s + v[0]; LOG.append((v.base.tolist(), v.flags.owndata))"),
+        (1, "v = np.roll(np.outer($e, $e), ($i, <small>), axis=(0, -1)); $s = $s + v[0, 0]; LOG.append(v.tolist())"),
+        (1, "v = np.stack(($e, $e[::-1]), axis=1); $s = $s + np.concatenate((v, v), axis=1)[$i, -1]"),
         (2, "v = np.array([$x, $s, <num>]); LOG.append((v.tolist(), v.dtype.char))"),
         (2, "v = np.zeros_like($e); v[$i:] += $x; $s = $s + v.sum()"),
         (1, "v = np.outer($e, $e[1:]); $s = $s + v[-1, 0]; LOG.append((v.strides, v.tolist()))"),

@@ -435,6 +435,8 @@ PyObject* sequence_of(PyObject* iterator, Py_ssize_t** position);
 PyObject* held_by(PyObject* iterator);
 // The tuple that such an iterator, enumerate or zip gives again as long as nobody else has it; borrowed, or null.
 PyObject* result_of(PyObject* iterator);
+// The tuple of the tuples that an itertools.product which has not begun goes through, borrowed; null: it has, or it is something else.
+PyObject* pools_of(PyObject* iterator);
 // What the iterator gives next; new reference, or null: an exception is set, or there is nothing. One over a sequence of a type that
 // add_quiet_sequence() was called for ends without the IndexError, and its text, that would be made only to be dropped.
 PyObject* next_of(PyObject* iterator);

@@ -216,6 +216,22 @@ constexpr Tool kTools[] = {{"product((), ())", nullptr},
                            {"chain(())", goes_through_plain},
                            {"combinations_with_replacement((), 2)", nullptr}};
 
+PyTypeObject* g_product = nullptr;  // of the first of them
+
+// What a product says to the collector that it holds: its type, the pools and, once it has begun, the tuple that it gave last.
+struct HeldByProduct {
+  PyObject* pools = nullptr;
+  int others = 0;
+};
+int note_held(PyObject* object, void* held) {
+  auto* to = static_cast<HeldByProduct*>(held);
+  if (PyTuple_CheckExact(object) && to->pools == nullptr)
+    to->pools = object;
+  else
+    to->others += !PyType_Check(object);
+  return 0;
+}
+
 void init_tools() {
   for (const Tool& tool : kTools) {
     PyObject* made = evaluate((std::string("__import__('itertools').") + tool.made).c_str());
@@ -226,6 +242,7 @@ void init_tools() {
     const size_t place = fixed && tool.quiet != nullptr && tool.quiet != adds_numbers ? place_of_held(made) : 0;
     const bool laid_out = tool.quiet == nullptr || tool.quiet == adds_numbers || place != 0;
     if (fixed && laid_out && !is_own(type)) g_own.push_back({reinterpret_cast<PyTypeObject*>(Py_NewRef(type)), place, 0, tool.quiet});
+    if (fixed && &tool == kTools) g_product = type;
     Py_XDECREF(made);
   }
   find_result("__import__('itertools').pairwise((7, 8, 9))");
@@ -312,6 +329,13 @@ PyObject* result_of(PyObject* iterator) {
     return g_holding_iterators ? reinterpret_cast<HoldingIterator*>(iterator)->result : nullptr;
   const Own* known = own(Py_TYPE(iterator));
   return known && known->result ? word_at(iterator, known->result) : nullptr;
+}
+
+PyObject* pools_of(PyObject* iterator) {
+  if (g_product == nullptr || !Py_IS_TYPE(iterator, g_product)) return nullptr;
+  HeldByProduct held;
+  g_product->tp_traverse(iterator, note_held, &held);
+  return held.others == 0 ? held.pools : nullptr;
 }
 
 void add_quiet_sequence(PyTypeObject* type) { g_quiet_sequences.push_back(type); }

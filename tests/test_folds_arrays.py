@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -177,6 +178,12 @@ sum(np.roll(a, k, 0)[1:] for k in (1, 2))
 sum(a for k in range(300))
 sum(np.roll(a, k, axis=7) for k in (1, 2))
 sum(np.roll(a, (k, 1), (0, 1)) for k in (1, 2))
+sum(np.roll(a, (i, j), axis=(0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0))
+sum(np.roll(a, (i + 1, 3 - j), (0, -1)) for i, j in ((-1, 2), (5, 100), (0, 0)))
+sum(np.roll(a, (i, j), axis=(0, 0)) for i, j in itertools.product((-1, 0, 1), repeat=2) if (i, j) != (0, 0))
+sum(np.roll(a, (i, j), (j, 0)) for i, j in itertools.product((-1, 0), (0, 1)))
+sum(np.roll(a, (i, 1.5), (0, 1)) for i in (1, 2))
+sum(np.roll(a, (i, 1), (0, 9)) for i in (1, 2))
 sum(np.roll(a, k, 0) for k in (1, 2, 2.0))
 sum(np.flip(a, 0) for k in (1, 2))
 """.strip().splitlines()
@@ -184,7 +191,7 @@ sum(np.flip(a, 0) for k in (1, 2))
 
 @pytest.mark.parametrize("text", ROLLED)
 def test_sums_of_what_is_rolled(text: str) -> None:
-    space: dict[str, Any] = {"np": np}
+    space: dict[str, Any] = {"np": np, "itertools": itertools}
     exec(f"def rolled(a):\n    return {text}", space)
     rng = np.random.default_rng(3)
     for dtype in ("?", "u1", "i8", "f8", "c16"):
@@ -214,3 +221,49 @@ def calls():
         yield ((np.arange(40000.0),), {})
 """
     check_program(source, calls, engines=["stepped", "recording"])
+
+
+PRODUCTS = """
+sum(a[i] * j for i, j in itertools.product((0, 1), (1, 2, 3)))
+[(i, j, k) for i, j, k in itertools.product((0, 1), ("a", "b"), (1.5,))]
+list((j, i) for i, j in itertools.product(range(2), repeat=2))
+sum(i * j for i, j in itertools.product((), (1, 2)))
+sum(i * j for i, j in itertools.product((1, 2), ()))
+max(i * j - k for i, j, k in itertools.product((1, 2, -5), repeat=3))
+any(i > j for i, j in itertools.product((1, 2), (0, 5)))
+tuple(p for p in itertools.product((1, 2), (3, 4)))
+sum(i + j for i, j, k in itertools.product((1, 2), (3, 4)))
+sum(len(i) + j for i, j in itertools.product(("ab", "c"), (3, 4)))
+(lambda p: (next(p), sum(i + j for i, j in p)))(itertools.product((1, 2), (3, 4)))
+(lambda p: (sum(i + j for i, j in p), next(p, None)))(itertools.product((1, 2), (3, 4)))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", PRODUCTS)
+def test_folds_over_all_combinations(text: str) -> None:
+    space: dict[str, Any] = {"np": np, "itertools": itertools}
+    exec(f"def combined(a):\n    return {text}", space)
+    same(space["combined"], [1, 2.5], calls=4)
+
+
+def test_what_dies_with_a_product_dies_when_it_does() -> None:
+    log: list[Any] = []
+
+    class Loud:
+        def __init__(self, name: int) -> None:
+            self.name = name
+
+        def __del__(self) -> None:
+            log.append(self.name)
+
+    def combined(n: int) -> Any:
+        total = sum(j for i, j in itertools.product((Loud(n), Loud(n + 1)), (1, 2)))
+        log.append(total)
+        return total, any(j for i, j in itertools.product((Loud(n + 2),), (1, 2)))
+
+    wanted = [combined(1), *log]
+    jitted = ds.jit(store=False)(combined)
+    with ds.config(step_aside=False):
+        for _ in range(4):
+            log.clear()
+            assert [jitted(1), *log] == wanted

@@ -150,3 +150,41 @@ def test_other_ways_to_call_it():
     agrees(odd, R.random((50, 60)), np.int64(-3))
     check(lambda u: np.roll(u, 1, 5) + 1, (R.random((5, 6)),))
     check(lambda u: np.roll(u, 1.5, 0) + 1, (R.random((5, 6)),))
+
+
+def moved(u: Any, axes: Any, shifts: Any) -> Any:
+    """Shifts that only the run knows: a step, not part of a kernel."""
+    out = []
+    for dy in shifts:
+        out.append(np.roll(u, dy, axes[0]))
+        for dx in shifts:
+            out.append(np.roll(u, (dy, dx), axis=axes))
+    return [(v, v.flags.owndata, v.flags.c_contiguous, v.strides, v.dtype.char) for v in out]
+
+
+@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "f4", "f8", "c16", ">f8", "f2", "M8[s]", "O", "U3", "g"])
+def test_shifts_that_the_run_knows(dtype: str):
+    u = np.arange(60).reshape(3, 4, 5).astype(dtype)
+    for given in (u, u[:, ::2], u.T, u[::-1], u[:0], u[0], u[:1, :, :1], np.asfortranarray(u)):
+        axes = (0, 1) if given.ndim > 1 else (0, 0)
+        check(moved, (given, axes, (-1, 0, 2, 1_000_003, True)), rounds=4)
+        check(moved, (given, (-1, -1), (1, 7)), rounds=4)
+
+
+def refused(u: Any, axes: Any, shifts: Any) -> Any:
+    told = []
+    for k in (1, 2):
+        for by in shifts:
+            try:
+                told.append(np.roll(u, by, axis=axes).tolist())
+            except Exception as error:
+                told.append((type(error).__name__, str(error)))
+        told.append(k)
+    return told
+
+
+def test_what_np_roll_itself_refuses_or_takes():
+    u = np.arange(12).reshape(3, 4)
+    shifts = (1, (1, 2), (1, 2, 3), 1.5, None, (np.int64(1), 2), [1, 2], (), "ab", 1 << 80, np.float64(2.0))
+    for axes in (0, (0, 1), (1,), (), 2, (0, 5), None, [0, 1], (0, 1.0)):
+        check(refused, (u, axes, shifts), rounds=4)

@@ -84,6 +84,8 @@ PROGRAMS: tuple[Program, ...] = (
         ("sums of digits", whole_numbers.sums_of_digits, lambda n: (n, 10), 200, 8_000),
         ("life, elements", whole_numbers.life_elements,
          lambda n: ([d.numbers(n, 2, seed) for seed in range(n)], 3), 8, 32),
+        ("life, roll by pairs", whole_numbers.life_pairs,
+         lambda n: (d.integers(n * n, 2).reshape(n, n).astype(np.uint8), 5), 16, 200),
         ("life, roll", whole_numbers.life_roll, lambda n: (d.integers(n * n, 2).reshape(n, n), 5), 16, 200),
         ("rule 110", whole_numbers.rule_110, lambda n: (d.numbers(n, 2), 10), 40, 500),
         ("bubble sort", whole_numbers.bubble_sort, lambda n: (d.numbers(n, 1000),), 25, 200),

@@ -54,9 +54,10 @@ StepFn Lowering::array_step(const Op& o, ValueId i) const {
   if (o.kind != OpKind::call || o.n_inputs < 2) return nullptr;
   if (!is_constant(in(o)[0])) return nullptr;
   const auto [callee, at] = reduced_call(o);
+  PyObject* names = o.object >= 0 ? object(o.object) : nullptr;
   if (at > 1) return known(in(o)[at]) && takes_axis(o, at) ? along_axis_step(callee, at) : nullptr;
-  if (typed::makes_array(callee)) return making_step(callee, o.n_inputs, o.object >= 0);
-  if (!known(in(o)[1])) return making_step(callee, o.n_inputs, o.object >= 0);  // (what may be a list)
+  if (typed::makes_array(callee)) return making_step(callee, o.n_inputs, names);
+  if (!known(in(o)[1])) return making_step(callee, o.n_inputs, names);  // (what may be a list)
   if (callee == typed::Callee::kMatmul) return o.object < 0 && o.n_inputs == 3 && known(in(o)[2]) ? step_matmul_call : nullptr;
   if (typed::runs_along(callee)) return o.n_inputs == 2 || (o.n_inputs == 3 && takes_axis(o, at)) ? running_step(callee) : nullptr;
   return takes_axis(o, at) ? along_axis_step(callee, at) : nullptr;

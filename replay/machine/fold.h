@@ -15,24 +15,25 @@ namespace dalsegno::replay {
 // ---- the translated code -------------------------------------------------------------------------------------------------------------
 
 enum class FoldOp : uint8_t {
-  kMove,      // dst = a
-  kBinary,    // dst = a (sub: BinaryOp) b
-  kCompare,   // dst = a (sub: Py_LT ... Py_GE) b
-  kPairs,     // dst = (list[b], list[b + 1]) == (list[b + 2], list[b + 3]) (sub: Py_EQ or Py_NE)
-  kContains,  // dst = a in b (sub: not)
-  kIs,        // dst = a is b (sub: not)
-  kNegate,    // dst = -a
-  kNot,       // dst = not a
-  kItem,      // dst = a[b]
-  kPairItem,  // dst = a[b, c]
-  kSlice,     // dst = a[index of c parts, three in list from b on] (ArrayViews::item)
-  kUnpack,    // list[b], ..., list[b + c - 1] = a
-  kAttr,      // dst = a.b, of a module
-  kCall,      // dst = a(list[b] ... list[b + c - 1]); sub: the last one by the name axis
-  kIterate,   // iterator `sub` = iter(a)
-  kNext,      // dst = next(iterator `sub`), or to target; c > 0: a kUnpack of it into c follows
-  kJump,      // to target
-  kJumpTrue,  // if a
+  kMove,       // dst = a
+  kBinary,     // dst = a (sub: BinaryOp) b
+  kCompare,    // dst = a (sub: Py_LT ... Py_GE) b
+  kPairs,      // dst = (list[b], list[b + 1]) == (list[b + 2], list[b + 3]) (sub: Py_EQ or Py_NE)
+  kContains,   // dst = a in b (sub: not)
+  kIs,         // dst = a is b (sub: not)
+  kNegate,     // dst = -a
+  kNot,        // dst = not a
+  kItem,       // dst = a[b]
+  kPairItem,   // dst = a[b, c]
+  kSlice,      // dst = a[index of c parts, three in list from b on] (ArrayViews::item)
+  kUnpack,     // list[b], ..., list[b + c - 1] = a
+  kAttr,       // dst = a.b, of a module
+  kCall,       // dst = a(list[b] ... list[b + c - 1]); sub: the last one by the name axis
+  kCallPairs,  // dst = a(list[b], (list[b + 1], list[b + 2]), (list[b + 3], list[b + 4])); sub as in kCall
+  kIterate,    // iterator `sub` = iter(a)
+  kNext,       // dst = next(iterator `sub`), or to target; c > 0: a kUnpack of it into c follows
+  kJump,       // to target
+  kJumpTrue,   // if a
   kJumpFalse,
   kYield,   // a
   kReturn,  // a

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "replay/machine/fold.h"
-#include "replay/machine/fold_arrays.h"
+#include "replay/machine/fold_stack.h"
 #include "trace/recorder/code_extra.h"
 #include "trace/recorder/instructions.h"
 #include "trace/trace.h"
@@ -15,25 +15,16 @@
 namespace dalsegno::replay {
 namespace {
 
+using folds::Entry;
+using folds::Stack;
 using recorder::CodeInfo;
 using recorder::Instr;
 using recorder::Opcode;
 
-constexpr int16_t kPosition = folds::ArrayViews::kPosition;
-
-struct Entry {
-  // kSlice, kIndex: `second` parts of an index, three slots each in the list, from `slot` on
-  enum Kind : uint8_t { kSlot, kPair, kIterator, kNull, kYielded, kSlice, kIndex } kind = kSlot;
-  int16_t slot = -1, second = -1;  // kIterator: its number
-  bool is_index() const { return kind == kSlice || kind == kIndex; }
-  bool operator==(const Entry&) const = default;
-};
-using Stack = std::vector<Entry>;
-
-class Translator {
+class Translator : folds::OperandStack {
  public:
   Translator(PyCodeObject* code, bool generator, FoldCode* out)
-      : code_(code), generator_(generator), out_(out), info_(CodeInfo::of(code)) {}
+      : OperandStack(code, out), generator_(generator), info_(CodeInfo::of(code)) {}
 
   bool run() {
     out_->variables = code_->co_nlocalsplus;
@@ -52,9 +43,6 @@ class Translator {
 
  private:
   // ---- ways ----------------------------------------------------------------------------------------------------------------------------
-  int16_t temporary(size_t depth) const { return static_cast<int16_t>(temporaries_ + depth); }
-  bool is_temporary(int16_t slot) const { return slot >= temporaries_ && slot < temporaries_ + code_->co_stacksize; }
-
   bool settle() {
     for (size_t d = 0; d < stack_.size(); ++d) {
       if (stack_[d].kind == Entry::kIterator) continue;
@@ -121,28 +109,7 @@ class Translator {
     return stack_.pop_back(), true;
   }
 
-  // ---- the stack -----------------------------------------------------------------------------------------------------------------------
-  bool pop(int16_t* slot) {
-    if (stack_.empty() || stack_.back().kind != Entry::kSlot) return false;
-    *slot = stack_.back().slot;
-    stack_.pop_back();
-    return true;
-  }
-  bool push(int slot) { return stack_.push_back({Entry::kSlot, static_cast<int16_t>(slot)}), true; }
-  bool push_result(FoldInstr made) {
-    made.dst = temporary(stack_.size());
-    out_->instrs.push_back(made);
-    return push(made.dst);
-  }
-
-  int16_t input(bool global, PyObject* object) {
-    for (const FoldInput& known : out_->inputs)
-      if (known.global == global && known.object == object) return known.slot;
-    const auto slot = static_cast<int16_t>(out_->slots++);
-    out_->inputs.push_back({slot, global, object});
-    return slot;
-  }
-
+  // ---- variables -------------------------------------------------------------------------------------------------------------------------
   // Where the operation has that slot as what it gives.
   int16_t* result_in(FoldInstr* of, int16_t slot) {
     if (of->op != FoldOp::kUnpack) return of->dst == slot ? &of->dst : nullptr;
@@ -193,50 +160,6 @@ class Translator {
     return operation(FoldOp::kItem, 0, 2);
   }
 
-  // A slot for what is on top until the index is used: temporaries are used again before that.
-  bool pop_part(int16_t* slot) {
-    if (!pop(slot)) return false;
-    if (!is_temporary(*slot)) return true;
-    const auto own = static_cast<int16_t>(out_->slots++);
-    out_->instrs.push_back({FoldOp::kMove, 0, own, *slot});
-    return *slot = own, true;
-  }
-
-  bool slice(int n) {
-    int16_t parts[] = {-1, -1, -1};
-    for (int k = n; k-- > 0;)
-      if (!pop_part(&parts[k])) return false;
-    const Entry e{Entry::kSlice, static_cast<int16_t>(out_->list.size()), 1};
-    out_->list.insert(out_->list.end(), parts, parts + 3);
-    return stack_.push_back(e), true;
-  }
-
-  // A tuple with slices in it.
-  bool index(int n) {
-    std::vector<int16_t> parts;
-    for (int k = 0; k < n; ++k) {
-      if (stack_.empty()) return false;
-      int16_t part[] = {-1, kPosition, kPosition};
-      if (const Entry e = stack_.back(); e.kind == Entry::kSlice) {
-        std::copy_n(&out_->list[static_cast<size_t>(e.slot)], 3, part);
-        stack_.pop_back();
-      } else if (!pop_part(&part[0])) {
-        return false;
-      }
-      parts.insert(parts.begin(), part, part + 3);
-    }
-    const Entry e{Entry::kIndex, static_cast<int16_t>(out_->list.size()), static_cast<int16_t>(n)};
-    out_->list.insert(out_->list.end(), parts.begin(), parts.end());
-    return stack_.push_back(e), true;
-  }
-
-  bool tuple(const Instr& i) {
-    const auto n = static_cast<size_t>(i.arg);
-    const bool sliced = n > 0 && n <= stack_.size() &&
-                        std::any_of(stack_.end() - i.arg, stack_.end(), [](const Entry& e) { return e.kind == Entry::kSlice; });
-    return sliced || i.arg == 3 ? index(i.arg) : pair(i);
-  }
-
   // The first item is on top then.
   bool unpack(const Instr& i) {
     FoldInstr made{FoldOp::kUnpack};
@@ -248,27 +171,6 @@ class Translator {
     for (int k = i.arg; k-- > 0;) push(out_->list[static_cast<size_t>(made.b + k)] = temporary(stack_.size()));
     out_->instrs.push_back(made);
     return true;
-  }
-
-  bool pair(const Instr& i) {
-    Entry e{Entry::kPair};
-    if (i.arg != 2 || !pop(&e.second) || !pop(&e.slot)) return false;
-    return stack_.push_back(e), true;
-  }
-
-  // What is on top, a pair or a constant one, at the list's end.
-  bool pop_pair() {
-    if (stack_.empty()) return false;
-    Entry e = stack_.back();
-    stack_.pop_back();
-    if (e.kind == Entry::kSlot) {
-      const auto of = std::find_if(out_->inputs.begin(), out_->inputs.end(), [&](const FoldInput& i) { return i.slot == e.slot; });
-      if (of == out_->inputs.end() || of->global || !PyTuple_CheckExact(of->object) || PyTuple_GET_SIZE(of->object) != 2) return false;
-      PyObject* constant = of->object;  // (input() moves them)
-      e = {Entry::kPair, input(false, PyTuple_GET_ITEM(constant, 0)), input(false, PyTuple_GET_ITEM(constant, 1))};
-    }
-    out_->list.insert(out_->list.end(), {e.slot, e.second});
-    return e.kind == Entry::kPair;
   }
 
   bool comparison(int op) {
@@ -302,11 +204,7 @@ class Translator {
     if (n > 3 || stack_.size() < n + 2 || (i.kwnames >= 0 && !names_axis(PyTuple_GET_ITEM(code_->co_consts, i.kwnames)))) return false;
     FoldInstr made{FoldOp::kCall, static_cast<uint8_t>(i.kwnames >= 0)};
     made.b = static_cast<int16_t>(out_->list.size()), made.c = static_cast<int16_t>(n);
-    for (size_t k = stack_.size() - n; k < stack_.size(); ++k) {
-      if (stack_[k].kind != Entry::kSlot) return false;
-      out_->list.push_back(stack_[k].slot);
-    }
-    stack_.resize(stack_.size() - n);
+    if (!(n == 3 && stack_[stack_.size() - 2].kind == Entry::kPair ? pop_pairs_of_call(&made) : pop_arguments(n))) return false;
     const size_t null = recorder::kHas313Calls ? stack_.size() - 1 : stack_.size() - 2;
     const Entry callee = stack_[recorder::kHas313Calls ? stack_.size() - 2 : stack_.size() - 1];
     if (stack_[null].kind != Entry::kNull || callee.kind != Entry::kSlot) return false;
@@ -410,7 +308,7 @@ class Translator {
       case Opcode::BUILD_SLICE:
         return slice(i.arg);
       case Opcode::BUILD_TUPLE:
-        return tuple(i);
+        return tuple(i.arg);
       case Opcode::UNPACK_SEQUENCE:
         return unpack(i);
       case Opcode::COMPARE_OP:
@@ -453,12 +351,8 @@ class Translator {
     }
   }
 
-  PyCodeObject* code_;
   bool generator_;
-  FoldCode* out_;
   std::shared_ptr<const CodeInfo> info_;
-  int temporaries_ = 0;
-  Stack stack_;
   bool reached_ = true;
   int32_t last_label_ = 0;  // what follows it is reached from before it alone
   std::map<int, Stack> stacks_;

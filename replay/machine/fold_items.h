@@ -110,18 +110,33 @@ struct Items {
   static constexpr Py_UCS4 kMostKept = 256;
 };
 
-// The same of one that goes through several at once (zip, enumerate), or through one.
+// The same of one that goes through several at once (zip, enumerate), through all their combinations (itertools.product), or through one.
 struct Rows {
   Items parts[kMostInRow];
   Slot row[kMostInRow];  // the last one
   int n;                 // 0: not several
   bool strict;
+  bool crossed, begun;  // all combinations, the last one changing fastest; there was one
 
   bool over_sequence(PyObject* o) { return n = 0, parts[0].over_sequence(o, 0, false); }
 
+  bool over_product(PyObject* it) {
+    PyObject* pools = Py_REFCNT(it) == 1 ? hook::pools_of(it) : nullptr;
+    if (!pools || PyTuple_GET_SIZE(pools) < 2 || PyTuple_GET_SIZE(pools) > kMostInRow) return false;
+    n = static_cast<int>(PyTuple_GET_SIZE(pools));
+    strict = begun = false, crossed = true;
+    for (int k = 0; k < n; ++k) {
+      if (!parts[k].over_sequence(PyTuple_GET_ITEM(pools, k), 0, true)) return false;
+      parts[k].alone = true;  // (a pool may be there more than once)
+    }
+    return true;
+  }
+
   bool over_iterator(PyObject* it) {
     const bool counts = Py_IS_TYPE(it, &PyEnum_Type);
-    n = 0;
+    n = 0, crossed = false;
+    if (over_product(it)) return true;
+    n = 0, crossed = false;
     if (!counts && !Py_IS_TYPE(it, &PyZip_Type)) return parts[0].over_iterator(it);
     const auto* holding = reinterpret_cast<hook::HoldingIterator*>(it);
     if (!hook::g_holding_iterators || Py_REFCNT(it) > 1) return false;
@@ -149,9 +164,25 @@ struct Rows {
   int next(Slot* to, int self) {
     if (n == 0) return parts[0].next(to);
     const auto place = [&](int k) { return &row[k]; };
-    if (const int next = next_of_all(place); next != 1) return next;
+    if (const int next = crossed ? next_combination() : next_of_all(place); next != 1) return next;
     to->tag = Slot::kRow, to->i = self, to->object = nullptr;
     return 1;
+  }
+
+  int next_combination() {
+    int k = begun ? n - 1 : 0;
+    for (; begun && k >= 0 && parts[k].has_ended(); --k) {
+    }
+    const bool empty = !begun && std::any_of(parts, parts + n, [](const Items& one) { return one.has_ended(); });
+    if (k < 0 || empty) return end_all(), 0;
+    for (int j = k; j < n; ++j) {
+      if (j > k) parts[j].at = 0;
+      if (parts[j].next(&row[j]) != 1) return -1;
+    }
+    return begun = true, 1;
+  }
+  void end_all() {
+    for (int k = 0; k < n; ++k) parts[k].at = parts[k].size();
   }
 
   // (A zip that is strict raises where one ends and another does not.)

@@ -221,11 +221,16 @@ class Run {
 
   bool call(const FoldCode& code, const FoldInstr& at, const Slot* s, Slot* out) {
     const Slot* args[3];
-    for (int k = 0; k < at.c; ++k) args[k] = &s[code.list[at.b + k]];
+    for (int k = 0; k < (at.op == FoldOp::kCallPairs ? 1 : at.c); ++k) args[k] = &s[code.list[at.b + k]];
     if (s[at.a].tag != Slot::kObject) return false;
     PyObject* callee = s[at.a].object;
-    if (views_ && at.c > 1 && recorder::callee_facts(callee).fn == ArrayFn::roll)
-      return (at.c == 3 || !at.sub) && views_->roll(*args[0], *args[1], at.c == 3 ? args[2] : nullptr, out);
+    const bool rolls = views_ && at.c > 1 && recorder::callee_facts(callee).fn == ArrayFn::roll;
+    if (at.op == FoldOp::kCallPairs) {
+      const int16_t* pairs = &code.list[at.b + 1];
+      Slot once{};
+      return rolls && views_->roll(*args[0], s[pairs[0]], &s[pairs[2]], &once) && views_->roll(once, s[pairs[1]], &s[pairs[3]], out);
+    }
+    if (rolls) return (at.c == 3 || !at.sub) && views_->roll(*args[0], *args[1], at.c == 3 ? args[2] : nullptr, out);
     return !at.sub && call(callee, args, at.c, out);
   }
 
@@ -285,6 +290,7 @@ class Run {
           done = attribute(s[i->a], s[i->b].object, &s[i->dst]);
           break;
         case FoldOp::kCall:
+        case FoldOp::kCallPairs:
           done = call(code, *i, s, &s[i->dst]);
           break;
         case FoldOp::kIterate:
@@ -293,7 +299,7 @@ class Run {
         case FoldOp::kNext: {
           if (*breaker_) return false;
           Rows& from = items[i->sub];
-          const bool apart = i->c > 0 && from.n == i->c;
+          const bool apart = i->c > 0 && from.n == i->c && !from.crossed;
           const int16_t* to = apart ? &code.list[static_cast<size_t>(i[1].b)] : nullptr;
           const int next = apart ? from.next_of_all([&](int k) { return &s[to[k]]; }) : from.next(&s[i->dst], i->sub);
           done = next >= 0;

@@ -141,8 +141,8 @@ inline bool convert_unboxed(Rep rep, Reg value, DType dtype, ScalarValue* out) {
 // A call that reduces an array along an axis (steps_along_axis.cc); null: it is none.
 StepFn along_axis_step(typed::Callee callee, int32_t at);  // where the array stands among the operands: 1, or 2
 // A call with n operands, itself among them, that makes a small array (steps_made.cc); null: it is none.
-StepFn making_step(typed::Callee callee, int32_t n, bool named);  // named: some arguments are given by name
-StepFn running_step(typed::Callee callee);                        // of an array, and an axis; null: it is something else
+StepFn making_step(typed::Callee callee, int32_t n, PyObject* names);  // of the arguments that are given by name; null: none
+StepFn running_step(typed::Callee callee);                             // of an array, and an axis; null: it is something else
 StepFn call_step(typed::Callee callee, const typed::Operator& how, bool shares, int32_t n);
 // The C library's function behind a callee of one double or, as takes_two_doubles() says, two: its finite results of finite operands are
 // the callee's, but for logarithms of what is not positive, and atan2 of 0. Null: there is none.

@@ -10,6 +10,7 @@
 #include "replay/machine/made.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/small_arrays.h"
+#include "replay/memory/strided_copy.h"
 #include "trace/recorder/facts.h"
 
 namespace dalsegno::replay {
@@ -338,6 +339,58 @@ PyObject* rolled(const Step& s, const Reg* r) {
   return view;
 }
 
+// ---- rolled along axes
+
+constexpr int kMostRolledRank = 4;
+constexpr npy_intp kMostRolled = 1 << 20;  // elements
+
+// How far along each axis: numbers, or tuples of them, which are broadcast.
+bool find_shifts(PyObject* given, PyObject* axes, const npy_intp* shape, int rank, npy_intp* by) {
+  const auto all = [](PyObject*& one) { return PyTuple_CheckExact(one) ? items_of(one) : std::span<PyObject* const>(&one, 1); };
+  const std::span<PyObject*const> shifts = all(given), along = all(axes);
+  const size_t n = std::max(shifts.size(), along.size());
+  if (shifts.empty() || along.empty() || (shifts.size() != 1 && shifts.size() != n) || (along.size() != 1 && along.size() != n))
+    return false;
+  for (size_t k = 0; k < n; ++k) {
+    Number shift;
+    const int axis = axis_of(along[along.size() == 1 ? 0 : k], rank);
+    if (axis < 0 || !number_of(shifts[shifts.size() == 1 ? 0 : k], &shift) || !shift.whole) return false;
+    by[axis] = (by[axis] + shift.i % shape[axis] + shape[axis]) % shape[axis];
+  }
+  return true;
+}
+
+// The result is empty_like() (in C order, as what is rolled is), and two pieces along each axis that is rolled.
+PyObject* rolled_along(const Step& s, const Reg* r) {
+  PyObject* o = r[s.list[1]].o;
+  if (!o || !PyArray_CheckExact(o)) return nullptr;
+  auto* a = reinterpret_cast<PyArrayObject*>(o);
+  const int rank = PyArray_NDIM(a), kind = PyArray_TYPE(a);
+  const npy_intp *shape = PyArray_DIMS(a), size = PyArray_SIZE(a);
+  if (!(PyTypeNum_ISNUMBER(kind) || PyTypeNum_ISBOOL(kind)) || !PyArray_IS_C_CONTIGUOUS(a)) return nullptr;
+  npy_intp by[kMostRolledRank] = {};
+  if (rank < 1 || rank > kMostRolledRank || size < 1 || size > kMostRolled) return nullptr;
+  if (!find_shifts(r[s.list[2]].o, r[s.list[3]].o, shape, rank, by)) return nullptr;
+  PyObject* made = new_array(PyArray_DESCR(a), rank, shape);
+  if (!made) return nullptr;
+  const npy_intp* strides = PyArray_STRIDES(a);
+  npy_intp dense[kMostRolledRank], step = PyArray_ITEMSIZE(a);  // (a's own say nothing of axes of one element)
+  for (int d = rank - 1; d >= 0; --d) dense[d] = step, step *= shape[d];
+  for (unsigned piece = 0; piece < 1U << rank; ++piece) {
+    const char* from = PyArray_BYTES(a);
+    char* to = data_of(made);
+    npy_intp part[kMostRolledRank];
+    for (int d = 0; d < rank; ++d) {
+      const bool turned = (piece >> d & 1) != 0;  // what moves beyond the end
+      part[d] = turned ? by[d] : shape[d] - by[d];
+      from += turned ? (shape[d] - by[d]) * strides[d] : 0;
+      to += turned ? 0 : by[d] * dense[d];
+    }
+    copy_strided(from, to, {rank, part, strides, dense, static_cast<size_t>(PyArray_ITEMSIZE(a))});
+  }
+  return made;
+}
+
 // ---- outer products
 
 const numpy::InnerLoop& product_loop(DType dtype) {
@@ -378,6 +431,7 @@ struct Row {
   typed::Callee callee;
   int32_t n;  // operands, the callee among them; 0: any number of them, also by name
   StepFn step;
+  const char* last = nullptr;  // the name by which its last argument may be given
 };
 constexpr Row kRows[] = {
     {typed::Callee::kArray, 2, step_make<of_numbers>},
@@ -390,13 +444,14 @@ constexpr Row kRows[] = {
     {typed::Callee::kZerosLike, 2, step_make<zeros_like>},
     {typed::Callee::kEmptyLike, 2, step_make<empty_like>},
     {typed::Callee::kConcatenate, 2, step_make<concatenated>},
-    {typed::Callee::kConcatenate, 3, step_make<concatenated>},
+    {typed::Callee::kConcatenate, 3, step_make<concatenated>, "axis"},
     {typed::Callee::kStack, 2, step_make<stacked>},
-    {typed::Callee::kStack, 3, step_make<stacked>},
+    {typed::Callee::kStack, 3, step_make<stacked>, "axis"},
     {typed::Callee::kVstack, 2, step_make<in_rows>},
     {typed::Callee::kHstack, 2, step_make<in_a_row>},
     {typed::Callee::kColumnStack, 2, step_make<in_columns>},
     {typed::Callee::kRoll, 3, step_make<rolled>},
+    {typed::Callee::kRoll, 4, step_make<rolled_along>, "axis"},
     {typed::Callee::kOuter, 3, step_make<outer_product>},
     {typed::Callee::kCross, 3, step_make<crossed>},
     {typed::Callee::kSolve, 3, step_make<solved>},
@@ -425,10 +480,14 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-StepFn making_step(typed::Callee callee, int32_t n, bool named) {
+StepFn making_step(typed::Callee callee, int32_t n, PyObject* names) {
   if (callee == typed::Callee::kHistogram && !knows_histogram()) return nullptr;
+  const auto fits = [names](const Row& row) {
+    if (!names || row.n == 0) return true;
+    return row.last && PyTuple_GET_SIZE(names) == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), row.last) == 0;
+  };
   for (const Row& row : kRows)
-    if (row.callee == callee && (row.n == 0 || (row.n == n && !named))) return row.step;
+    if (row.callee == callee && (row.n == 0 || row.n == n) && fits(row)) return row.step;
   return nullptr;
 }
 
