@@ -1,6 +1,7 @@
 #include "halide_gen/runtime/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,7 +19,33 @@ namespace dalsegno::rt {
 namespace {
 
 constexpr int kPatience = 1000;                         // pauses before the core is offered to others
+constexpr auto kLate = std::chrono::microseconds(100);  // a worker that ends so long behind the caller had no processor
 constexpr auto kSpin = std::chrono::microseconds(200);  // longer costs other processes more than it gains
+
+using Clock = std::chrono::steady_clock;
+
+// Whether workers help. Where they have no processor of their own they take the caller's, or sleep on work that is theirs: a call of 0.2 ms
+// took 1.2, in a process that may use one processor, or beside others that are busy on all. Then the caller works alone for a while.
+class Company {
+ public:
+  bool helps() const { return alone_ == Clock::duration::zero() || Clock::now() >= until_; }
+  void disturbed() {
+    alone_ = std::clamp<Clock::duration>(2 * alone_, kLeast, kMost);
+    until_ = Clock::now() + alone_;
+    well_ = 0;
+  }
+  void helped() {
+    if (alone_ != Clock::duration::zero() && ++well_ == kWell) alone_ = Clock::duration::zero();
+  }
+
+ private:
+  static constexpr Clock::duration kLeast = std::chrono::milliseconds(10), kMost = std::chrono::seconds(1);
+  static constexpr int kWell = 16;  // jobs one after the other
+
+  Clock::duration alone_{};
+  Clock::time_point until_{};
+  int well_ = 0;
+};
 
 inline void relax() {
 #if defined(__x86_64__)
@@ -34,6 +61,8 @@ struct Job {
   int helpers = 0;           // workers that may still join
   std::atomic<int> next{0};  // task to be claimed
   std::atomic<int> flags{0};
+  int processor = -1;               // the caller's
+  std::atomic<bool> shares{false};  // a worker was on it, too
 
   void work() {
     int seen = 0;
@@ -52,11 +81,16 @@ class Pool {
     Job job;
     job.task = task, job.context = context, job.n = n, job.control = control_word();
     std::unique_lock<std::mutex> owner(busy_, std::try_to_lock);
-    if (owner && threads > 1 && n > 1) {
+    if (owner && threads > 1 && n > 1 && company_.helps()) {
+      job.processor = sched_getcpu();
       job.helpers = start(std::min(threads, n) - 1);
+      const Clock::time_point begin = Clock::now();
       publish(&job);
       job.work();
+      const Clock::time_point done = Clock::now();
       retire(&job);
+      const bool late = Clock::now() - done > std::max<Clock::duration>(kLate, (done - begin) / 2);
+      late || job.shares.load() ? company_.disturbed() : company_.helped();
     } else {
       job.work();
     }
@@ -124,6 +158,7 @@ class Pool {
     std::lock_guard<std::mutex> lock(mutex_);
     if (job_ == nullptr || job_->helpers == 0) return nullptr;
     --job_->helpers;
+    if (sched_getcpu() == job_->processor) job_->shares = true;
     inside_.fetch_add(1, std::memory_order_relaxed);
     return job_;
   }
@@ -156,6 +191,7 @@ class Pool {
   }
 
   std::mutex busy_;   // held by the thread whose job it is
+  Company company_;   // guarded by busy_
   std::mutex mutex_;  // guards job_, helpers, ending_
   std::condition_variable wake_;
   Job* job_ = nullptr;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "numpy/loops.h"
+#include "replay/background.h"
 #include "replay/kernels/compile.h"
 #include "replay/settings.h"
 #include "trace/fault.h"
@@ -133,10 +134,21 @@ size_t set_idle_kernels(size_t count) {
 }
 bool use_kernel_cache = true;
 
+namespace {
+
+// Those that the process may use, which may be fewer than there are.
+int processors() {
+  const cpu_set_t own = own_processors();
+  const int count = CPU_COUNT(&own);
+  return count > 0 ? count : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
 void configure_kernels(bool kernels, bool background, int threads) {
   Table& t = table();
   t.enabled = kernels, t.background = background;
-  static const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));  // it reads a file
+  static const int cores = processors();
   t.threads = threads > 0 ? threads : cores;
 }
 

@@ -8,6 +8,7 @@
 #include "numpy/loops.h"
 #include "replay/arrays.h"
 #include "replay/machine/fold_numbers.h"
+#include "replay/memory/added_rows.h"
 #include "replay/typed/rep.h"
 #include "trace/fault.h"
 
@@ -128,6 +129,7 @@ class Sum {
       : views_(views),
         shape_(views[0].span),
         counts_(views[0].dtype == DType::kBool),
+        scaled_(std::any_of(views.begin(), views.end(), [](const ArrayView& v) { return v.scaled; })),
         item_(PyArray_ITEMSIZE(made)),
         add_(numpy::inner_loop(ArrayFn::add, views[0].dtype, views[0].dtype)),
         multiply_(numpy::inner_loop(ArrayFn::multiply, views[0].dtype, views[0].dtype)) {
@@ -223,11 +225,34 @@ class Sum {
     }
   }
 
+  using AddRows = void (*)(const char* const*, size_t, char*, intptr_t);
+  // Null: no plain addition of numbers as the processor has them.
+  static AddRows rows_of(DType dtype) {
+    if (dtype == DType::kFloat64) return add_rows<double>;
+    if (dtype == DType::kFloat32) return add_rows<float>;
+    if (!is_int(dtype)) return nullptr;
+    const int item = dtype_size(dtype);
+    return item == 1 ? add_rows<uint8_t> : item == 2 ? add_rows<uint16_t> : item == 4 ? add_rows<uint32_t> : add_rows<uint64_t>;
+  }
+
+  bool add_dense(const std::vector<Line>& lines, size_t n, Line out, npy_intp length) const {
+    constexpr size_t kMostRows = 32;
+    const AddRows add = scaled_ || counts_ || n > kMostRows || out.stride != item_ ? nullptr : rows_of(views_[0].dtype);
+    if (!add) return false;
+    const char* rows[kMostRows];
+    for (size_t k = 0; k < n; ++k) {
+      if (lines[k].stride != item_) return false;
+      rows[k] = lines[k].data;
+    }
+    return add(rows, n, out.data, length), true;
+  }
+
   void add_line(const std::vector<Line>& lines, Line out, npy_intp length) const {
     alignas(64) char scaled[kPiece * sizeof(double)];
     static constexpr double kZero = 0;  // of every dtype
     char* zero = reinterpret_cast<char*>(const_cast<double*>(&kZero));
     const size_t n = views_.size() - (planted(Fault::lost_summand) && views_.size() > 2 ? 1 : 0);
+    if (add_dense(lines, n, out, length)) return;
     for (npy_intp begin = 0; begin < length; begin += kPiece) {
       const npy_intp piece = std::min(kPiece, length - begin);
       char* to = out.data + begin * out.stride;
@@ -271,7 +296,7 @@ class Sum {
 
   const std::vector<ArrayView>& views_;
   const Span& shape_;
-  const bool counts_;
+  const bool counts_, scaled_;
   const npy_intp item_;
   Span out_;
   const numpy::InnerLoop add_, multiply_;

@@ -108,6 +108,7 @@ void bind_segments(py::module_ m) {
       .def("run", &Segment::run);
   m.def("configure", &configure_kernels, py::arg("kernels"), py::arg("background"), py::arg("threads"));
   m.def("wait", &wait_for_compilers);
+  m.def("launch_threads", &launch_threads);
   m.def("count_kernels", &count_kernels);
   m.def("keep_idle_kernels", &set_idle_kernels);
   m.def("assembles", &halide_gen::processor_suits_assembler);

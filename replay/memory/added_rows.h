@@ -1,0 +1,14 @@
+// Rows of numbers added up, element by element: a register goes through all of them, where NumPy's loops go through memory once a row.
+// No memory is allocated here; any thread.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace dalsegno::replay {
+
+// to[i] = 0 + from[0][i] + from[1][i] + ..., in this order: the bits and the flags of so many additions of two. `from`: n dense rows of
+// `length` elements, aligned or not. Integers wrap around. T: the unsigned integers, float, double. `to` overlaps none of them.
+template <class T>
+void add_rows(const char* const* from, size_t n, char* to, intptr_t length);
+
+}  // namespace dalsegno::replay
