@@ -109,7 +109,7 @@ class Translator : folds::OperandStack {
     return stack_.pop_back(), true;
   }
 
-  // ---- variables -------------------------------------------------------------------------------------------------------------------------
+  // ---- variables ---------------------------------------------------------------------------------------------------------------------
   // Where the operation has that slot as what it gives.
   int16_t* result_in(FoldInstr* of, int16_t slot) {
     if (of->op != FoldOp::kUnpack) return of->dst == slot ? &of->dst : nullptr;
