@@ -82,3 +82,27 @@ def test_jobs_wait_for_the_end_of_a_fork(tmp_path: Path) -> None:
     """
     )
     assert run(source, str(tmp_path / "s.sqlite3")) == "False 0"
+
+
+def test_who_waits_and_who_leaves_jobs_at_the_same_time_both_come_to_an_end(tmp_path: Path) -> None:
+    source = (
+        PROGRAM
+        + """
+    import threading
+    ended = threading.Event()
+    def waits():
+        while not ended.is_set(): ds.wait()
+    threads = [threading.Thread(target=waits) for _ in range(2)]
+    for thread in threads: thread.start()
+    for k in range(60):
+        space = {}
+        exec(f"def f(n): return sum(range(n)) + {k}", space)
+        assert ds.jit(space["f"])(10) == 45 + k
+        first(20 + k)
+    ended.set()
+    for thread in threads: thread.join()
+    ds.wait()
+    print(persist.writing())
+    """
+    )
+    assert run(source, str(tmp_path / "s.sqlite3")) == "False"

@@ -83,7 +83,8 @@ class Writer {
 
  private:
   void start(std::unique_lock<std::mutex>& lock) {
-    if (undone_ == 0 || draining_ || running_ || paused_ > 0) return;
+    if (undone_ == 0 || draining_ || paused_ > 0) return;
+    if (running_) return wake();  // (it may have been started meanwhile, and have found nothing)
     try {
       const SignalsBlocked blocked;
       thread_ = std::thread([this, given = own_processors()] { serve(given); });
