@@ -173,7 +173,7 @@ def run_cold(what: str) -> dict[str, Any]:
     # Not with -m: that would import dalsegno before the clock starts.
     command = [sys.executable, str(Path(__file__).with_name("cold.py")), what]
     path = os.pathsep.join([str(Path(ds.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
-    # (What replay costs: with stepping aside the first call may be left to eager, as reading takes longer than it does.)
+    # (With stepping aside the first call may be left to eager, where reading takes longer than it does.)
     environment = os.environ | {"DALSEGNO_STORE": ds.store.path, "PYTHONPATH": path, "DALSEGNO_STEP_ASIDE": "0"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
