@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -40,11 +39,6 @@ class Keeper {
     free_excess();
     return note(plain.calloc(plain.ctx, count, item), size);
   }
-
-  // Something is kept, or was a moment ago. What is not replayed takes part, too: else it would find the heap's end, where glibc gives
-  // every page back at once, and pay for pages that the same code without replays around it has (a wavelet transform: 2.9 ms, then 4.3
-  // to 7.4).
-  bool at_work() const { return running_.load(std::memory_order_relaxed); }
 
   // False: it is to be freed.
   bool put(void* memory, size_t size) {
@@ -178,7 +172,7 @@ class Keeper {
   std::thread thread_;
   KeptBlocks kept_;
   std::unordered_map<void*, size_t> given_;  // in use
-  std::atomic<bool> running_{false};
+  bool running_ = false;
   int paused_ = 0;
 };
 
@@ -186,7 +180,7 @@ Keeper* keeper = nullptr;  // never destroyed: its thread may outlive main()
 
 // ---- NumPy's interface (PyDataMemAllocator)
 
-bool is_kept(size_t size) { return size >= kLeastKept && (MemoryReused::now() || keeper->at_work()); }
+bool is_kept(size_t size) { return size >= kLeastKept && MemoryReused::now(); }
 
 void* get(void* context, size_t size) { return is_kept(size) ? keeper->get(size) : plain.malloc(context, size); }
 

@@ -27,25 +27,6 @@ def scaled(x, y):
     return x * 2.0 + y
 
 
-def of_several_temporaries(x):
-    """As many arrays at once as make glibc give back the heap's end, in eager as well."""
-    parts = [x + k for k in range(6)]
-    return sum((part * part for part in parts), x).sum()
-
-
-def test_eager_code_between_replays_asks_for_no_more_pages_than_before():
-    """What replays had left was kept from it, so it found the heap's end, and all its pages anew in each call."""
-    x = np.arange(60_000.0)
-    jitted = compiled(of_several_temporaries, x)
-    pages = []
-    for _ in range(6):
-        jitted(x)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        of_several_temporaries(x)
-        pages.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-    assert min(pages) < 60, pages  # of 117 an array
-
-
 def test_pages_are_asked_for_once():
     x, y = np.ones(LARGE), np.ones(LARGE)
     jitted = compiled(scaled, x, y)
