@@ -336,25 +336,14 @@ class GroupRun {
       const npy_intp n = in.shape[shift.axis];
       by[shift.axis] = ((by[shift.axis] + shift.by) % n + n) % n;
     }
-    roll_axis(in.data, result.data, in.shape, in.strides, by, in.rank, dtype_size(op.result));
+    if (planted(Fault::lost_turn)) std::fill_n(by, in.rank, 0);
+    copy_rolled(in.data, result.data, in.shape, by, in.rank, static_cast<size_t>(dtype_size(op.result)));
     const auto made = static_cast<size_t>(&op - plan_.ops.data());
     if (!op.viewed || !made_[made]) return true;
     PyObject* view = PyArray_View(reinterpret_cast<PyArrayObject*>(made_[made]), nullptr, nullptr);
     if (!view) return PyErr_Clear(), false;
     Py_SETREF(made_[made], view);
     return true;
-  }
-
-  static void roll_axis(const char* from, char* to, const npy_intp* shape, const npy_intp* strides, const npy_intp* by, int rank,
-                        npy_intp item) {
-    const npy_intp n = shape[0], moved = planted(Fault::lost_turn) ? 0 : by[0], step = rank > 1 ? strides[0] : item;
-    if (rank == 1) {
-      std::memcpy(to + moved * step, from, static_cast<size_t>((n - moved) * step));
-      std::memcpy(to, from + (n - moved) * step, static_cast<size_t>(moved * step));
-      return;
-    }
-    for (npy_intp i = 0; i < n; ++i)
-      roll_axis(from + i * step, to + (i + moved < n ? i + moved : i + moved - n) * step, shape + 1, strides + 1, by + 1, rank - 1, item);
   }
 
   // One loop over the innermost axis, or over all where every operand is dense.

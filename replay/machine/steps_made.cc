@@ -360,7 +360,7 @@ bool find_shifts(PyObject* given, PyObject* axes, const npy_intp* shape, int ran
   return true;
 }
 
-// The result is empty_like() (in C order, as what is rolled is), and two pieces along each axis that is rolled.
+// The result is empty_like(): in C order, as what is rolled is.
 PyObject* rolled_along(const Step& s, const Reg* r) {
   PyObject* o = r[s.list[1]].o;
   if (!o || !PyArray_CheckExact(o)) return nullptr;
@@ -373,21 +373,7 @@ PyObject* rolled_along(const Step& s, const Reg* r) {
   if (!find_shifts(r[s.list[2]].o, r[s.list[3]].o, shape, rank, by)) return nullptr;
   PyObject* made = new_array(PyArray_DESCR(a), rank, shape);
   if (!made) return nullptr;
-  const npy_intp* strides = PyArray_STRIDES(a);
-  npy_intp dense[kMostRolledRank], step = PyArray_ITEMSIZE(a);  // (a's own say nothing of axes of one element)
-  for (int d = rank - 1; d >= 0; --d) dense[d] = step, step *= shape[d];
-  for (unsigned piece = 0; piece < 1U << rank; ++piece) {
-    const char* from = PyArray_BYTES(a);
-    char* to = data_of(made);
-    npy_intp part[kMostRolledRank];
-    for (int d = 0; d < rank; ++d) {
-      const bool turned = (piece >> d & 1) != 0;  // what moves beyond the end
-      part[d] = turned ? by[d] : shape[d] - by[d];
-      from += turned ? (shape[d] - by[d]) * strides[d] : 0;
-      to += turned ? 0 : by[d] * dense[d];
-    }
-    copy_strided(from, to, {rank, part, strides, dense, static_cast<size_t>(PyArray_ITEMSIZE(a))});
-  }
+  copy_rolled(PyArray_BYTES(a), data_of(made), shape, by, rank, static_cast<size_t>(PyArray_ITEMSIZE(a)));
   return made;
 }
 

@@ -105,4 +105,16 @@ void copy_strided(const char* from, char* to, const CopiedSpace& space, bool one
   }
 }
 
+void copy_rolled(const char* from, char* to, const intptr_t* shape, const intptr_t* by, int rank, size_t item) {
+  size_t step = item;
+  for (int d = 1; d < rank; ++d) step *= static_cast<size_t>(shape[d]);
+  const auto n = static_cast<size_t>(shape[0]), moved = static_cast<size_t>(by[0]);
+  if (rank == 1) {
+    std::memcpy(to + moved * step, from, (n - moved) * step);
+    std::memcpy(to, from + (n - moved) * step, moved * step);
+    return;
+  }
+  for (size_t i = 0; i < n; ++i) copy_rolled(from + i * step, to + (i + moved) % n * step, shape + 1, by + 1, rank - 1, item);
+}
+
 }  // namespace dalsegno::replay

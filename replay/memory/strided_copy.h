@@ -18,4 +18,8 @@ struct CopiedSpace {
 // another axis, in tiles. The two do not overlap, unless `one_by_one`: then items are moved one after the other.
 void copy_strided(const char* from, char* to, const CopiedSpace& space, bool one_by_one = false);
 
+// What np.roll gives: from and to in C order without a gap, and along each axis items move by[d] places on, 0 <= by[d] < shape[d], those
+// beyond the end to the beginning. rank: 1 or more.
+void copy_rolled(const char* from, char* to, const intptr_t* shape, const intptr_t* by, int rank, size_t item);
+
 }  // namespace dalsegno::replay
