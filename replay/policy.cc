@@ -173,13 +173,16 @@ void Lane::reset() {
 }
 
 store::Pace Lane::pace(bool useless) const {
-  constexpr double kHoped = 0.8, kRecorded = 0.5;  // replay's part of eager's time, and that one's of the recording, where it is not known
+  // Replay's part of eager's time where it is not known: with the kernels and the code that are being made meanwhile, or with what there
+  // is.
+  constexpr double kHopedOfKernels = 0.4, kHoped = 0.8;
+  constexpr double kRecorded = 0.5;  // eager's part of the recording
   if (eager == kUnknown && recording_ == kUnknown) return {};
-  const double least = eager == kUnknown ? kRecorded * recording_ : std::min(eager, recording_);
-  const bool lost = useless || (provisional_ && eager_wins);  // while kernels were still being loaded
-  const double replayed = lost ? least : lasting() && replay != kUnknown ? replay : kHoped * least;
-  const double more = lost ? 0 : std::max(first_ - replayed, 0.0);
-  return {0, sizes, static_cast<float>(least), static_cast<float>(replayed), static_cast<float>(more)};
+  const double shortest = eager == kUnknown ? kRecorded * recording_ : lasting() ? eager : std::min(eager, recording_);
+  const double part = useless ? 1 : provisional_ ? kHopedOfKernels : kHoped;
+  const double replayed = !useless && lasting() && replay != kUnknown ? replay : part * shortest;
+  const double more = useless ? 0 : std::max(first_ - replayed, 0.0);
+  return {0, sizes, static_cast<float>(shortest), static_cast<float>(replayed), static_cast<float>(more)};
 }
 
 Lane* Policy::find_lane(uint32_t sizes) {

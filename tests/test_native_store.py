@@ -36,6 +36,19 @@ def test_a_second_process_loads_what_the_first_has_compiled(tmp_path: Path) -> N
     assert (compiled, loaded) == (0, 1)
 
 
+LLVM_OR_NOT = """
+with open("/proc/self/maps") as maps:
+    print(json.dumps([compiled, loaded, "libllvmlite" in maps.read()]))
+"""
+
+
+def test_what_is_kept_runs_without_llvm(tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    program = PROGRAM.replace("print(json.dumps([results, compiled, loaded]))", LLVM_OR_NOT)
+    assert run_python(program, store=store) == [1, 0, True]
+    assert run_python(program, store=store) == [0, 1, False]
+
+
 def test_without_a_store_it_is_compiled_each_time() -> None:
     for _ in range(2):
         _, compiled, loaded = run_python(PROGRAM)

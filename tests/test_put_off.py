@@ -211,3 +211,26 @@ def test_what_the_first_replay_takes_more_is_part_of_what_loading_costs():
     for _ in range(20):
         lane.run(1e5, 5e6)
     assert lane.load_ns() == pytest.approx(4.9e6)
+
+
+_RECURSION = """
+import json
+import dalsegno as ds
+
+@ds.jit
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+for _ in range(CALLS):
+    assert fib(18) == 2584
+ds.wait()
+print(json.dumps(dict(fib.stats)))
+"""
+
+
+def test_of_a_recursion_the_outermost_calls_count(tmp_path):
+    store = tmp_path / "store.sqlite3"
+    first = run_python(_RECURSION.replace("CALLS", "20"), store=store, DALSEGNO_STEP_ASIDE="1")
+    assert first["recordings"] > 0
+    second = run_python(_RECURSION.replace("CALLS", "8"), store=store, DALSEGNO_STEP_ASIDE="1")
+    assert second["traces_loaded"] > 0 and second["replays"] > 0 and second["recordings"] == 0

@@ -93,7 +93,7 @@ bool has_code(const Kernel& k) {
 
 struct Unused {
   std::mutex mutex;
-  std::vector<void*> libraries;
+  std::vector<Library*> libraries;
 };
 Unused& unused() {
   static auto* u = new Unused;
@@ -108,11 +108,9 @@ bool load(Kernel* k, const std::string& object, std::string* error) {
     if (k->plan.stages[i].loop_op < 0) symbols.push_back(k->symbol + "_" + std::to_string(i) + "_argv");
   }
   if (symbols.empty()) return true;
-  if (!open_loader(error)) return false;
   std::vector<void*> addresses;
-  std::lock_guard<std::mutex> lock(work_mutex());
-  unload_unused();
-  if (!load_object(object, symbols, &addresses, &k->library, error)) return false;
+  k->library = load_object(object, symbols, &addresses, error);
+  if (!k->library) return false;
   for (size_t i = 0, next = 0; i < k->plan.stages.size(); ++i) {
     if (k->plan.stages[i].loop_op < 0) k->stages[i].code = reinterpret_cast<int (*)(void**)>(addresses[next++]);
   }
@@ -148,19 +146,19 @@ void keep_in_cache(const std::string& key, const std::string& object, const std:
   if (cache) cache->put(key, object, text);
 }
 
-void unload_later(void* library) {
+void unload_later(Library* library) {
   if (!library) return;
   std::lock_guard<std::mutex> lock(unused().mutex);
   unused().libraries.push_back(library);
 }
 
 void unload_unused() {
-  std::vector<void*> libraries;
+  std::vector<Library*> libraries;
   {
     std::lock_guard<std::mutex> lock(unused().mutex);
     libraries.swap(unused().libraries);
   }
-  for (void* library : libraries) unload_object(library);
+  for (Library* library : libraries) unload_object(library);
 }
 
 Kernel::~Kernel() { unload_later(library); }

@@ -17,6 +17,7 @@
 namespace dalsegno::replay {
 
 struct Kernel;
+struct Library;  // loader.h
 
 enum class CompileKind : uint8_t {
   kKernel,
@@ -64,7 +65,7 @@ void* open_giving_way(const std::string& file);
 bool cached(const std::string& key, std::string* object);
 void keep_in_cache(const std::string& key, const std::string& object, const std::string& text);  // with work_mutex()
 // Code that nobody has any more. To unload it takes the lock that compilers work under, which a caller must not wait for.
-void unload_later(void* library);
+void unload_later(Library* library);
 void unload_unused();  // with work_mutex()
 
 // Held while the cache or the loader works, never while waiting for the GIL. A fork waits for it, so that the child finds them at rest.

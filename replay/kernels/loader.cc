@@ -15,6 +15,7 @@
 #include "hook/error_aside.h"
 #include "replay/kernels/compile.h"
 #include "replay/kernels/unwind_tables.h"
+#include "replay/native/object_image.h"
 #include "replay/py_ref.h"
 
 namespace dalsegno::replay {
@@ -230,20 +231,43 @@ bool open_loader(std::string* error) {
   return open_session(library, llvm, error);
 }
 
-bool load_object(const std::string& image, const std::vector<std::string>& symbols, std::vector<void*>* addresses, void** library,
-                 std::string* error) {
+// ---- what is loaded --------------------------------------------------------------------------------------------------------------
+
+// One of the two.
+struct Library {
+  std::unique_ptr<native::ObjectImage> image;
+  void* tracker = nullptr;  // ORC's
+};
+
+namespace {
+
+// With work_mutex(), after open_loader().
+void* link_by_llvm(const std::string& object, const std::vector<std::string>& symbols, std::vector<void*>* addresses, std::string* error) {
   Session* s = g_session.load();
-  const std::string loaded = without_unwind_tables(image);
+  const std::string loaded = without_unwind_tables(object);
   LinkElement elements[] = {{kOtherLibrary, "", 0}, {kObjectImage, loaded.data(), loaded.size()}};
   std::vector<SymbolAddress> exports;
   for (const std::string& symbol : symbols) exports.push_back({const_cast<char*>(symbol.c_str()), 0});
   const std::string name = "kernel" + std::to_string(s->next++);
   const char* message = nullptr;
-  *library = s->llvm.link(s->jit, name.c_str(), elements, std::size(elements), nullptr, 0, exports.data(), exports.size(), &message);
-  if (!*library) return *error = take(s->llvm, message), false;
+  void* tracker = s->llvm.link(s->jit, name.c_str(), elements, std::size(elements), nullptr, 0, exports.data(), exports.size(), &message);
+  if (!tracker) return *error = take(s->llvm, message), nullptr;
   addresses->clear();
   for (const SymbolAddress& e : exports) addresses->push_back(reinterpret_cast<void*>(e.address));
-  return true;
+  return tracker;
+}
+
+}  // namespace
+
+Library* load_object(const std::string& object, const std::vector<std::string>& symbols, std::vector<void*>* addresses,
+                     std::string* error) {
+  auto library = std::make_unique<Library>();
+  library->image = native::link_object(object, symbols, addresses);
+  if (!library->image && !open_loader(error)) return nullptr;
+  const std::lock_guard<std::mutex> lock(work_mutex());
+  unload_unused();
+  if (!library->image && !(library->tracker = link_by_llvm(object, symbols, addresses, error))) return nullptr;
+  return library.release();
 }
 
 bool compile_ir(const std::string& text, CompileKind kind, native::Output output, native::Effort effort, std::string* out,
@@ -254,10 +278,12 @@ bool compile_ir(const std::string& text, CompileKind kind, native::Output output
   return native::compile(g_session.load()->library, text, output, effort, static_cast<int>(kind), features, out, error);
 }
 
-void unload_object(void* library) {
-  Session* s = g_session.load();
+void unload_object(Library* library) {
+  const std::unique_ptr<Library> gone(library);
   const char* message = nullptr;
-  if (library && s->llvm.dispose(library, &message)) take(s->llvm, message);
+  if (!gone || !gone->tracker) return;
+  const Llvm& llvm = g_session.load()->llvm;
+  if (llvm.dispose(gone->tracker, &message)) take(llvm, message);
 }
 
 static std::filesystem::path own_file() {

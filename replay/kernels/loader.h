@@ -1,6 +1,7 @@
-// Puts object files into the process, through LLVM's ORC in the library that llvmlite's wheel holds. The library is opened and called from
-// here, without Python: importing llvmlite takes 60 to 70 ms with the GIL held, opening the library 7 to 11 without it. Its C functions are
-// llvmlite's own (ffi/orcjit.cpp), so the version is pinned (pyproject.toml); a library that lacks them is an error, not a crash.
+// Puts object files into the process: by native::link_object, or through LLVM's ORC in the library that llvmlite's wheel holds, which also
+// compiles. The library is opened and called from here, without Python: importing llvmlite takes 60 to 70 ms with the GIL held, opening the
+// library 7 to 25 without it. Its C functions are llvmlite's own (ffi/orcjit.cpp), so the version is pinned (pyproject.toml); a library
+// that lacks them is an error, not a crash.
 #pragma once
 #include <string>
 #include <vector>
@@ -18,15 +19,15 @@ void note_search_path();
 // moment, or the main thread has, and without locks that somebody may hold while waiting for the GIL. Any thread.
 bool open_loader(std::string* error);
 
-// After open_loader(). Links an object file against what the process has loaded, libdalsegno_rt.so included. `addresses` become those of
-// `symbols`; `library` keeps the code in memory until unload_object(). False, with the reason in `error`. Any thread, one at a time.
-bool load_object(const std::string& image, const std::vector<std::string>& symbols, std::vector<void*>* addresses, void** library,
-                 std::string* error);
+// Links an object file against what the process has loaded, libdalsegno_rt.so included; by LLVM, which is opened, only where that must be
+// (native::link_object). `addresses` become those of `symbols`. The code is in memory until unload_object(). Null, with the reason in
+// `error`. As open_loader().
+Library* load_object(const std::string& object, const std::vector<std::string>& symbols, std::vector<void*>* addresses, std::string* error);
 // After open_loader(). LLVM IR as object code or assembly (replay/native/llvm.h). Any thread; holds llvm_mutex(kind).
 bool compile_ir(const std::string& text, CompileKind kind, native::Output output, native::Effort effort, std::string* out,
                 std::string* error);
-// Nothing may run in the code, or keep an address of it, any more. Threads as above.
-void unload_object(void* library);
+// Nothing may run in the code, or keep an address of it, any more. With work_mutex().
+void unload_object(Library* library);
 
 // The launcher of libdalsegno_rt.so, which lies in lib/ beside the extension module and stays loaded, its symbols visible to kernels. One
 // with the module's own suffix, as a version that was built alone has in a source tree, comes first.

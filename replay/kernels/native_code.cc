@@ -46,14 +46,11 @@ bool make_object(const NativeCode& code, const std::string& text, std::string* o
   return compile_ir(text, CompileKind::kLoop, native::Output::kObject, native::Effort::kQuick, object, error);
 }
 
-bool load(NativeCode* code, const std::string& object, void** library, std::string* error) {
-  if (!open_loader(error)) return false;
+bool load(NativeCode* code, const std::string& object, Library** library, std::string* error) {
   std::vector<void*> addresses;
-  const std::lock_guard<std::mutex> lock(work_mutex());
-  unload_unused();
-  if (!load_object(object, {NativeCode::kSymbol}, &addresses, library, error)) return false;
-  code->function.store(reinterpret_cast<native::Function>(addresses[0]), std::memory_order_release);
-  return true;
+  *library = load_object(object, {NativeCode::kSymbol}, &addresses, error);
+  if (*library) code->function.store(reinterpret_cast<native::Function>(addresses[0]), std::memory_order_release);
+  return *library != nullptr;
 }
 
 struct Refinement final : CompileJob {

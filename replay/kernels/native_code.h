@@ -38,8 +38,8 @@ struct NativeCode final : CompileJob, std::enable_shared_from_this<NativeCode> {
   std::atomic<int64_t> entered{0};  // times that it has been run
   std::atomic<bool> outgrown{false};
   std::string failure;
-  std::string text;                           // of what is to be refined
-  void *library = nullptr, *first = nullptr;  // first: what was compiled quickly, as long as somebody may run in it
+  std::string text;                              // of what is to be refined
+  Library *library = nullptr, *first = nullptr;  // first: what was compiled quickly, as long as somebody may run in it
 };
 
 // Asks for its compilation: on a compile thread or, where there is none, at once. With the GIL.

@@ -36,8 +36,8 @@ struct Kernel final : CompileJob {
   std::atomic<int> state{kNew};
   bool keep = true;  // may be taken from and put into the cache
   bool from_cache = false;
-  std::string failure;      // set before state becomes kFailed
-  void* library = nullptr;  // keeps the code loaded (loader.h)
+  std::string failure;         // set before state becomes kFailed
+  Library* library = nullptr;  // keeps the code loaded (loader.h)
 
   bool ready() const { return state.load(std::memory_order_acquire) == kReady; }
 };

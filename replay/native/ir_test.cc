@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "replay/native/llvm.h"
+#include "replay/native/object_image.h"
 #include "replay/native/region.h"
 #include "trace/trace.h"
 
@@ -86,27 +87,13 @@ void* library() {
 }
 
 Function loaded(const std::string& object) {
-  struct Element {
-    uint8_t kind;
-    const char* value;
-    size_t length;
-  } elements[] = {{3, "", 0}, {2, object.data(), object.size()}};
-  struct Symbol {
-    const char* name;
-    uint64_t address;
-  } symbol{"f", 0};
-  static int next = 0;
-  const char* message = nullptr;
-  using Create = void* (*)(void*, bool, bool, const char**);
-  using Link = void* (*)(void*, const char*, void*, size_t, void*, size_t, void*, size_t, const char**);
-  static void* jit = reinterpret_cast<Create>(dlsym(library(), "LLVMPY_CreateLLJITCompiler"))(nullptr, true, false, &message);
-  const std::string name = "region" + std::to_string(next++);
-  const auto link = reinterpret_cast<Link>(dlsym(library(), "LLVMPY_LLJIT_Link"));
-  static auto* code = new std::vector<void*>;  // stays loaded, and known to the leak checker
-  void* linked = link(jit, name.c_str(), elements, 2, nullptr, 0, &symbol, 1, &message);
-  if (!linked) return nullptr;
-  code->push_back(linked);
-  return reinterpret_cast<Function>(symbol.address);
+  static auto* code = new std::vector<std::unique_ptr<ObjectImage>>;  // stays loaded
+  std::vector<void*> addresses;
+  std::unique_ptr<ObjectImage> image = link_object(object, std::vector<std::string>{"f"}, &addresses);
+  EXPECT_TRUE(image);
+  if (!image) return nullptr;
+  code->push_back(std::move(image));
+  return reinterpret_cast<Function>(addresses[0]);
 }
 
 Function compiled(const Region& region) {
