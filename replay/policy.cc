@@ -172,20 +172,21 @@ void Lane::reset() {
   *this = fresh;
 }
 
-store::Pace Lane::pace(bool useless) const {
+store::Pace Lane::pace(bool useless, bool early) const {
   // Replay's part of eager's time where it is not known: with the kernels and the code that are being made meanwhile, or with what there
   // is.
   constexpr double kHopedOfKernels = 0.4, kHoped = 0.8;
   constexpr double kRecorded = 0.5;  // eager's part of the recording
   if (eager == kUnknown && recording_ == kUnknown) return {};
   const double shortest = eager == kUnknown ? kRecorded * recording_ : lasting() ? eager : std::min(eager, recording_);
-  const double part = useless ? 1 : provisional_ ? kHopedOfKernels : kHoped;
+  const double part = useless || (provisional_ && eager_wins && !early) ? 1 : provisional_ ? kHopedOfKernels : kHoped;
   const double replayed = !useless && lasting() && replay != kUnknown ? replay : part * shortest;
   const double more = useless ? 0 : std::max(first_ - replayed, 0.0);
   return {0, sizes, static_cast<float>(shortest), static_cast<float>(replayed), static_cast<float>(more)};
 }
 
 Lane* Policy::find_lane(uint32_t sizes) {
+  if (within_ > 0) return &inner_;
   if (lane_ && lane_->sizes == sizes) return lane_;
   const auto found = lanes_.find(sizes);
   if (found != lanes_.end()) return &found->second;
@@ -236,11 +237,13 @@ void Policy::recorded(PyObject* const* args, Py_ssize_t count, double nanosecond
 
 void Policy::grown() {
   for (auto& [sizes, lane] : lanes_) lane.reset();
+  inner_.reset();
   aside_ = nullptr;
 }
 
 void Policy::forget() {
   lanes_.clear();
+  inner_ = Lane(0);
   lane_ = aside_ = nullptr;
   penalties_.clear();
   entry_given_up_ = false;
@@ -323,10 +326,10 @@ store::Experience Policy::experience() const {
   return all;
 }
 
-std::vector<store::Pace> Policy::paces() const {
+std::vector<store::Pace> Policy::paces(bool early) const {
   std::vector<store::Pace> all;
   for (const auto& [sizes, lane] : lanes_)
-    if (const store::Pace pace = lane.pace(entry_given_up_); pace.eager_ns > 0) all.push_back(pace);
+    if (const store::Pace pace = lane.pace(entry_given_up_, early); pace.eager_ns > 0) all.push_back(pace);
   return all;
 }
 

@@ -62,8 +62,9 @@ class Lane {
   // An earlier process has judged.
   void remember(bool eager_won, double replay_ns, double eager_ns);
   bool lasting() const { return judged_ && !provisional_; }
-  // As far as it is known; eager_ns 0: not at all. `useless`: there is nothing to be replayed.
-  store::Pace pace(bool useless) const;
+  // As far as it is known; eager_ns 0: not at all. `useless`: there is nothing to be replayed. `early`: kernels and code that were still
+  // being made when eager won may win yet; where they had been kept, and were being loaded, that is as it will be.
+  store::Pace pace(bool useless, bool early) const;
 
   uint32_t sizes;
   bool eager_wins = false;
@@ -125,6 +126,18 @@ class Policy {
     const bool outermost_;
   };
   bool under_eager() const { return under_ == Way::kEager; }
+  // While one lives a call is recorded: what a recursion calls within it is shorter, and tells nothing about the call itself.
+  class Within {
+   public:
+    explicit Within(Policy& policy) : policy_(policy) { ++policy_.within_; }
+    ~Within() {
+      if (--policy_.within_ == 0) policy_.lane_ = policy_.aside_ = nullptr;
+    }
+    Within(const Within&) = delete;
+
+   private:
+    Policy& policy_;
+  };
   // The short way: true if the verdict for such arguments is "eager" and it is not time to look again.
   bool aside(PyObject* const* args, Py_ssize_t count) {
     if (!aside_ || aside_->left <= 0 || aside_->awaits_kernels() || under_) return false;
@@ -188,7 +201,8 @@ class Policy {
   store::Experience experience() const;
   void remember(const store::Experience& experience);
   bool take_news() { return std::exchange(news_, false); }  // whether experience() has changed since this was last asked
-  std::vector<store::Pace> paces() const;                   // for a later process's put_off(); `function` and `load_ns` are not set
+  // For a later process's put_off(); `function` and `load_ns` are not set. `early`: this process was the first to record.
+  std::vector<store::Pace> paces(bool early) const;
   bool take_pace_news() { return std::exchange(pace_news_, false); }
 
  private:
@@ -198,6 +212,8 @@ class Policy {
   static inline int g_timed_replays = 0;  // under way, of all functions
 
   std::map<uint32_t, Lane> lanes_;
+  Lane inner_{0};  // calls within one that is recorded
+  int within_ = 0;
   Lane* lane_ = nullptr;
   Lane* aside_ = nullptr;     // the latest call's, if its verdict is "eager"
   std::optional<Way> under_;  // kReplay or kEager

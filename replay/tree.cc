@@ -319,14 +319,18 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
   if (status != hook::WatchStatus::kOk) return eager_because(Reason::lost, args, nargsf, kwnames);
   if (recorder::CodeInfo::of(call.code())->loops()) call.wait();
   const double start = thread_time();
-  PyObject* result = interpret(args, nargsf, kwnames);
+  PyObject* result = nullptr;
+  {
+    const Policy::Within within(policy_);
+    result = interpret(args, nargsf, kwnames);
+  }
   const double took = thread_time() - start;
   call.take_over();
-  if (call.abandoned()) return result;
   or_lose([&] {
     if (!call.looped()) policy_.recorded(args, PyVectorcall_NARGS(nargsf), took);
-    keep_experience();
+    if (!call.abandoned()) keep_experience();
   });
+  if (call.abandoned()) return result;
   return check_full_graph(result);
 }
 

@@ -23,6 +23,13 @@ struct KeptVerdict {
   bool operator==(const KeptVerdict&) const = default;
 };
 
+// Of how many of a function's traces machine code was made for the loop that begins with `trace`, and kept: of those with numbers below
+// `below`, with at most so many steps.
+struct KeptRegion {
+  int32_t trace = 0, below = 0, most = 0;
+  bool operator==(const KeptRegion&) const = default;
+};
+
 struct Experience {
   std::vector<KeptPenalty> penalties;
   std::vector<KeptVerdict> verdicts;

@@ -19,6 +19,8 @@ const Table kernels{"kernels", "CREATE TABLE kernels(key TEXT PRIMARY KEY NOT NU
 const Table penalties{"penalties", "CREATE TABLE penalties(function TEXT NOT NULL, trace INTEGER NOT NULL, op INTEGER NOT NULL, "
     "which INTEGER NOT NULL, points INTEGER NOT NULL, reason TEXT NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, trace, op, which)) "
     "WITHOUT ROWID", 4, 6, false};
+const Table regions{"regions", "CREATE TABLE regions(function TEXT NOT NULL, trace INTEGER NOT NULL, below INTEGER NOT NULL, "
+    "most INTEGER NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, trace)) WITHOUT ROWID", 2, 4, false};
 const Table verdicts{"verdicts", "CREATE TABLE verdicts(function TEXT NOT NULL, sizes INTEGER NOT NULL, eager_wins INTEGER NOT NULL, "
     "replay_ns REAL NOT NULL, eager_ns REAL NOT NULL, sum BLOB NOT NULL, PRIMARY KEY(function, sizes)) WITHOUT ROWID", 2, 5, false};
 
@@ -101,7 +103,7 @@ void hash_number(Sha256& hash, char type, uint64_t number) {
 
 const std::vector<const Table*>& all_tables() {
   using namespace tables;
-  static const std::vector<const Table*> all = {&trace_data, &kernels, &functions, &traces, &penalties, &verdicts, &listings};
+  static const std::vector<const Table*> all = {&trace_data, &kernels, &functions, &traces, &penalties, &verdicts, &regions, &listings};
   return all;
 }
 

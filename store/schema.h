@@ -9,7 +9,7 @@
 namespace dalsegno::store {
 
 inline constexpr int kApplicationId = 0x44535447;  // "DSTG", in SQLite's header
-inline constexpr int kSchemaVersion = 4;           // PRAGMA user_version
+inline constexpr int kSchemaVersion = 5;           // PRAGMA user_version
 
 // A table: columns that the check sum covers, in order, the primary key first; then `sum`, then for some `last_used`.
 struct Table {
@@ -20,7 +20,7 @@ struct Table {
   bool last_used;
 };
 namespace tables {
-extern const Table functions, trace_data, kernels, traces, listings, penalties, verdicts;
+extern const Table functions, trace_data, kernels, traces, listings, penalties, verdicts, regions;
 }
 const std::vector<const Table*>& all_tables();
 

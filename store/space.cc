@@ -16,11 +16,8 @@ struct PerFunction {
   const char* number;  // its column with a trace's number, if it has one
   bool experience;
 };
-constexpr PerFunction kPerFunction[] = {{"trace_data", "number", false},
-                                        {"traces", "number", false},
-                                        {"listings", "number", false},
-                                        {"penalties", "trace", true},
-                                        {"verdicts", nullptr, true}};
+constexpr PerFunction kPerFunction[] = {{"trace_data", "number", false}, {"traces", "number", false},  {"listings", "number", false},
+                                        {"regions", "trace", false},     {"penalties", "trace", true}, {"verdicts", nullptr, true}};
 
 std::string delete_from(const char* table) { return std::string("DELETE FROM ") + table + " WHERE function = ?"; }
 

@@ -76,8 +76,11 @@ class Store {
   bool save_trace(const std::string& function_key, const Trace& trace, const std::string& name = "", const std::string& parent = "",
                   std::string* identity = nullptr);
   // All traces of a function's tree that are sound and fit each other, by number; numbers may have gaps. Each passed verify() and
-  // verify_links(). *identities: what each is known by.
-  std::vector<Trace> load_traces(const std::string& function_key, std::vector<std::string>* identities = nullptr);
+  // verify_links(). *identities: what each is known by; *regions: what machine code there may be of them.
+  std::vector<Trace> load_traces(const std::string& function_key, std::vector<std::string>* identities = nullptr,
+                                 std::vector<KeptRegion>* regions = nullptr);
+  // Replaces what was known of this loop. False, too, where there are no traces of the function.
+  bool save_region(const std::string& function_key, const KeptRegion& region);
   // Deletes a function's whole tree: it was recorded about something that is not so any more.
   bool drop_function(const std::string& function_key);
   // What has been learned about a function so far replaces what was known. `name` as above.

@@ -193,12 +193,26 @@ bool Store::save_trace(const std::string& key, const Trace& trace, const std::st
   });
 }
 
-std::vector<Trace> Store::load_traces(const std::string& key, std::vector<std::string>* identities) {
+bool Store::save_region(const std::string& key, const KeptRegion& region) {
+  Impl& s = *impl_;
+  return s.patiently(false, [&] {
+    if (!are_traces(s.database, key)) return false;
+    Transaction transaction(s.database);
+    s.make_room(100);
+    Inserter(s.database, tables::regions).add({key, int64_t{region.trace}, int64_t{region.below}, int64_t{region.most}});
+    transaction.commit();
+    return true;
+  });
+}
+
+std::vector<Trace> Store::load_traces(const std::string& key, std::vector<std::string>* identities, std::vector<KeptRegion>* regions) {
   struct Found {
     std::vector<Trace> traces;
     std::vector<std::string> identities;
     std::vector<Value> bad;  // numbers
-    bool stale = false;      // its last use was noted some time ago
+    std::vector<KeptRegion> regions;
+    bool damaged = false;  // one of them
+    bool stale = false;    // its last use was noted some time ago
   };
   Impl& s = *impl_;
   Found found = s.guarded(Found(), [&] {
@@ -211,16 +225,24 @@ std::vector<Trace> Store::load_traces(const std::string& key, std::vector<std::s
     found.traces = std::move(loaded.traces);
     found.identities = std::move(loaded.own);
     found.stale = !found.traces.empty() && s.is_stale(s.reader, "functions", key);
+    if (regions == nullptr || found.traces.empty()) return found;
+    each_sound_row(s.reader, tables::regions, "trace, below, most", key, &found.damaged, [&](const std::vector<Value>& row) {
+      const auto number = [&](size_t column) { return static_cast<int32_t>(std::get<int64_t>(row[column])); };
+      found.regions.push_back({number(1), number(2), number(3)});
+    });
+    s.counters.damaged += found.damaged;
     return found;
   });
   (found.traces.empty() ? s.counters.misses : s.counters.hits)++;
-  if (found.stale || !found.bad.empty()) {
-    s.leave_undone([key, bad = std::move(found.bad), stale = found.stale](Impl& s) {
+  if (found.stale || found.damaged || !found.bad.empty()) {
+    s.leave_undone([key, bad = std::move(found.bad), stale = found.stale, damaged = found.damaged](Impl& s) {
+      if (damaged) Statement(s.database, "DELETE FROM regions WHERE function = ?").with(key).run();
       for (const Value& number : bad) s.drop_trace(key, number);
       if (stale) s.touch("functions", key);
     });
   }
   if (identities != nullptr) *identities = std::move(found.identities);
+  if (regions != nullptr) *regions = std::move(found.regions);
   return std::move(found.traces);
 }
 

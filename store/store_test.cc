@@ -228,6 +228,34 @@ TEST_F(StoreTest, ExperienceIsReplacedAndDroppedWithItsFunction) {
   EXPECT_EQ(store.load_experience("f"), Experience());
 }
 
+TEST_F(StoreTest, RegionsComeWithTheTraces) {
+  const KeptRegion loop{1, 4, 800}, larger{1, 6, 600}, other{3, 5, 800};
+  EXPECT_FALSE(store.save_region("f", loop));  // of what is not there
+  ASSERT_TRUE(store.save_trace("f", root_trace()));
+  for (const KeptRegion& region : {loop, other, larger}) ASSERT_TRUE(store.save_region("f", region));
+  std::vector<KeptRegion> found;
+  EXPECT_EQ(store.load_traces("f", nullptr, &found).size(), 1u);
+  EXPECT_EQ(found, (std::vector<KeptRegion>{larger, other}));
+  ASSERT_TRUE(store.save_experience("f", {{}, {{42, true, 10.5, 3.25}}}));
+  store.load_traces("f", nullptr, &found);
+  EXPECT_EQ(found.size(), 2u);  // it is not part of what that replaces
+  ASSERT_TRUE(store.drop_function("f"));
+  EXPECT_EQ(store.query("SELECT COUNT(*) FROM regions").rows.at(0).at(0), Value(int64_t{0}));
+}
+
+TEST_F(StoreTest, DamagedRegionsAreForgotten) {
+  ASSERT_TRUE(store.save_trace("f", root_trace()));
+  ASSERT_TRUE(store.save_region("f", {1, 4, 800}));
+  store.close();
+  raw_sql(file, "UPDATE regions SET below = 5");
+  ASSERT_TRUE(store.open(file));
+  std::vector<KeptRegion> found;
+  EXPECT_EQ(store.load_traces("f", nullptr, &found).size(), 1u);
+  EXPECT_TRUE(found.empty());
+  store.tidy();
+  EXPECT_EQ(store.query("SELECT COUNT(*) FROM regions").rows.at(0).at(0), Value(int64_t{0}));
+}
+
 TEST_F(StoreTest, DamagedExperienceIsForgotten) {
   ASSERT_TRUE(store.save_experience("f", {{{0, 7, 1, 100, "opcode"}}, {{42, true, 10.5, 3.25}}}));
   store.close();

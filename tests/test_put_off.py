@@ -217,20 +217,28 @@ _RECURSION = """
 import json
 import dalsegno as ds
 
-@ds.jit
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
 
+def hanoi(n, a="l", b="m", c="r"):
+    return 0 if n == 0 else hanoi(n - 1, a, c, b) + 1 + hanoi(n - 1, c, b, a)
+
+plain = FUNCTION
+wanted = plain(ARGUMENT)
+FUNCTION = ds.jit(FUNCTION)
 for _ in range(CALLS):
-    assert fib(18) == 2584
+    assert FUNCTION(ARGUMENT) == wanted
 ds.wait()
-print(json.dumps(dict(fib.stats)))
+print(json.dumps(dict(FUNCTION.stats)))
 """
 
 
-def test_of_a_recursion_the_outermost_calls_count(tmp_path):
+@pytest.mark.parametrize(("function", "argument"), [("fib", 18), ("hanoi", 12)])
+def test_of_a_recursion_the_outermost_calls_count(tmp_path, function, argument):
+    """Its time was that of an inner call; of the second one it was, as the call that recorded had been one."""
     store = tmp_path / "store.sqlite3"
-    first = run_python(_RECURSION.replace("CALLS", "20"), store=store, DALSEGNO_STEP_ASIDE="1")
+    program = _RECURSION.replace("FUNCTION", function).replace("ARGUMENT", str(argument))
+    first = run_python(program.replace("CALLS", "20"), store=store, DALSEGNO_STEP_ASIDE="1")
     assert first["recordings"] > 0
-    second = run_python(_RECURSION.replace("CALLS", "8"), store=store, DALSEGNO_STEP_ASIDE="1")
+    second = run_python(program.replace("CALLS", "8"), store=store, DALSEGNO_STEP_ASIDE="1")
     assert second["traces_loaded"] > 0 and second["replays"] > 0 and second["recordings"] == 0

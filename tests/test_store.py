@@ -24,6 +24,7 @@ TABLES = {
     "listings",
     "penalties",
     "verdicts",
+    "regions",
     "ops",
     "objects",
     "guards",
@@ -90,7 +91,7 @@ def test_values_of_every_kind(store: Path) -> None:
 def test_queries_only_read(store: Path, sql: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         _core.store_query(sql)
-    assert raw(store, "PRAGMA user_version") == [(4,)]
+    assert raw(store, "PRAGMA user_version") == [(5,)]
     assert not Path("other.db").exists()
 
 

@@ -60,9 +60,6 @@ bool open_launcher(std::string* error) {
   return launch_function.load() != nullptr;
 }
 
-// What takes the GIL, once.
-bool open_all(std::string* error) { return open_launcher(error) && open_loader(error); }
-
 bool by_halide(const std::string& text, std::string* object, std::string* error) {
   const CompilerApi* api = compiler(error);
   if (!api) return false;
@@ -73,7 +70,7 @@ bool by_halide(const std::string& text, std::string* object, std::string* error)
 
 // Halide compiles what is not written as LLVM IR: nothing, as kernels are now, but in tests.
 bool compile_text(const std::string& key, const Kernel& k, std::string* object, std::string* error) {
-  if (!open_all(error)) return false;
+  if (!open_launcher(error)) return false;
   std::string ir;
   const bool written = !halide_only.load() && halide_gen::to_llvm(k.text, &ir, error);
   if (!(written ? compile_ir(ir, CompileKind::kKernel, native::Output::kObject, native::Effort::kFull, object, error)
@@ -144,6 +141,10 @@ bool cached(const std::string& key, std::string* object) {
 
 void keep_in_cache(const std::string& key, const std::string& object, const std::string& text) {
   if (cache) cache->put(key, object, text);
+}
+
+void keep_region_in_cache(const std::string& function, const store::KeptRegion& region) {
+  if (cache) cache->put_region(function, region);
 }
 
 void unload_later(Library* library) {

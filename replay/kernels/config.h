@@ -2,6 +2,8 @@
 #pragma once
 #include <string>
 
+#include "store/experience.h"
+
 namespace dalsegno::replay {
 
 // Kernels outside this process (the store). Called on the compile thread without the GIL, or on a caller's thread with it
@@ -10,6 +12,8 @@ struct KernelCache {
   virtual ~KernelCache() = default;
   virtual bool get(const std::string& key, std::string* object) = 0;  // false: not there, or damaged
   virtual void put(const std::string& key, const std::string& object, const std::string& text) = 0;
+  // Of what machine code is there for a loop of a function (by its key).
+  virtual void put_region(const std::string& function, const store::KeptRegion& region) = 0;
 };
 
 // Null: none. The cache must outlive its use: set_kernel_cache(nullptr) waits until no thread is inside it.

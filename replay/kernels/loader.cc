@@ -273,6 +273,7 @@ Library* load_object(const std::string& object, const std::vector<std::string>& 
 bool compile_ir(const std::string& text, CompileKind kind, native::Output output, native::Effort effort, std::string* out,
                 std::string* error) {
   static_assert(native::kUsers == static_cast<int>(CompileKind::kCount));
+  if (!open_loader(error)) return false;
   const std::lock_guard<std::mutex> lock(llvm_mutex(kind));
   const char* features = kind == CompileKind::kKernel ? "" : native::kLeavesVectorsAlone;
   return native::compile(g_session.load()->library, text, output, effort, static_cast<int>(kind), features, out, error);

@@ -23,7 +23,7 @@ bool open_loader(std::string* error);
 // (native::link_object). `addresses` become those of `symbols`. The code is in memory until unload_object(). Null, with the reason in
 // `error`. As open_loader().
 Library* load_object(const std::string& object, const std::vector<std::string>& symbols, std::vector<void*>* addresses, std::string* error);
-// After open_loader(). LLVM IR as object code or assembly (replay/native/llvm.h). Any thread; holds llvm_mutex(kind).
+// LLVM IR as object code or assembly (replay/native/llvm.h). As open_loader(); holds llvm_mutex(kind).
 bool compile_ir(const std::string& text, CompileKind kind, native::Output output, native::Effort effort, std::string* out,
                 std::string* error);
 // Nothing may run in the code, or keep an address of it, any more. With work_mutex().

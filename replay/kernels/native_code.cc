@@ -6,6 +6,7 @@
 #include "replay/clock.h"
 #include "replay/kernels/loader.h"
 #include "replay/settings.h"
+#include "store/sha256.h"
 
 namespace dalsegno::replay {
 
@@ -27,23 +28,45 @@ void count(bool loaded, double milliseconds) {
 }
 
 std::string key_of(const std::string& text) { return "native\n" + text + kernel_environment(); }
+// (A text is long, and people can read it with what was compiled fully.)
+std::string quick_key_of(const std::string& text) { return "native, compiled quickly\n" + store::hex(store::sha256(key_of(text))); }
 
-// All that LLVM can; it is kept.
+// So that the next process begins with it.
+void keep_for_later(const NativeCode& code, const std::string& key, const std::string& object, const std::string& text) {
+  if (!code.keep) return;
+  const std::lock_guard<std::mutex> lock(work_mutex());
+  keep_in_cache(key, object, text);
+  if (!code.of_function.empty()) keep_region_in_cache(code.of_function, code.of);
+}
+
+// All that LLVM can.
 bool compile_fully(const NativeCode& code, const std::string& text, CompileKind kind, std::string* object, std::string* error) {
   if (!compile_ir(text, kind, native::Output::kObject, native::Effort::kFull, object, error)) return false;
-  const std::lock_guard<std::mutex> lock(work_mutex());
-  if (code.keep) keep_in_cache(key_of(text), *object, text);
+  keep_for_later(code, key_of(text), *object, text);
   return true;
 }
 
+struct Made {
+  std::string object;
+  bool ok = false, loaded = false;
+  native::Effort effort = native::Effort::kFull;
+};
+
 // What the cache has, or what LLVM makes of it.
-bool make_object(const NativeCode& code, const std::string& text, std::string* object, bool* loaded, std::string* error) {
-  if (text.empty()) return *error = "a register of two kinds", false;
-  if (text.size() > NativeCode::kMostText) return *error = "the region is too large", false;
-  if ((*loaded = code.keep && cached(key_of(text), object)) || code.only_kept) return *loaded;
-  if (!open_loader(error)) return false;
-  if (code.course == NativeCode::Course::kFull) return compile_fully(code, text, CompileKind::kLoop, object, error);
-  return compile_ir(text, CompileKind::kLoop, native::Output::kObject, native::Effort::kQuick, object, error);
+Made make_object(const NativeCode& code, const std::string& text, std::string* error) {
+  using Course = NativeCode::Course;
+  Made made;
+  if (text.empty()) return *error = "a register of two kinds", made;
+  if (text.size() > NativeCode::kMostText) return *error = "the region is too large", made;
+  made.ok = made.loaded = code.keep && cached(key_of(text), &made.object);
+  if (made.ok) return made;
+  if (code.course != Course::kFull) made.effort = native::Effort::kQuick;
+  made.ok = made.loaded = code.keep && code.course == Course::kQuickThenFull && cached(quick_key_of(text), &made.object);
+  if (made.ok || code.only_kept) return made;
+  made.ok = code.course == Course::kFull
+                ? compile_fully(code, text, CompileKind::kLoop, &made.object, error)
+                : compile_ir(text, CompileKind::kLoop, native::Output::kObject, native::Effort::kQuick, &made.object, error);
+  return made;
 }
 
 bool load(NativeCode* code, const std::string& object, Library** library, std::string* error) {
@@ -80,22 +103,25 @@ void refine_later(std::weak_ptr<NativeCode> code) {
 
 void NativeCode::compile() {
   const auto start = std::chrono::steady_clock::now();
-  std::string object;
-  bool ok = false, loaded = false;
+  Made made;
   try {
     text = native::to_ir(region, layout, kSymbol);
     text_size = text.size();
-    ok = make_object(*this, text, &object, &loaded, &failure) && load(this, object, &library, &failure);
+    made = make_object(*this, text, &failure);
+    made.ok = made.ok && load(this, made.object, &library, &failure);
   } catch (const std::exception&) {  // no memory: the steps stay
+    made.ok = false;
   }
   if (text_size > kMostText) return state.store(kTooLarge, std::memory_order_release);
-  if (only_kept && !loaded) return state.store(kMissing, std::memory_order_release);
-  count(loaded, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-  const bool again = ok && !loaded && course == Course::kQuickThenFull;
+  if (only_kept && !made.loaded) return state.store(kMissing, std::memory_order_release);
+  count(made.loaded, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  const bool again = made.ok && made.effort == native::Effort::kQuick && course == Course::kQuickThenFull;
+  const std::string quick_key = again && !made.loaded && keep ? quick_key_of(text) : "";
   if (again) std::swap(first, library);
   if (!again) text = {};
-  state.store(ok ? kReady : kFailed, std::memory_order_release);
+  state.store(made.ok ? kReady : kFailed, std::memory_order_release);
   if (again) refine_later(weak_from_this());
+  if (!quick_key.empty()) keep_for_later(*this, quick_key, made.object, "");
 }
 
 void NativeCode::stay() {
@@ -116,9 +142,7 @@ void NativeCode::refine() {
 
 std::string native_assembly(const std::string& text, std::string* error) {
   std::string assembly;
-  without_gil([&] {
-    if (open_loader(error)) compile_ir(text, CompileKind::kLoop, native::Output::kAssembly, native::Effort::kFull, &assembly, error);
-  });
+  without_gil([&] { compile_ir(text, CompileKind::kLoop, native::Output::kAssembly, native::Effort::kFull, &assembly, error); });
   return assembly;
 }
 

@@ -31,6 +31,8 @@ struct NativeCode final : CompileJob, std::enable_shared_from_this<NativeCode> {
   const native::Layout& layout;
   const bool keep;  // may be taken from and put into the cache
   const bool only_kept;
+  std::string of_function;  // by its key, if it is in the store
+  store::KeptRegion of;     // what it is made of
   std::atomic<int> state{kWaiting};
   std::atomic<native::Function> function{nullptr};  // once it is ready
   Course course = Course::kFull;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "replay/machine/scalars.h"
+#include "replay/persist/kept_as.h"
 #include "replay/settings.h"
 
 namespace dalsegno::replay {
@@ -59,6 +60,10 @@ std::unique_ptr<Native> make_native(ProgramImpl& root, size_t below, bool only_k
   made->entry.fn = step_native;
   counters.instructions = std::max(counters.instructions, static_cast<int32_t>(steps));
   made->code = std::make_shared<NativeCode>(std::move(region), native_layout(), root.keeps_code, only_kept);
+  if (root.kept_as) {
+    made->code->of_function = root.kept_as->function;
+    made->code->of = {root.data().number, static_cast<int32_t>(below), static_cast<int32_t>(most)};
+  }
   return made;
 }
 
@@ -73,20 +78,13 @@ std::unique_ptr<Native> make_smaller(ProgramImpl& root, const Native& large, con
   return made;
 }
 
-// What an earlier process may have compiled: a region of all traces, or of those there were at some time before. The next one that is
-// smaller than `than`, or null.
-std::unique_ptr<Native> next_kept(ProgramImpl& root, const Native* than) {
-  constexpr int32_t kMostTries = 16;
-  const auto number = [](const ProgramImpl* p) { return static_cast<size_t>(p->data().number); };
-  size_t below = root.tree->size();
-  if (than) {
-    below = 0;
-    for (const ProgramImpl* p : than->programs) below = std::max(below, number(p));
-    if (below <= number(&root) || than->times >= kMostTries) return nullptr;
-  }
-  std::unique_ptr<Native> made = make_native(root, below, true);
+// What an earlier process has compiled last, or null.
+std::unique_ptr<Native> make_kept(ProgramImpl& root) {
+  const store::KeptRegion of = root.kept_as ? root.kept_as->region : store::KeptRegion();
+  if (of.below <= root.data().number || of.most <= 0) return nullptr;
+  const size_t below = std::min(static_cast<size_t>(of.below), root.tree->size());
+  std::unique_ptr<Native> made = make_native(root, below, true, nullptr, std::min(static_cast<size_t>(of.most), kMostNativeSteps));
   if (!made->code) return nullptr;
-  made->times = than ? than->times + 1 : 0;
   made->often = settings().hot_loop;
   return made;
 }
@@ -218,7 +216,7 @@ const Step* ProgramImpl::warm_start() {
     const bool kept = from_store && keeps_code && !kept_asked;
     if (++turns < (kept ? std::min(kSoon, settings().hot_loop) : settings().hot_loop)) return steps.data();
     if (is_coming(*this)) return turns = kept ? turns - 1 : 0, steps.data();
-    native = kept ? next_kept(*this, nullptr) : make_native(*this, tree->size(), false);
+    native = kept ? make_kept(*this) : make_native(*this, tree->size(), false);
     if (!native) return kept_asked = true, steps.data();
     compile(*native);
   }
@@ -229,12 +227,7 @@ const Step* ProgramImpl::warm_start() {
     compile(*native);
     return steps.data();
   }
-  if (state == NativeCode::kMissing) {
-    native = next_kept(*this, native.get());
-    native ? compile(*native) : void(kept_asked = true);
-    return steps.data();
-  }
-  if (native->code && native->code->only_kept && !kept_asked) kept_asked = true, native->times = 0;
+  if (state == NativeCode::kMissing) return native.reset(), kept_asked = true, steps.data();
   if (state == NativeCode::kReady) make_alone(*native);
   return start = state == NativeCode::kReady ? &native->entry : steps.data();
 }

@@ -55,6 +55,7 @@ struct StoreKernelCache final : KernelCache {
   void put(const std::string& key, const std::string& object, const std::string&) override {
     process_store().put_kernel(digest(key), object, key);
   }
+  void put_region(const std::string& function, const store::KeptRegion& region) override { process_store().save_region(function, region); }
 };
 
 }  // namespace

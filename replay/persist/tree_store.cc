@@ -152,7 +152,8 @@ void Tree::load() {
 
 void Tree::attach_stored() {
   std::vector<std::string> identities;
-  std::vector<Trace> traces = process_store().load_traces(key_, &identities);
+  std::vector<store::KeptRegion> regions;
+  std::vector<Trace> traces = process_store().load_traces(key_, &identities, &regions);
   tidy_later();
   for (size_t i = 0; i < traces.size(); ++i) {
     Trace& trace = traces[i];
@@ -166,6 +167,9 @@ void Tree::attach_stored() {
     }
   }
   saved_ = programs_->size();
+  for (const store::KeptRegion& region : regions)
+    if (Program* program = region.trace >= 0 && static_cast<size_t>(region.trace) < saved_ ? (*programs_)[region.trace].get() : nullptr)
+      program->kept_as->region = region;
 }
 
 bool Tree::attach(std::unique_ptr<LiveTrace> live, std::string kept_as) {
@@ -183,7 +187,7 @@ bool Tree::attach(std::unique_ptr<LiveTrace> live, std::string kept_as) {
   programs_->reserve(number + 1);  // an exit must not point to a program that then finds no room
   auto program = lower(std::move(live), exit);
   if (!program) return false;
-  program->kept_as = std::make_shared<KeptAs>();
+  program->kept_as = std::make_shared<KeptAs>(key_, t.number);
   program->kept_as->set(std::move(kept_as));
   program->from_store = true;
   if (exit) exit->side = program.get();
@@ -200,7 +204,7 @@ void Tree::save() {
     Program* program = (*programs_)[saved_].get();
     if (!program || !fingerprint_objects(const_cast<LiveTrace&>(program->trace()))) continue;
     const Trace& trace = program->trace().data;
-    if (!program->kept_as) program->kept_as = std::make_shared<KeptAs>();
+    if (!program->kept_as) program->kept_as = std::make_shared<KeptAs>(key_, trace.number);
     std::shared_ptr<const KeptAs> parent;  // a side trace is tied to the very trace it leaves
     if (trace.parent >= 0) parent = (*programs_)[trace.parent]->kept_as;
     write_later([key = key_, trace, parent, kept_as = program->kept_as, name = title(function_)] {
@@ -222,7 +226,7 @@ void Tree::keep_experience() {
     note_kept(function_);
   }
   std::vector<store::Pace> paces;
-  if (pace_news) paces = policy_.paces();
+  if (pace_news) paces = policy_.paces(counters_.recordings != 0);
   if (paces.empty()) return;
   for (store::Pace& pace : paces) pace.function = pace_number(function_), pace.load_ns += static_cast<float>(lowering_);
   write_later([paces = std::move(paces)] { process_store().note_paces(paces); });

@@ -27,7 +27,7 @@ void bind_policy(py::module_ m) {
       .def(py::init([] { return Lane(0); }))
       .def("run", run, py::arg("replay_ns"), py::arg("eager_ns"), py::arg("settled") = true)
       .def("reset", &Lane::reset)
-      .def("load_ns", [](const Lane& lane) { return lane.pace(false).load_ns; })
+      .def("load_ns", [](const Lane& lane) { return lane.pace(false, true).load_ns; })
       .def_readonly("eager_wins", &Lane::eager_wins);
   m.def("calls_to_put_off", &Policy::calls_to_put_off, py::arg("cost"), py::arg("replay_ns"), py::arg("eager_ns"));
 }
