@@ -175,12 +175,14 @@ void Lane::reset() {
 store::Pace Lane::pace(bool useless, bool early) const {
   // Replay's part of eager's time where it is not known: with the kernels and the code that are being made meanwhile, or with what there
   // is.
-  constexpr double kHopedOfKernels = 0.4, kHoped = 0.8;
+  constexpr double kHopedOfKernels = 0.4, kHoped = 0.8, kHardly = 0.99;
   constexpr double kRecorded = 0.5;  // eager's part of the recording
   if (eager == kUnknown && recording_ == kUnknown) return {};
   const double shortest = eager == kUnknown ? kRecorded * recording_ : lasting() ? eager : std::min(eager, recording_);
-  const double part = useless || (provisional_ && eager_wins && !early) ? 1 : provisional_ ? kHopedOfKernels : kHoped;
-  const double replayed = !useless && lasting() && replay != kUnknown ? replay : part * shortest;
+  const double hoped = !provisional_ ? kHoped : eager_wins && !early ? kHardly : kHopedOfKernels;
+  const double part = useless ? 1 : hoped;
+  double replayed = part * shortest;
+  if (!useless && replay != kUnknown) replayed = lasting() ? replay : std::min(replayed, replay);
   const double more = useless ? 0 : std::max(first_ - replayed, 0.0);
   return {0, sizes, static_cast<float>(shortest), static_cast<float>(replayed), static_cast<float>(more)};
 }
@@ -260,6 +262,7 @@ Policy::Timing::Timing(Policy& policy, Way way)
       lane_(policy.lane_),
       way_(way),
       generation_(policy.generation_),
+      came_(kernels_that_came()),
       start_(thread_time()),
       faults_(thread_faults()) {
   g_timed_replays += way == Way::kTimeReplay;
@@ -271,12 +274,13 @@ bool Policy::Timing::ended(bool settled) {
   if (policy_.generation_ != generation_) return false;
   policy_.lane_ = lane_;
   const bool was_lasting = lane_->lasting(), eager_won = lane_->eager_wins;
-  const bool provisional = kernels_under_way();
+  if (way_ == Way::kTimeReplay) lane_->came = came_;
+  const bool provisional = kernels_under_way() || lane_->came != kernels_that_came();
   const bool early = !settled && policy_.unsettled_ < kUnsettled;
   policy_.unsettled_ += early;
   const bool judged = early ? lane_->timed_early(way_, took, provisional) : lane_->timed(way_, took, provisional);
   policy_.news_ |= lane_->lasting() && (!was_lasting || lane_->eager_wins != eager_won);
-  policy_.pace_news_ |= policy_.news_ || (judged && !lane_->paced);
+  policy_.pace_news_ |= policy_.news_ || (judged && (!lane_->paced || lane_->eager_wins != eager_won));
   lane_->paced |= judged;
   return judged;
 }

@@ -71,6 +71,7 @@ class Lane {
   int64_t left = 0;                            // calls until the next one is timed
   double replay = kUnknown, eager = kUnknown;  // nanoseconds: the least of this measurement
   bool paced = false;                          // has been judged since the process began, if provisionally
+  uint32_t came = 0;                           // kernels, when its latest timed replay began
 
  private:
   static constexpr double kUnknown = std::numeric_limits<double>::max();
@@ -175,6 +176,7 @@ class Policy {
     Lane* lane_;  // not to be used if the generation has changed
     Way way_;
     uint64_t generation_;
+    uint32_t came_;
     double start_;
     int64_t faults_;
   };

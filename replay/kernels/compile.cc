@@ -17,6 +17,7 @@ using halide_gen::CompilerApi;
 
 std::atomic<uint64_t> compiled_count{0}, loaded_count{0}, assembled_count{0};
 std::atomic<int> asked_for{0};  // of the compile threads, and not finished
+std::atomic<uint32_t> came{0};  // of those
 std::atomic<LaunchFunction> launch_function{nullptr};
 std::atomic<bool> halide_only{false};
 
@@ -218,7 +219,11 @@ void set_kernel_cache(KernelCache* new_cache) {
 
 void compile_by_halide(bool only) { halide_only = only; }
 
-void count_asked_for(int change) { asked_for += change; }
+void count_asked_for(int change) {
+  asked_for += change;
+  if (change < 0) ++came;
+}
+uint32_t kernels_that_came() { return came.load(std::memory_order_relaxed); }
 bool kernels_under_way() { return asked_for.load(std::memory_order_relaxed) > 0; }
 
 CompileCounters compile_counters() { return {compiled_count.load(), loaded_count.load(), assembled_count.load()}; }

@@ -28,6 +28,8 @@ extern bool use_kernel_cache;
 
 // Whether kernels are waiting to be compiled or loaded. Any thread.
 bool kernels_under_way();
+// How many have come so far, or failed: what was measured before is not how it will be. Wraps.
+uint32_t kernels_that_came();
 
 // So many kernels that no function uses any more stay loaded (256, unless this is called); half of them go when there are more. Returns how
 // many it was.
