@@ -39,6 +39,13 @@ void keep_for_later(const NativeCode& code, const std::string& key, const std::s
   if (!code.of_function.empty()) keep_region_in_cache(code.of_function, code.of);
 }
 
+void keep_quick(const NativeCode& code, const std::string& object) {
+  try {
+    if (code.keep) keep_for_later(code, quick_key_of(code.text), object, "");
+  } catch (const std::bad_alloc&) {  // it is not kept
+  }
+}
+
 // All that LLVM can.
 bool compile_fully(const NativeCode& code, const std::string& text, CompileKind kind, std::string* object, std::string* error) {
   if (!compile_ir(text, kind, native::Output::kObject, native::Effort::kFull, object, error)) return false;
@@ -116,12 +123,12 @@ void NativeCode::compile() {
   if (only_kept && !made.loaded) return state.store(kMissing, std::memory_order_release);
   count(made.loaded, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   const bool again = made.ok && made.effort == native::Effort::kQuick && course == Course::kQuickThenFull;
-  const std::string quick_key = again && !made.loaded && keep ? quick_key_of(text) : "";
   if (again) std::swap(first, library);
   if (!again) text = {};
   state.store(made.ok ? kReady : kFailed, std::memory_order_release);
-  if (again) refine_later(weak_from_this());
-  if (!quick_key.empty()) keep_for_later(*this, quick_key, made.object, "");
+  if (!again) return;
+  if (!made.loaded) keep_quick(*this, made.object);
+  refine_later(weak_from_this());
 }
 
 void NativeCode::stay() {

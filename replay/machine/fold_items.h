@@ -120,9 +120,8 @@ struct Rows {
 
   bool over_sequence(PyObject* o) { return n = 0, parts[0].over_sequence(o, 0, false); }
 
-  bool over_product(PyObject* it) {
-    PyObject* pools = Py_REFCNT(it) == 1 ? hook::pools_of(it) : nullptr;
-    if (!pools || PyTuple_GET_SIZE(pools) < 2 || PyTuple_GET_SIZE(pools) > kMostInRow) return false;
+  bool over_product(PyObject* it, PyObject* pools) {
+    if (Py_REFCNT(it) > 1 || PyTuple_GET_SIZE(pools) < 2 || PyTuple_GET_SIZE(pools) > kMostInRow) return false;
     n = static_cast<int>(PyTuple_GET_SIZE(pools));
     strict = begun = false, crossed = true;
     for (int k = 0; k < n; ++k) {
@@ -135,8 +134,7 @@ struct Rows {
   bool over_iterator(PyObject* it) {
     const bool counts = Py_IS_TYPE(it, &PyEnum_Type);
     n = 0, crossed = false;
-    if (over_product(it)) return true;
-    n = 0, crossed = false;
+    if (PyObject* pools = hook::pools_of(it)) return over_product(it, pools);
     if (!counts && !Py_IS_TYPE(it, &PyZip_Type)) return parts[0].over_iterator(it);
     const auto* holding = reinterpret_cast<hook::HoldingIterator*>(it);
     if (!hook::g_holding_iterators || Py_REFCNT(it) > 1) return false;
