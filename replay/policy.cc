@@ -140,6 +140,7 @@ bool Lane::decided() const {
   const double fast = std::min(replay, eager), slow = std::max(replay, eager);
   if (slow == replay && replay_cold_ && !eager_cold_ && pairs < kPatient) return false;
   if (pairs >= pairs_needed(fast)) return true;
+  if (eager > kClear * eager_before_) return false;  // a garbage collection, say: that replay was faster may be luck
   // (The first replay after eager calls finds none of the memory that it will find later: of large arrays every page is made anew.)
   return slow > kClear * fast && pairs >= (fast >= kLong && fast == replay ? 1 : 2);
 }
@@ -149,6 +150,7 @@ void Lane::judge(bool provisional) {
   const bool wins = replay > kLoses * eager;
   streak_ = judged_ && wins == eager_wins && !provisional ? std::min(streak_ + 1, kMostStreak) : 0;
   eager_wins = wins, judged_ = true, provisional_ = provisional;
+  eager_before_ = eager;
   const double pairs = std::max(turn_ / 2, 1);
   turn_ = 0;
   wait(pairs * (std::abs(replay - eager) + kClock), std::min(replay, eager), provisional);
@@ -168,6 +170,7 @@ void Lane::remember(bool eager_won, double replay_ns, double eager_ns) {
 
 void Lane::reset() {
   Lane fresh(sizes);
+  fresh.eager_before_ = eager_before_;
   fresh.recording_ = recording_, fresh.early_eager_ = early_eager_, fresh.first_ = first_, fresh.paced = paced;
   *this = fresh;
 }
