@@ -227,7 +227,7 @@ def test_short_calls_are_not_timed_before_the_tree_is_as_it_will_be():
 
 
 def test_a_garbage_collection_in_an_eager_call_does_not_make_replay_win():
-    """One pair decides where replay is clearly faster: it was, 350 us against 5 ms, and for a thousand calls behind that."""
+    """One pair decides where replay is clearly faster: it was, 350 us against 5 ms, for a thousand calls."""
     lane = policy.Lane()
     eager = 0
     for _ in range(20_000):
