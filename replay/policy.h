@@ -90,9 +90,9 @@ class Lane {
   bool replay_cold_ = false, eager_cold_ = false;  // the least of this measurement
   double recording_ = kUnknown;
   double eager_before_ = kUnknown;  // as the latest verdict found it
-  double first_ = 0;               // nanoseconds of the first timed replay, which makes kernels and measures; 0: there was none
-  bool asks_eager_ = false;        // an early replay has been timed
-  double early_eager_ = kUnknown;  // the least of the eager calls that were timed for one
+  double first_ = 0;                // nanoseconds of the first timed replay, which makes kernels and measures; 0: there was none
+  bool asks_eager_ = false;         // an early replay has been timed
+  double early_eager_ = kUnknown;   // the least of the eager calls that were timed for one
 };
 
 // ---- places ------------------------------------------------------------------------------------------------------------------
