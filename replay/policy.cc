@@ -182,10 +182,12 @@ store::Pace Lane::pace(bool useless, bool early) const {
   constexpr double kRecorded = 0.5;  // eager's part of the recording
   if (eager == kUnknown && recording_ == kUnknown) return {};
   const double shortest = eager == kUnknown ? kRecorded * recording_ : lasting() ? eager : std::min(eager, recording_);
-  const double hoped = !provisional_ ? kHoped : eager_wins && !early ? kHardly : kHopedOfKernels;
+  // (A replay that won though it made pages is yet faster where they are there.)
+  const bool known = replay != kUnknown && lasting() && (eager_wins || !replay_cold_);
+  const double hoped = !judged_ ? kHoped : eager_wins && !early ? kHardly : kHopedOfKernels;
   const double part = useless ? 1 : hoped;
   double replayed = part * shortest;
-  if (!useless && replay != kUnknown) replayed = lasting() ? replay : std::min(replayed, replay);
+  if (!useless && replay != kUnknown) replayed = known ? replay : std::min(replayed, replay);
   const double more = useless ? 0 : std::max(first_ - replayed, 0.0);
   return {0, sizes, static_cast<float>(shortest), static_cast<float>(replayed), static_cast<float>(more)};
 }
