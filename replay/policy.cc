@@ -176,19 +176,18 @@ void Lane::reset() {
 }
 
 store::Pace Lane::pace(bool useless, bool early) const {
-  // Replay's part of eager's time where it is not known: with the kernels and the code that are being made meanwhile, or with what there
-  // is.
-  constexpr double kHopedOfKernels = 0.4, kHoped = 0.8, kHardly = 0.99;
+  // Replay's part of eager's time where it is not known: nothing was judged; it was, but kernels, code or pages were still to come; it
+  // lost, though they were kept. (Not 1: it is loaded before that is known for good, and that is part of the cost.)
+  constexpr double kHoped = 0.8, kHopedOfKernels = 0.4, kHardly = 0.99;
   constexpr double kRecorded = 0.5;  // eager's part of the recording
   if (eager == kUnknown && recording_ == kUnknown) return {};
   const double shortest = eager == kUnknown ? kRecorded * recording_ : lasting() ? eager : std::min(eager, recording_);
+  if (useless) return {0, sizes, static_cast<float>(shortest), static_cast<float>(shortest), 0};
   // (A replay that won though it made pages is yet faster where they are there.)
   const bool known = replay != kUnknown && lasting() && (eager_wins || !replay_cold_);
   const double hoped = !judged_ ? kHoped : eager_wins && !early ? kHardly : kHopedOfKernels;
-  const double part = useless ? 1 : hoped;
-  double replayed = part * shortest;
-  if (!useless && replay != kUnknown) replayed = known ? replay : std::min(replayed, replay);
-  const double more = useless ? 0 : std::max(first_ - replayed, 0.0);
+  const double replayed = known ? replay : std::min(hoped * shortest, replay);
+  const double more = std::max(first_ - replayed, 0.0);
   return {0, sizes, static_cast<float>(shortest), static_cast<float>(replayed), static_cast<float>(more)};
 }
 

@@ -62,8 +62,9 @@ class Lane {
   // An earlier process has judged.
   void remember(bool eager_won, double replay_ns, double eager_ns);
   bool lasting() const { return judged_ && !provisional_; }
-  // As far as it is known; eager_ns 0: not at all. `useless`: there is nothing to be replayed. `early`: kernels and code that were still
-  // being made when eager won may win yet; where they had been kept, and were being loaded, that is as it will be.
+  // As far as it is known; eager_ns 0: not at all. `useless`: there is nothing to be replayed. `early`: this process has recorded, so
+  // kernels and code that were still being made when eager won may win yet; where they had been kept, and were being loaded, that is as it
+  // will be.
   store::Pace pace(bool useless, bool early) const;
 
   uint32_t sizes;
@@ -204,7 +205,7 @@ class Policy {
   store::Experience experience() const;
   void remember(const store::Experience& experience);
   bool take_news() { return std::exchange(news_, false); }  // whether experience() has changed since this was last asked
-  // For a later process's put_off(); `function` and `load_ns` are not set. `early`: this process was the first to record.
+  // For a later process's put_off(); `function` and `load_ns` are not set. `early`: as in Lane::pace().
   std::vector<store::Pace> paces(bool early) const;
   bool take_pace_news() { return std::exchange(pace_news_, false); }
 

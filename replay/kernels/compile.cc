@@ -78,7 +78,7 @@ bool compile_text(const std::string& key, const Kernel& k, std::string* object, 
                 : by_halide(k.text, object, error)))
     return false;
   const std::lock_guard<std::mutex> lock(work_mutex());
-  if (cache && k.keep) cache->put(key, *object, k.text);
+  if (k.keep) keep_in_cache(key, *object);
   return true;
 }
 
@@ -140,8 +140,8 @@ bool cached(const std::string& key, std::string* object) {
   return cache && cache->get(key, object);
 }
 
-void keep_in_cache(const std::string& key, const std::string& object, const std::string& text) {
-  if (cache) cache->put(key, object, text);
+void keep_in_cache(const std::string& key, const std::string& object) {
+  if (cache) cache->put(key, object);
 }
 
 void keep_region_in_cache(const std::string& function, const store::KeptRegion& region) {

@@ -63,8 +63,8 @@ void* open_giving_way(const std::string& file);
 
 // The cache, for any kind of machine code. Without the GIL or with it.
 bool cached(const std::string& key, std::string* object);
-void keep_in_cache(const std::string& key, const std::string& object, const std::string& text);  // with work_mutex()
-void keep_region_in_cache(const std::string& function, const store::KeptRegion& region);         // the same
+void keep_in_cache(const std::string& key, const std::string& object);                    // with work_mutex()
+void keep_region_in_cache(const std::string& function, const store::KeptRegion& region);  // the same
 // Code that nobody has any more. To unload it takes the lock that compilers work under, which a caller must not wait for.
 void unload_later(Library* library);
 void unload_unused();  // with work_mutex()

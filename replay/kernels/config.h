@@ -11,7 +11,7 @@ namespace dalsegno::replay {
 struct KernelCache {
   virtual ~KernelCache() = default;
   virtual bool get(const std::string& key, std::string* object) = 0;  // false: not there, or damaged
-  virtual void put(const std::string& key, const std::string& object, const std::string& text) = 0;
+  virtual void put(const std::string& key, const std::string& object) = 0;
   // Of what machine code is there for a loop of a function (by its key).
   virtual void put_region(const std::string& function, const store::KeptRegion& region) = 0;
 };

@@ -32,16 +32,15 @@ std::string key_of(const std::string& text) { return "native\n" + text + kernel_
 std::string quick_key_of(const std::string& text) { return "native, compiled quickly\n" + store::hex(store::sha256(key_of(text))); }
 
 // So that the next process begins with it.
-void keep_for_later(const NativeCode& code, const std::string& key, const std::string& object, const std::string& text) {
-  if (!code.keep) return;
+void keep_for_later(const NativeCode& code, const std::string& key, const std::string& object) {
   const std::lock_guard<std::mutex> lock(work_mutex());
-  keep_in_cache(key, object, text);
+  keep_in_cache(key, object);
   if (!code.of_function.empty()) keep_region_in_cache(code.of_function, code.of);
 }
 
 void keep_quick(const NativeCode& code, const std::string& object) {
   try {
-    if (code.keep) keep_for_later(code, quick_key_of(code.text), object, "");
+    if (code.keep) keep_for_later(code, quick_key_of(code.text), object);
   } catch (const std::bad_alloc&) {  // it is not kept
   }
 }
@@ -49,7 +48,7 @@ void keep_quick(const NativeCode& code, const std::string& object) {
 // All that LLVM can.
 bool compile_fully(const NativeCode& code, const std::string& text, CompileKind kind, std::string* object, std::string* error) {
   if (!compile_ir(text, kind, native::Output::kObject, native::Effort::kFull, object, error)) return false;
-  keep_for_later(code, key_of(text), *object, text);
+  if (code.keep) keep_for_later(code, key_of(text), *object);
   return true;
 }
 

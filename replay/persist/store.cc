@@ -52,9 +52,7 @@ struct StoreKernelCache final : KernelCache {
     if (found) *object = std::move(*found);
     return found.has_value();
   }
-  void put(const std::string& key, const std::string& object, const std::string&) override {
-    process_store().put_kernel(digest(key), object, key);
-  }
+  void put(const std::string& key, const std::string& object) override { process_store().put_kernel(digest(key), object, key); }
   void put_region(const std::string& function, const store::KeptRegion& region) override { process_store().save_region(function, region); }
 };
 
