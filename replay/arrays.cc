@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -9,49 +10,65 @@
 #include <system_error>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "halide_gen/runtime/signals_blocked.h"
 #include "replay/door.h"
 #include "replay/forks.h"
 #include "replay/memory/kept_blocks.h"
+#include "replay/memory/mapped_blocks.h"
+#include "replay/py_ref.h"
 
 namespace dalsegno::replay {
 namespace {
 
-constexpr size_t kLeastKept = 32 << 10;   // what is smaller hardly ever moves the heap's end
 constexpr size_t kMostZeroed = 32 << 20;  // what is larger may be meant to be written here and there only
 constexpr std::chrono::seconds kKeptFor{1};
 
-PyDataMemAllocator plain;  // NumPy's own, whose blocks they are: only that they are freed is put off
+PyDataMemAllocator plain;  // NumPy's own
 
 // What is kept, and the thread that lets go of it where nothing else happens.
 class Keeper {
  public:
+  explicit Keeper(bool huge) : huge_(huge) {}
+
   void* get(size_t size) {
     if (void* memory = take(size)) return memory;
-    free_excess();
-    return note(plain.malloc(plain.ctx, size), size);
+    return make(size, [&] { return plain.malloc(plain.ctx, size); });
   }
 
   void* get_zeroed(size_t count, size_t item) {
     const size_t size = count * item;  // (which NumPy has looked at)
     if (void* memory = take(size)) return std::memset(memory, 0, size);
-    free_excess();
-    return note(plain.calloc(plain.ctx, count, item), size);
+    return make(size, [&] { return plain.calloc(plain.ctx, count, item); });
   }
 
-  // False: it is to be freed.
-  bool put(void* memory, size_t size) {
-    const size_t given = forget(memory);
-    if (given == 0) return false;
-    if (given != size || !keep(memory, size)) return drop(given), false;
-    free_excess();
+  // False: it is not from here.
+  bool put(void* memory) {
+    const size_t room = forget(memory);
+    if (room == 0) return false;
+    if (keep(memory, room)) {
+      free_excess();
+    } else {
+      drop(room);
+      unmap_block(memory, room);
+    }
     return true;
   }
 
-  // It is to be another size.
-  void release(void* memory) {
-    if (const size_t given = forget(memory)) drop(given);
+  void* resize(void* memory, size_t size) {
+    const std::lock_guard lock(mutex_);
+    auto given = given_.extract(memory);
+    if (given.empty()) return plain.realloc(plain.ctx, memory, size);
+    const size_t room = given.mapped(), wanted = room_for(std::max(size, kLeastMapped));
+    void* resized = room == wanted ? memory : resize_block(memory, room, wanted);
+    if (resized) {
+      given.key() = resized;
+      given.mapped() = wanted;
+      kept_.resize(room, wanted);
+    }
+    given_.insert(std::move(given));  // (there is a bucket for it)
+    return resized;
   }
 
   // Ends the thread, until resume().
@@ -71,6 +88,16 @@ class Keeper {
     --paused_;
   }
 
+  // What `make` makes; where there is no memory for it, once more when nothing is kept any more.
+  template <class Make>
+  void* insist(const Make& make) {
+    void* made = make();
+    if (made) return made;
+    for (KeptBlocks::Block old; pop([&] { return kept_.pop_aged(KeptBlocks::Clock::time_point::max(), &old); });)
+      unmap_block(old.memory, old.size);
+    return make();
+  }
+
   // Around forks that Python does not know of, too.
   void before_fork() { mutex_.lock(); }
   void after_fork_parent() { mutex_.unlock(); }
@@ -84,47 +111,49 @@ class Keeper {
  private:
   void* take(size_t size) {
     const std::lock_guard lock(mutex_);
-    void* memory = kept_.take(size);
-    if (memory) remember(memory, size);
-    return memory;
+    const KeptBlocks::Block block = kept_.take(room_for(size), 2 * size);
+    if (block.memory && !remember(block.memory, block.size)) return unmap_block(block.memory, block.size), nullptr;
+    return block.memory;
   }
-  // What NumPy's allocator has given, if anything.
-  void* note(void* memory, size_t size) {
+  // Which is counted as in use.
+  template <class Plain>
+  void* make(size_t size, const Plain& plainly) {
+    free_excess();
+    const size_t room = room_for(size);
+    void* memory = insist([&] { return map_block(room, huge_); });
     const std::lock_guard lock(mutex_);
-    if (memory) {
-      remember(memory, size);
-    } else {
-      kept_.drop(size);
-    }
-    return memory;
+    if (memory && remember(memory, room)) return memory;
+    if (memory) unmap_block(memory, room);
+    kept_.drop(room);
+    return plainly();
   }
-  void remember(void* memory, size_t size) {
+  bool remember(void* memory, size_t room) {
     try {
-      given_.insert_or_assign(memory, size);
+      return given_.insert_or_assign(memory, room), true;
     } catch (const std::bad_alloc&) {
-      kept_.drop(size);
+      return false;
     }
   }
 
-  // The size that it was given with; 0: it was not given here.
+  // Its room; 0: it was not given here.
   size_t forget(void* memory) {
     const std::lock_guard lock(mutex_);
     const auto found = given_.find(memory);
     if (found == given_.end()) return 0;
-    const size_t size = found->second;
+    const size_t room = found->second;
     given_.erase(found);
-    return size;
+    return room;
   }
-  void drop(size_t size) {
+  void drop(size_t room) {
     const std::lock_guard lock(mutex_);
-    kept_.drop(size);
+    kept_.drop(room);
   }
 
-  bool keep(void* memory, size_t size) {
+  bool keep(void* memory, size_t room) {
     try {
       const std::lock_guard lock(mutex_);
       if (!running_ && !start()) return false;
-      kept_.keep(memory, size, KeptBlocks::Clock::now());
+      kept_.keep(memory, room, KeptBlocks::Clock::now());
       return true;
     } catch (const std::bad_alloc&) {
       return false;
@@ -132,7 +161,7 @@ class Keeper {
   }
 
   void free_excess() {
-    for (KeptBlocks::Block old; pop([&] { return kept_.pop_excess(&old); });) plain.free(plain.ctx, old.memory, old.size);
+    for (KeptBlocks::Block old; pop([&] { return kept_.pop_excess(&old); });) unmap_block(old.memory, old.size);
   }
   template <class Pop>
   bool pop(const Pop& by) {
@@ -160,7 +189,7 @@ class Keeper {
       wake_.wait_for(lock, kKeptFor);
       for (KeptBlocks::Block old; paused_ == 0 && kept_.pop_aged(KeptBlocks::Clock::now() - kKeptFor, &old);) {
         lock.unlock();
-        plain.free(plain.ctx, old.memory, old.size);
+        unmap_block(old.memory, old.size);
         lock.lock();
       }
     }
@@ -171,7 +200,8 @@ class Keeper {
   std::condition_variable wake_;
   std::thread thread_;
   KeptBlocks kept_;
-  std::unordered_map<void*, size_t> given_;  // in use
+  std::unordered_map<void*, size_t> given_;  // in use: their room
+  const bool huge_;
   bool running_ = false;
   int paused_ = 0;
 };
@@ -180,9 +210,11 @@ Keeper* keeper = nullptr;  // never destroyed: its thread may outlive main()
 
 // ---- NumPy's interface (PyDataMemAllocator)
 
-bool is_kept(size_t size) { return size >= kLeastKept && MemoryReused::now(); }
+bool is_kept(size_t size) { return size >= kLeastMapped && MemoryReused::now(); }
 
-void* get(void* context, size_t size) { return is_kept(size) ? keeper->get(size) : plain.malloc(context, size); }
+void* get(void* context, size_t size) {
+  return is_kept(size) ? keeper->get(size) : keeper->insist([&] { return plain.malloc(context, size); });
+}
 
 void* get_zeroed(void* context, size_t count, size_t item) {
   const size_t size = count * item;
@@ -190,12 +222,19 @@ void* get_zeroed(void* context, size_t count, size_t item) {
 }
 
 void* get_resized(void* context, void* memory, size_t size) {
-  if (memory) keeper->release(memory);
-  return plain.realloc(context, memory, size);
+  return may_be_mapped(memory) ? keeper->resize(memory, size) : plain.realloc(context, memory, size);
 }
 
 void put(void* context, void* memory, size_t size) {
-  if (!memory || size < kLeastKept || !keeper->put(memory, size)) plain.free(context, memory, size);
+  if (!may_be_mapped(memory) || !keeper->put(memory)) plain.free(context, memory, size);
+}
+
+// Whether NumPy asks for them (NUMPY_MADVISE_HUGEPAGE).
+bool huge_pages() {
+  const PyRef core(PyImport_ImportModule("numpy._core.multiarray"));
+  const PyRef asks(core ? PyObject_CallMethod(core.get(), "_get_madvise_hugepage", nullptr) : nullptr);
+  if (!asks) PyErr_Clear();
+  return asks.get() == Py_True;
 }
 
 }  // namespace
@@ -205,7 +244,7 @@ bool take_over_memory() {
   auto* handler = static_cast<PyDataMem_Handler*>(PyCapsule_GetPointer(PyDataMem_DefaultHandler, kCapsule));
   if (!handler || handler->version != 1) return PyErr_Clear(), false;
   plain = handler->allocator;
-  keeper = new Keeper;
+  keeper = new Keeper(huge_pages());
   pthread_atfork([] { keeper->before_fork(); }, [] { keeper->after_fork_parent(); }, [] { keeper->after_fork_child(); });
   around_python_forks({[] { keeper->pause(); }, [] { keeper->resume(); }, [] { keeper->resume(); }});
   handler->allocator = {plain.ctx, get, get_zeroed, get_resized, put};

@@ -1,5 +1,5 @@
-// Memory of arrays: large ones that are made while something is replayed lie in that of dead ones (replay/memory/kept_blocks.h). With the
-// GIL.
+// Memory of arrays: large ones that are made while a jitted function runs lie in that of dead ones (replay/memory/kept_blocks.h), in
+// mappings of their own (mapped_blocks.h). With the GIL.
 #pragma once
 #include "numpy/dtypes.h"
 
@@ -9,15 +9,16 @@ namespace dalsegno::replay {
 // array. Once, when NumPy has been imported. False: arrays are made as ever.
 bool take_over_memory();
 
-// While one lives, something is replayed.
+// While one that is `on` lives, a jitted function runs, by a replay or eagerly.
 class MemoryReused {
  public:
-  MemoryReused() { ++depth_; }
-  ~MemoryReused() { --depth_; }
+  explicit MemoryReused(bool on = true) : on_(on) { depth_ += on_; }
+  ~MemoryReused() { depth_ -= on_; }
   MemoryReused(const MemoryReused&) = delete;
   static bool now() { return depth_ > 0; }
 
  private:
+  const int on_;
   static inline int depth_ = 0;  // of any thread: others that make arrays meanwhile come by the same memory
 };
 

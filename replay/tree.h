@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hook/arguments.h"
+#include "replay/arrays.h"
 #include "replay/machine/machine.h"
 #include "replay/policy.h"
 #include "replay/py_ref.h"
@@ -50,6 +51,7 @@ class Tree final : public Jitted {
 
   // Calls the function: replays where it can, else records or runs it eagerly. Arguments as in vectorcall.
   PyObject* call(PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+    const MemoryReused memory(settings().enabled);  // however it runs
     const bool aside = policy_.under_eager() || policy_.aside(args, PyVectorcall_NARGS(nargsf));
     if (aside && settings().step_aside && hook::stack_left()) {
       ++counters_.calls, ++counters_.eager_calls;

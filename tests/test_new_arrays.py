@@ -1,8 +1,11 @@
 """Large results lie in memory that dead arrays have left (replay/arrays.cc): nothing of that can be seen."""
 
+import ctypes
 import gc
 import os
 import resource
+import subprocess
+import sys
 import tracemalloc
 
 import pytest
@@ -56,6 +59,57 @@ def test_so_they_are_where_numpys_functions_make_them():
         ds.config.step_aside = True
     pages = x.nbytes // resource.getpagesize()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 10 * pages
+
+
+def mixed(x, y):
+    total = np.zeros_like(x)
+    for weight in range(1, 9):
+        total = total + (x - y) * (y + weight) / (x + weight)
+    return total
+
+
+def faults(function, *args):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    function(*args)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def test_so_they_are_where_a_jitted_function_runs_eagerly():
+    x, y = np.ones(LARGE), np.ones(LARGE)
+    jitted = ds.jit(mixed)
+    sys.setprofile(lambda *_: None)  # while another tool observes the thread nothing is replayed
+    try:
+        jitted(x, y)
+        assert min(faults(jitted, x, y) for _ in range(5)) < x.nbytes // resource.getpagesize() // 4
+    finally:
+        sys.setprofile(None)
+    assert jitted.stats["replays"] == 0
+
+
+SHORT = """
+import resource
+import numpy as np, dalsegno as ds
+
+def doubled(x):
+    return x + x
+
+x = np.ones(8_000_000)
+jitted = ds.jit(doubled, store=False)
+for _ in range(3):
+    jitted(x)
+ds.wait()
+jitted(x)  # 64 MB are kept
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (48 << 20),) * 2)
+{}
+print("enough")
+"""
+
+
+@pytest.mark.parametrize("asks", ["np.empty(90 << 20, np.uint8)", "ds.jit(lambda: np.empty(90 << 20, np.uint8), store=False)()"])
+def test_what_is_kept_is_given_up_where_memory_is_short(asks):
+    run = subprocess.run([sys.executable, "-c", SHORT.format(asks)], capture_output=True, text=True, check=False)
+    assert run.stdout == "enough\n", run.stderr
 
 
 def zeros_and_ones(n):
@@ -132,6 +186,19 @@ def test_results_can_be_resized(scaled):
         assert made.tobytes() == want.tobytes()
         del made
         assert jitted(x, y).tobytes() == scaled(x, y).tobytes()
+
+
+def test_an_array_that_says_to_be_smaller_is_freed_whole():
+    """As extension modules do that fill an array and then set its length."""
+    x = np.arange(float(LARGE))
+    jitted = compiled(scaled, x, x)
+    for size in (LARGE // 2, 10, 0):
+        made = jitted(x, x)
+        dimensions = ctypes.c_void_p.from_address(id(made) + 32).value  # PyArrayObject_fields.dimensions
+        ctypes.c_ssize_t.from_address(dimensions).value = size
+        assert made.shape == (size,)
+        del made
+        assert jitted(x, x).tobytes() == scaled(x, x).tobytes()
 
 
 def test_results_that_are_held_are_left_alone():

@@ -5,15 +5,23 @@
 
 namespace dalsegno::replay {
 
-void* KeptBlocks::take(size_t size) {
-  in_use_ += size;
+KeptBlocks::Block KeptBlocks::take(size_t size, size_t largest) {
+  auto found = std::find_if(kept_.rbegin(), kept_.rend(), [&](const Block& b) { return b.size == size; });
+  if (found == kept_.rend() && largest > size) {
+    const size_t most = std::min(largest, most_ - std::min(most_, in_use_));
+    for (auto b = kept_.rbegin(); b != kept_.rend(); ++b) {
+      if (b->size > size && b->size <= most && (found == kept_.rend() || b->size < found->size)) found = b;
+    }
+  }
+  Block taken{nullptr, size};
+  if (found != kept_.rend()) {
+    taken = *found;
+    kept_.erase(std::next(found).base());
+    kept_bytes_ -= taken.size;
+  }
+  in_use_ += taken.size;
   most_ = std::max(most_, in_use_);
-  const auto found = std::find_if(kept_.rbegin(), kept_.rend(), [&](const Block& b) { return b.size == size; });
-  if (found == kept_.rend()) return nullptr;
-  void* memory = found->memory;
-  kept_.erase(std::next(found).base());
-  kept_bytes_ -= size;
-  return memory;
+  return taken;
 }
 
 void KeptBlocks::keep(void* memory, size_t size, Clock::time_point now) {
@@ -30,7 +38,7 @@ KeptBlocks::Block KeptBlocks::pop_oldest() {
 }
 
 bool KeptBlocks::pop_excess(Block* out) {
-  if (kept_.empty() || (kept_.size() <= kMostBlocks && kept_bytes_ + in_use_ <= most_)) return false;
+  if (kept_.empty() || (kept_.size() <= kMostBlocks && kept_bytes_ + in_use_ <= most_at_once())) return false;
   *out = pop_oldest();
   return true;
 }

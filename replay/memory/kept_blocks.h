@@ -15,18 +15,26 @@ class KeptBlocks {
   struct Block {
     void* memory;
     size_t size;
-    Clock::time_point since;
+    Clock::time_point since{};
   };
   static constexpr size_t kMostBlocks = 64;
+  static constexpr size_t kMostMore = 32 << 20;  // bytes (glibc keeps up to 64 MB at its heap's end: DEFAULT_MMAP_THRESHOLD_MAX)
 
-  // One of this very size that is kept, or null. Either way the caller has `size` bytes in use from now on.
-  void* take(size_t size);
-  // `size` bytes are no longer in use. (Arrays may have been resized meanwhile: no more than there are.)
+  // A kept one of this very size; where there is none, and what is in use stays below what once was, the smallest of up to `largest` bytes;
+  // else .memory is null. Either way the caller has .size bytes in use from now on.
+  Block take(size_t size, size_t largest = 0);
+  // `size` bytes are no longer in use.
   void drop(size_t size) { in_use_ -= std::min(in_use_, size); }
+  // One that is in use has another size now.
+  void resize(size_t size, size_t now) {
+    drop(size);
+    most_ = std::max(most_, in_use_ += now);
+  }
   // The same, and they are kept. May throw std::bad_alloc before anything is done.
   void keep(void* memory, size_t size, Clock::time_point now);
-  // The oldest block, if there is more than may be kept: what is kept and what is in use are together never more than was once in use, as
-  // eager, too, would have had it at once; nor are there more than kMostBlocks. To be freed by the caller.
+  // The oldest block, if there is more than may be kept: what is kept and what is in use are together never more than twice what was once
+  // in use, nor than kMostMore above it (arrays of several sizes do not find each other's memory); nor are there more than kMostBlocks. To
+  // be freed by the caller.
   bool pop_excess(Block* out);
   // The oldest block, if it has been kept since `limit` or longer; nor will there be as much again.
   bool pop_aged(Clock::time_point limit, Block* out);
@@ -34,6 +42,7 @@ class KeptBlocks {
 
  private:
   Block pop_oldest();
+  size_t most_at_once() const { return most_ + std::min(most_, kMostMore); }
 
   std::vector<Block> kept_;  // oldest first
   size_t in_use_ = 0, kept_bytes_ = 0;

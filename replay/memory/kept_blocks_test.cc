@@ -12,12 +12,12 @@ char memory[8];
 
 TEST(KeptBlocks, GivesBackBlocksOfTheVerySize) {
   KeptBlocks blocks;
-  EXPECT_EQ(blocks.take(100), nullptr);
+  EXPECT_EQ(blocks.take(100).memory, nullptr);
   blocks.keep(memory, 100, kStart);
-  EXPECT_EQ(blocks.take(99), nullptr);
-  EXPECT_EQ(blocks.take(101), nullptr);
-  EXPECT_EQ(blocks.take(100), memory);
-  EXPECT_EQ(blocks.take(100), nullptr);
+  EXPECT_EQ(blocks.take(99).memory, nullptr);
+  EXPECT_EQ(blocks.take(101).memory, nullptr);
+  EXPECT_EQ(blocks.take(100).memory, memory);
+  EXPECT_EQ(blocks.take(100).memory, nullptr);
 }
 
 TEST(KeptBlocks, GivesTheYoungestFirst) {
@@ -25,8 +25,20 @@ TEST(KeptBlocks, GivesTheYoungestFirst) {
   for (int i = 0; i < 2; ++i) blocks.take(10);
   blocks.keep(memory, 10, kStart);
   blocks.keep(memory + 1, 10, kStart);
-  EXPECT_EQ(blocks.take(10), memory + 1);
-  EXPECT_EQ(blocks.take(10), memory);
+  EXPECT_EQ(blocks.take(10).memory, memory + 1);
+  EXPECT_EQ(blocks.take(10).memory, memory);
+}
+
+TEST(KeptBlocks, GivesTheSmallestThatIsLargeEnoughWhereTheCallerTakesOne) {
+  KeptBlocks blocks;
+  for (const size_t size : {80, 50, 60}) blocks.take(size);
+  for (const size_t size : {80, 50, 60}) blocks.keep(memory + size % 8, size, kStart);
+  EXPECT_EQ(blocks.take(40).memory, nullptr);
+  EXPECT_EQ(blocks.take(40, 49).memory, nullptr);
+  const KeptBlocks::Block block = blocks.take(40, 80);
+  EXPECT_EQ(block.memory, memory + 50 % 8);
+  EXPECT_EQ(block.size, 50);
+  EXPECT_EQ(blocks.take(70, 80).memory, nullptr);  // 190 bytes were once in use, now 130 are
 }
 
 TEST(KeptBlocks, KeepsNoMoreThanWasOnceInUse) {
@@ -35,14 +47,14 @@ TEST(KeptBlocks, KeepsNoMoreThanWasOnceInUse) {
   for (int i = 0; i < 3; ++i) blocks.take(10);
   for (int i = 0; i < 3; ++i) blocks.keep(memory + i, 10, kStart);
   EXPECT_FALSE(blocks.pop_excess(&out));
-  EXPECT_EQ(blocks.take(15), nullptr);  // with it 45 bytes, of 30 at most
+  EXPECT_EQ(blocks.take(15).memory, nullptr);  // with it 45 bytes, of 30 at most
   ASSERT_TRUE(blocks.pop_excess(&out));
   EXPECT_EQ(out.memory, memory);
   ASSERT_TRUE(blocks.pop_excess(&out));
   EXPECT_EQ(out.memory, memory + 1);
   EXPECT_FALSE(blocks.pop_excess(&out));
   blocks.drop(15);
-  EXPECT_EQ(blocks.take(10), memory + 2);
+  EXPECT_EQ(blocks.take(10).memory, memory + 2);
 }
 
 TEST(KeptBlocks, KeepsFewBlocks) {
@@ -69,7 +81,7 @@ TEST(KeptBlocks, LetsGoOfWhatNobodyHasTakenForLong) {
   EXPECT_EQ(out.memory, memory);
   EXPECT_FALSE(blocks.pop_aged(kStart + std::chrono::seconds(1), &out));
   EXPECT_FALSE(blocks.empty());
-  EXPECT_EQ(blocks.take(20), nullptr);  // as much as both, which is no longer kept beside what is
+  EXPECT_EQ(blocks.take(20).memory, nullptr);  // as much as both, which is no longer kept beside what is
   EXPECT_TRUE(blocks.pop_excess(&out));
   EXPECT_TRUE(blocks.empty());
 }
