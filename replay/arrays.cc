@@ -71,6 +71,15 @@ class Keeper {
     return resized;
   }
 
+  KeptBlocks::Measure begin() {
+    const std::lock_guard lock(mutex_);
+    return kept_.begin();
+  }
+  size_t end(const KeptBlocks::Measure& measure) {
+    const std::lock_guard lock(mutex_);
+    return kept_.end(measure);
+  }
+
   // Ends the thread, until resume().
   void pause() {
     std::thread ended;
@@ -250,6 +259,10 @@ bool take_over_memory() {
   handler->allocator = {plain.ctx, get, get_zeroed, get_resized, put};
   return true;
 }
+
+MemoryMeasured::MemoryMeasured() : measure_(keeper ? keeper->begin() : KeptBlocks::Measure{}) {}
+MemoryMeasured::~MemoryMeasured() { end(); }
+size_t MemoryMeasured::end() { return keeper && !std::exchange(ended_, true) ? keeper->end(measure_) : 0; }
 
 PyObject* new_array(PyArray_Descr* descr, int rank, const npy_intp* shape, const npy_intp* strides) {
   Py_INCREF(descr);

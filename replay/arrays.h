@@ -2,6 +2,7 @@
 // mappings of their own (mapped_blocks.h). With the GIL.
 #pragma once
 #include "numpy/dtypes.h"
+#include "replay/memory/kept_blocks.h"
 
 namespace dalsegno::replay {
 
@@ -20,6 +21,20 @@ class MemoryReused {
  private:
   const int on_;
   static inline int depth_ = 0;  // of any thread: others that make arrays meanwhile come by the same memory
+};
+
+// How much memory of large arrays is in use at once, bytes, while one lives, and was not before: what is made anew by a call that is the
+// first of its process to need so much.
+class MemoryMeasured {
+ public:
+  MemoryMeasured();
+  ~MemoryMeasured();
+  MemoryMeasured(const MemoryMeasured&) = delete;
+  size_t end();  // at the latest when it dies
+
+ private:
+  KeptBlocks::Measure measure_;
+  bool ended_ = false;
 };
 
 // As PyArray_NewFromDescr() makes an exact ndarray that has its own memory, not written yet: of a dtype without objects, in C order where

@@ -9,6 +9,8 @@ namespace dalsegno::replay {
 double thread_time();
 // Pages that the system has made for the calling thread (minor faults).
 int64_t thread_faults();
+// Nanoseconds that one takes, as measured once: 100 to 10,000, the most for a guest of a hypervisor.
+double page_time();
 
 // What the thread does while one lives is no call's: compiling on its caller's thread (the setting `background`), which is done once.
 class Uncounted {

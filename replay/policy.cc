@@ -78,7 +78,7 @@ uint32_t sizes_of(PyObject* const* args, Py_ssize_t count) {
 }
 
 bool Lane::timed(Way way, Took took, bool provisional) {
-  note_first(way, took);
+  note(way, took);
   if (asks_eager_ && way == Way::kTimeEager) {
     asks_eager_ = false;
     if (!took.cold) early_eager_ = std::min(early_eager_, took.nanoseconds);
@@ -115,12 +115,13 @@ bool Lane::wins_plainly(Way way) const {
   return awaits_kernels() && way == Way::kTimeReplay && turn_ == 1 && eager >= kLong && kClear * replay < eager;
 }
 
-void Lane::note_first(Way way, Took took) {
-  if (way == Way::kTimeReplay && first_ == 0) first_ = took.nanoseconds;
+void Lane::note(Way way, Took took) {
+  if (way == Way::kTimeReplay && first_.nanoseconds == 0) first_ = took;
+  if (way == Way::kTimeEager) eager_memory_ = took.memory;
 }
 
 bool Lane::timed_early(Way way, Took took, bool provisional) {
-  note_first(way, took);
+  note(way, took);
   if (loses_plainly(way, took)) return timed(way, took, provisional);
   if (way == Way::kTimeReplay && !judged_) wait_early(took);
   return false;
@@ -172,6 +173,7 @@ void Lane::reset() {
   Lane fresh(sizes);
   fresh.eager_before_ = eager_before_;
   fresh.recording_ = recording_, fresh.early_eager_ = early_eager_, fresh.first_ = first_, fresh.paced = paced;
+  fresh.eager_memory_ = eager_memory_;
   *this = fresh;
 }
 
@@ -187,8 +189,18 @@ store::Pace Lane::pace(bool useless, bool early) const {
   const bool known = replay != kUnknown && lasting() && (eager_wins || !replay_cold_);
   const double hoped = !judged_ ? kHoped : eager_wins && !early ? kHardly : kHopedOfKernels;
   const double replayed = known ? replay : std::min(hoped * shortest, replay);
-  const double more = std::max(first_ - replayed, 0.0);
-  return {0, sizes, static_cast<float>(shortest), static_cast<float>(replayed), static_cast<float>(more)};
+  return {0, sizes, static_cast<float>(shortest), static_cast<float>(replayed), static_cast<float>(first_takes_more(replayed))};
+}
+
+// Nanoseconds that the first replay of a process takes more than later ones, less what a first eager call takes more: it has to have all of
+// its memory made, and replays need less of it.
+double Lane::first_takes_more(double replayed) const {
+  constexpr double kPage = 4096;
+  if (first_.nanoseconds == 0) return 0;
+  const double more = eager_memory_ ? static_cast<double>(first_.memory) - static_cast<double>(*eager_memory_) : 0;
+  const auto made = static_cast<double>(first_.pages);
+  if (more == 0 && made == 0) return std::max(first_.nanoseconds - replayed, 0.0);
+  return std::max(first_.nanoseconds - page_time() * made - replayed, 0.0) + page_time() * more / kPage;
 }
 
 Lane* Policy::find_lane(uint32_t sizes) {
@@ -236,8 +248,8 @@ bool Policy::is_put_off(PyObject* const* args, Py_ssize_t count) {
   return true;
 }
 
-void Policy::recorded(PyObject* const* args, Py_ssize_t count, double nanoseconds) {
-  find_lane(sizes_of(args, count))->recorded(nanoseconds);
+void Policy::recorded(PyObject* const* args, Py_ssize_t count, Took took) {
+  find_lane(sizes_of(args, count))->recorded(took);
   pace_news_ = true;
 }
 
@@ -274,7 +286,8 @@ Policy::Timing::Timing(Policy& policy, Way way)
 
 bool Policy::Timing::ended(bool settled) {
   const double nanoseconds = thread_time() - start_;
-  const Took took{nanoseconds, kFault * static_cast<double>(thread_faults() - faults_) > kCold * nanoseconds};
+  const int64_t pages = thread_faults() - faults_;
+  const Took took{nanoseconds, kFault * static_cast<double>(pages) > kCold * nanoseconds, pages, memory_.end()};
   if (policy_.generation_ != generation_) return false;
   policy_.lane_ = lane_;
   const bool was_lasting = lane_->lasting(), eager_won = lane_->eager_wins;

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "replay/arrays.h"
 #include "store/experience.h"
 #include "store/pace.h"
 #include "trace/reasons.h"
@@ -35,6 +36,8 @@ enum class Way : uint8_t { kReplay, kEager, kTimeReplay, kTimeEager };
 struct Took {
   double nanoseconds;
   bool cold = false;
+  int64_t pages = 0;  // the system made
+  size_t memory = 0;  // bytes of large arrays at once
 };
 
 // Calls with arguments of about the same sizes.
@@ -53,7 +56,7 @@ class Lane {
   // eager call is timed, and where replay is slower, eager ones follow until they have taken three times what it lost.
   bool timed_early(Way way, Took took, bool provisional);
   // The call that recorded took so long: no eager call takes longer.
-  void recorded(double nanoseconds) { recording_ = nanoseconds; }
+  void recorded(Took took) { recording_ = took.nanoseconds, eager_memory_ = took.memory; }
   // Eager was faster while kernels were being compiled. Once they are there, that is looked at again at once.
   bool awaits_kernels() const { return provisional_ && eager_wins; }
   void kernels_are_there() { left = 0; }
@@ -76,7 +79,8 @@ class Lane {
 
  private:
   static constexpr double kUnknown = std::numeric_limits<double>::max();
-  void note_first(Way way, Took took);
+  void note(Way way, Took took);
+  double first_takes_more(double replayed) const;
   bool decided() const;
   bool skips_eager();
   void wait_early(Took took);
@@ -91,9 +95,10 @@ class Lane {
   bool replay_cold_ = false, eager_cold_ = false;  // the least of this measurement
   double recording_ = kUnknown;
   double eager_before_ = kUnknown;  // as the latest verdict found it
-  double first_ = 0;                // nanoseconds of the first timed replay, which makes kernels and measures; 0: there was none
-  bool asks_eager_ = false;         // an early replay has been timed
-  double early_eager_ = kUnknown;   // the least of the eager calls that were timed for one
+  Took first_{0};                   // the first timed replay, which makes kernels and measures; of 0 nanoseconds: there was none
+  std::optional<size_t> eager_memory_;
+  bool asks_eager_ = false;        // an early replay has been timed
+  double early_eager_ = kUnknown;  // the least of the eager calls that were timed for one
 };
 
 // ---- places ------------------------------------------------------------------------------------------------------------------
@@ -181,13 +186,14 @@ class Policy {
     uint32_t came_;
     double start_;
     int64_t faults_;
+    MemoryMeasured memory_;
   };
   // Within a replay that is being timed calls of other functions are replayed, too, and not timed, unless eager is known to win: else what
   // is measured would be how those were measured.
   static bool is_part_of_measurement(const Lane& lane) { return g_timed_replays > 0 && !(lane.eager_wins && lane.lasting()); }
   bool eager_wins() const { return lane_ && lane_->eager_wins; }
   const Lane* lane() const { return lane_; }  // of the latest call
-  void recorded(PyObject* const* args, Py_ssize_t count, double nanoseconds);
+  void recorded(PyObject* const* args, Py_ssize_t count, Took took);
   void grown();  // the tree has another trace
 
   void punish(Place place, int points, Reason reason);

@@ -319,12 +319,13 @@ PyObject* Tree::record_entry(PyObject* const* args, size_t nargsf, PyObject* kwn
   if (status != hook::WatchStatus::kOk) return eager_because(Reason::lost, args, nargsf, kwnames);
   if (recorder::CodeInfo::of(call.code())->loops()) call.wait();
   const double start = thread_time();
+  MemoryMeasured memory;
   PyObject* result = nullptr;
   {
     const Policy::Within within(policy_);
     result = interpret(args, nargsf, kwnames);
   }
-  const double took = thread_time() - start;
+  const Took took{thread_time() - start, false, 0, memory.end()};
   call.take_over();
   or_lose([&] {
     if (!call.looped()) policy_.recorded(args, PyVectorcall_NARGS(nargsf), took);

@@ -19,8 +19,7 @@ KeptBlocks::Block KeptBlocks::take(size_t size, size_t largest) {
     kept_.erase(std::next(found).base());
     kept_bytes_ -= taken.size;
   }
-  in_use_ += taken.size;
-  most_ = std::max(most_, in_use_);
+  use(taken.size);
   return taken;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace dalsegno::replay {
@@ -28,7 +29,7 @@ class KeptBlocks {
   // One that is in use has another size now.
   void resize(size_t size, size_t now) {
     drop(size);
-    most_ = std::max(most_, in_use_ += now);
+    use(now);
   }
   // The same, and they are kept. May throw std::bad_alloc before anything is done.
   void keep(void* memory, size_t size, Clock::time_point now);
@@ -40,13 +41,29 @@ class KeptBlocks {
   bool pop_aged(Clock::time_point limit, Block* out);
   bool empty() const { return kept_.empty(); }
 
+  // How much was in use at once since begin(), and is more than was then; what has begun before counts it, too.
+  struct Measure {
+    size_t start, outer;
+  };
+  Measure begin() { return {in_use_, std::exchange(peak_, in_use_)}; }
+  size_t end(const Measure& m) {
+    const size_t most = std::exchange(peak_, std::max(m.outer, peak_));
+    return most - std::min(most, m.start);
+  }
+
  private:
   Block pop_oldest();
+  void use(size_t size) {
+    in_use_ += size;
+    most_ = std::max(most_, in_use_);
+    peak_ = std::max(peak_, in_use_);
+  }
   size_t most_at_once() const { return most_ + std::min(most_, kMostMore); }
 
   std::vector<Block> kept_;  // oldest first
   size_t in_use_ = 0, kept_bytes_ = 0;
   size_t most_ = 0;  // that was in use
+  size_t peak_ = 0;  // since the latest begin()
 };
 
 }  // namespace dalsegno::replay

@@ -41,20 +41,52 @@ TEST(KeptBlocks, GivesTheSmallestThatIsLargeEnoughWhereTheCallerTakesOne) {
   EXPECT_EQ(blocks.take(70, 80).memory, nullptr);  // 190 bytes were once in use, now 130 are
 }
 
-TEST(KeptBlocks, KeepsNoMoreThanWasOnceInUse) {
+TEST(KeptBlocks, KeepsNoMoreThanTwiceWhatWasOnceInUse) {
   KeptBlocks blocks;
   KeptBlocks::Block out;
   for (int i = 0; i < 3; ++i) blocks.take(10);
   for (int i = 0; i < 3; ++i) blocks.keep(memory + i, 10, kStart);
+  EXPECT_EQ(blocks.take(25).memory, nullptr);
+  blocks.keep(memory + 3, 25, kStart);
   EXPECT_FALSE(blocks.pop_excess(&out));
-  EXPECT_EQ(blocks.take(15).memory, nullptr);  // with it 45 bytes, of 30 at most
+  EXPECT_EQ(blocks.take(20).memory, nullptr);  // with it 75 bytes, of twice 30 at most
   ASSERT_TRUE(blocks.pop_excess(&out));
   EXPECT_EQ(out.memory, memory);
   ASSERT_TRUE(blocks.pop_excess(&out));
   EXPECT_EQ(out.memory, memory + 1);
   EXPECT_FALSE(blocks.pop_excess(&out));
-  blocks.drop(15);
+  blocks.drop(20);
   EXPECT_EQ(blocks.take(10).memory, memory + 2);
+}
+
+TEST(KeptBlocks, MeasuresWhatIsInUseAtOnce) {
+  KeptBlocks blocks;
+  blocks.take(100);
+  const KeptBlocks::Measure outer = blocks.begin();
+  blocks.take(10);
+  const KeptBlocks::Measure inner = blocks.begin();
+  blocks.take(5);
+  blocks.drop(5);
+  blocks.take(7);
+  EXPECT_EQ(blocks.end(inner), 7);
+  blocks.drop(17);
+  blocks.take(3);
+  EXPECT_EQ(blocks.end(outer), 17);
+  const KeptBlocks::Measure none = blocks.begin();
+  blocks.drop(100);
+  EXPECT_EQ(blocks.end(none), 0);
+}
+
+TEST(KeptBlocks, KeepsAFixedAmountMoreOfMuch) {
+  constexpr size_t kMuch = 4 * KeptBlocks::kMostMore;
+  KeptBlocks blocks;
+  KeptBlocks::Block out;
+  blocks.take(kMuch);
+  blocks.keep(memory, kMuch, kStart);
+  blocks.take(KeptBlocks::kMostMore);
+  EXPECT_FALSE(blocks.pop_excess(&out));
+  blocks.take(1);
+  EXPECT_TRUE(blocks.pop_excess(&out));
 }
 
 TEST(KeptBlocks, KeepsFewBlocks) {
@@ -81,9 +113,11 @@ TEST(KeptBlocks, LetsGoOfWhatNobodyHasTakenForLong) {
   EXPECT_EQ(out.memory, memory);
   EXPECT_FALSE(blocks.pop_aged(kStart + std::chrono::seconds(1), &out));
   EXPECT_FALSE(blocks.empty());
-  EXPECT_EQ(blocks.take(20).memory, nullptr);  // as much as both, which is no longer kept beside what is
+  EXPECT_EQ(blocks.take(9).memory, nullptr);  // the most is 10 now, as one is kept
+  EXPECT_FALSE(blocks.pop_excess(&out));
+  blocks.keep(memory, 9, kStart);
+  EXPECT_EQ(blocks.take(8).memory, nullptr);
   EXPECT_TRUE(blocks.pop_excess(&out));
-  EXPECT_TRUE(blocks.empty());
 }
 
 }  // namespace
