@@ -23,6 +23,7 @@ namespace dalsegno::replay {
 namespace {
 
 constexpr size_t kMostZeroed = 32 << 20;  // what is larger may be meant to be written here and there only
+constexpr size_t kMostGiven = 16384;      // blocks (a process may have 65,530 mappings: vm.max_map_count)
 constexpr std::chrono::seconds kKeptFor{1};
 
 PyDataMemAllocator plain;  // NumPy's own
@@ -45,13 +46,13 @@ class Keeper {
 
   // False: it is not from here.
   bool put(void* memory) {
-    const size_t room = forget(memory);
-    if (room == 0) return false;
-    if (keep(memory, room)) {
+    const size_t bytes = forget(memory);
+    if (bytes == 0) return false;
+    if (keep(block_of(memory), bytes)) {
       free_excess();
     } else {
-      drop(room);
-      unmap_block(memory, room);
+      drop(bytes);
+      unmap_block(block_of(memory), bytes);
     }
     return true;
   }
@@ -60,15 +61,17 @@ class Keeper {
     const std::lock_guard lock(mutex_);
     auto given = given_.extract(memory);
     if (given.empty()) return plain.realloc(plain.ctx, memory, size);
-    const size_t room = given.mapped(), wanted = room_for(std::max(size, kLeastMapped));
-    void* resized = room == wanted ? memory : resize_block(memory, room, wanted);
+    const size_t bytes = given.mapped(), now = block_for(std::max(size, kLeastMapped));
+    char* const block = block_of(memory);
+    char* const resized = bytes == now ? block : resize_block(block, bytes, now);
     if (resized) {
-      given.key() = resized;
-      given.mapped() = wanted;
-      kept_.resize(room, wanted);
+      given.key() = resized + (static_cast<char*>(memory) - block);
+      given.mapped() = now;
+      kept_.resize(bytes, now);
     }
+    void* const result = resized ? given.key() : nullptr;
     given_.insert(std::move(given));  // (there is a bucket for it)
-    return resized;
+    return result;
   }
 
   KeptBlocks::Measure begin() {
@@ -99,8 +102,8 @@ class Keeper {
 
   // What `make` makes; where there is no memory for it, once more when nothing is kept any more.
   template <class Make>
-  void* insist(const Make& make) {
-    void* made = make();
+  auto insist(const Make& make) {
+    auto made = make();
     if (made) return made;
     for (KeptBlocks::Block old; pop([&] { return kept_.pop_aged(KeptBlocks::Clock::time_point::max(), &old); });)
       unmap_block(old.memory, old.size);
@@ -120,49 +123,53 @@ class Keeper {
  private:
   void* take(size_t size) {
     const std::lock_guard lock(mutex_);
-    const KeptBlocks::Block block = kept_.take(room_for(size), 2 * size);
-    if (block.memory && !remember(block.memory, block.size)) return unmap_block(block.memory, block.size), nullptr;
-    return block.memory;
+    const KeptBlocks::Block block = kept_.take(block_for(size));
+    void* memory = block.memory ? give(block.memory, block.size) : nullptr;
+    if (block.memory && !memory) unmap_block(block.memory, block.size);
+    return memory;
   }
-  // Which is counted as in use.
+  // What take() has counted as in use.
   template <class Plain>
   void* make(size_t size, const Plain& plainly) {
     free_excess();
-    const size_t room = room_for(size);
-    void* memory = insist([&] { return map_block(room, huge_); });
+    const size_t bytes = block_for(size);
+    char* const block = insist([&] { return map_block(bytes, huge_); });
     const std::lock_guard lock(mutex_);
-    if (memory && remember(memory, room)) return memory;
-    if (memory) unmap_block(memory, room);
-    kept_.drop(room);
+    void* memory = block && given_.size() < kMostGiven ? give(block, bytes) : nullptr;
+    if (memory) return memory;
+    if (block) unmap_block(block, bytes);
+    kept_.drop(bytes);
     return plainly();
   }
-  bool remember(void* memory, size_t room) {
+  // Null: there is no memory for a note.
+  void* give(char* block, size_t bytes) {
+    void* memory = block + next_place();
     try {
-      return given_.insert_or_assign(memory, room), true;
+      return given_.insert_or_assign(memory, bytes), memory;
     } catch (const std::bad_alloc&) {
-      return false;
+      return nullptr;
     }
   }
 
-  // Its room; 0: it was not given here.
+  // The size of its block; 0: it was not given here.
   size_t forget(void* memory) {
     const std::lock_guard lock(mutex_);
     const auto found = given_.find(memory);
     if (found == given_.end()) return 0;
-    const size_t room = found->second;
+    const size_t bytes = found->second;
     given_.erase(found);
-    return room;
+    return bytes;
   }
-  void drop(size_t room) {
+  void drop(size_t bytes) {
     const std::lock_guard lock(mutex_);
-    kept_.drop(room);
+    kept_.drop(bytes);
   }
 
-  bool keep(void* memory, size_t room) {
+  bool keep(char* block, size_t bytes) {
     try {
       const std::lock_guard lock(mutex_);
       if (!running_ && !start()) return false;
-      kept_.keep(memory, room, KeptBlocks::Clock::now());
+      kept_.keep(block, bytes, KeptBlocks::Clock::now());
       return true;
     } catch (const std::bad_alloc&) {
       return false;
@@ -208,8 +215,8 @@ class Keeper {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::thread thread_;
-  KeptBlocks kept_;
-  std::unordered_map<void*, size_t> given_;  // in use: their room
+  KeptBlocks kept_{kLeastMapped};
+  std::unordered_map<void*, size_t> given_;  // arrays' memory in use: the sizes of its blocks
   const bool huge_;
   bool running_ = false;
   int paused_ = 0;

@@ -106,7 +106,10 @@ print("enough")
 """
 
 
-@pytest.mark.parametrize("asks", ["np.empty(90 << 20, np.uint8)", "ds.jit(lambda: np.empty(90 << 20, np.uint8), store=False)()"])
+MUCH = "np.empty(90 << 20, np.uint8)"
+
+
+@pytest.mark.parametrize("asks", [MUCH, f"ds.jit(lambda: {MUCH}, store=False)()"])
 def test_what_is_kept_is_given_up_where_memory_is_short(asks):
     run = subprocess.run([sys.executable, "-c", SHORT.format(asks)], capture_output=True, text=True, check=False)
     assert run.stdout == "enough\n", run.stderr

@@ -5,25 +5,52 @@
 
 namespace dalsegno::replay {
 
-KeptBlocks::Block KeptBlocks::take(size_t size, size_t largest) {
-  auto found = std::find_if(kept_.rbegin(), kept_.rend(), [&](const Block& b) { return b.size == size; });
-  if (found == kept_.rend() && largest > size) {
-    const size_t most = std::min(largest, most_ - std::min(most_, in_use_));
-    for (auto b = kept_.rbegin(); b != kept_.rend(); ++b) {
-      if (b->size > size && b->size <= most && (found == kept_.rend() || b->size < found->size)) found = b;
+KeptBlocks::Blocks::iterator KeptBlocks::smallest(size_t size) {
+  auto found = kept_.end();
+  for (auto b = kept_.begin(); b != kept_.end(); ++b)
+    if (b->size >= size && (found == kept_.end() || b->size <= found->size)) found = b;
+  return found;
+}
+
+// What lies side by side is one block, as young as the younger. (Not before it is needed: what is old is freed.)
+void KeptBlocks::join() {
+  std::sort(kept_.begin(), kept_.end(), [](const Block& a, const Block& b) { return a.memory < b.memory; });
+  size_t last = 0;
+  for (size_t i = 1; i < kept_.size(); ++i) {
+    if (kept_[last].memory + kept_[last].size == kept_[i].memory) {
+      kept_[last].size += kept_[i].size;
+      kept_[last].since = std::max(kept_[last].since, kept_[i].since);
+    } else {
+      kept_[++last] = kept_[i];
     }
   }
+  kept_.resize(std::min(kept_.size(), last + 1));
+  std::sort(kept_.begin(), kept_.end(), [](const Block& a, const Block& b) { return a.since < b.since; });
+}
+
+KeptBlocks::Block KeptBlocks::take(size_t size) {
+  auto found = smallest(size);
+  if (found == kept_.end() && kept_bytes_ >= size) {
+    join();
+    found = smallest(size);
+  }
   Block taken{nullptr, size};
-  if (found != kept_.rend()) {
+  if (found != kept_.end()) {
     taken = *found;
-    kept_.erase(std::next(found).base());
+    if (taken.size - size >= least_) {
+      found->memory += size;
+      found->size -= size;
+      taken.size = size;
+    } else {
+      kept_.erase(found);
+    }
     kept_bytes_ -= taken.size;
   }
   use(taken.size);
   return taken;
 }
 
-void KeptBlocks::keep(void* memory, size_t size, Clock::time_point now) {
+void KeptBlocks::keep(char* memory, size_t size, Clock::time_point now) {
   kept_.push_back({memory, size, now});
   drop(size);
   kept_bytes_ += size;
@@ -37,8 +64,13 @@ KeptBlocks::Block KeptBlocks::pop_oldest() {
 }
 
 bool KeptBlocks::pop_excess(Block* out) {
-  if (kept_.empty() || (kept_.size() <= kMostBlocks && kept_bytes_ + in_use_ <= most_at_once())) return false;
-  *out = pop_oldest();
+  const size_t all = kept_bytes_ + in_use_, most = most_at_once();
+  if (kept_.empty() || (kept_.size() <= kMostBlocks && all <= most)) return false;
+  Block& oldest = kept_.front();
+  if (kept_.size() > kMostBlocks || oldest.size < all - most + least_) return *out = pop_oldest(), true;
+  oldest.size -= all - most;
+  kept_bytes_ -= all - most;
+  *out = {oldest.memory + oldest.size, all - most, oldest.since};
   return true;
 }
 

@@ -14,28 +14,31 @@ class KeptBlocks {
  public:
   using Clock = std::chrono::steady_clock;
   struct Block {
-    void* memory;
+    char* memory;
     size_t size;
     Clock::time_point since{};
   };
   static constexpr size_t kMostBlocks = 64;
   static constexpr size_t kMostMore = 32 << 20;  // bytes (glibc keeps up to 64 MB at its heap's end: DEFAULT_MMAP_THRESHOLD_MAX)
 
-  // A kept one of this very size; where there is none, and what is in use stays below what once was, the smallest of up to `largest` bytes;
-  // else .memory is null. Either way the caller has .size bytes in use from now on.
-  Block take(size_t size, size_t largest = 0);
-  // `size` bytes are no longer in use.
-  void drop(size_t size) { in_use_ -= std::min(in_use_, size); }
+  // A block is cut in two if no less than `least` bytes are left of it.
+  explicit KeptBlocks(size_t least) : least_(least) {}
+
+  // The smallest kept one of at least this size, the youngest of several, cut to it; where no single one is large enough, of what lies side
+  // by side. Else .memory is null. Either way the caller has .size bytes in use from now on.
+  Block take(size_t size);
   // One that is in use has another size now.
   void resize(size_t size, size_t now) {
     drop(size);
     use(now);
   }
+  // `size` bytes are no longer in use.
+  void drop(size_t size) { in_use_ -= std::min(in_use_, size); }
   // The same, and they are kept. May throw std::bad_alloc before anything is done.
-  void keep(void* memory, size_t size, Clock::time_point now);
-  // The oldest block, if there is more than may be kept: what is kept and what is in use are together never more than twice what was once
-  // in use, nor than kMostMore above it (arrays of several sizes do not find each other's memory); nor are there more than kMostBlocks. To
-  // be freed by the caller.
+  void keep(char* memory, size_t size, Clock::time_point now);
+  // The oldest block or its end, if there is more than may be kept: what is kept and what is in use are together never more than twice what
+  // was once in use, nor than kMostMore above it (arrays of several sizes do not find each other's memory); nor are there more than
+  // kMostBlocks. To be freed by the caller.
   bool pop_excess(Block* out);
   // The oldest block, if it has been kept since `limit` or longer; nor will there be as much again.
   bool pop_aged(Clock::time_point limit, Block* out);
@@ -52,6 +55,9 @@ class KeptBlocks {
   }
 
  private:
+  using Blocks = std::vector<Block>;
+  Blocks::iterator smallest(size_t size);
+  void join();
   Block pop_oldest();
   void use(size_t size) {
     in_use_ += size;
@@ -60,7 +66,8 @@ class KeptBlocks {
   }
   size_t most_at_once() const { return most_ + std::min(most_, kMostMore); }
 
-  std::vector<Block> kept_;  // oldest first
+  const size_t least_;
+  Blocks kept_;  // oldest first
   size_t in_use_ = 0, kept_bytes_ = 0;
   size_t most_ = 0;  // that was in use
   size_t peak_ = 0;  // since the latest begin()

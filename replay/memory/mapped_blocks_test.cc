@@ -1,84 +1,90 @@
 #include "replay/memory/mapped_blocks.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
-#include <cstdint>
 #include <cstring>
 #include <set>
-#include <vector>
 
 namespace dalsegno::replay {
 namespace {
 
-TEST(MappedBlocks, RoomIsAtMostAnEighthMore) {
+TEST(MappedBlocks, HaveRoomWhereverTheArrayBegins) {
   for (size_t size = kLeastMapped; size < (size_t{64} << 20); size += size / 37 + 1) {
-    EXPECT_GE(room_for(size), size);
-    EXPECT_LE(room_for(size), size + size / 8 + 1);
-    EXPECT_EQ(room_for(room_for(size)), room_for(size));
+    EXPECT_GE(block_for(size), size + 4096 - 256);
+    EXPECT_LE(block_for(size), size + (size < (4 << 20) ? 8192 : 2100000 + 4096));
+    EXPECT_EQ(block_for(size) % 4096, 0);
   }
-  EXPECT_EQ(room_for(1 << 20), size_t{1} << 20);
 }
 
-TEST(MappedBlocks, AreZeroWholeAndAligned) {
+TEST(MappedBlocks, AreZeroAndWhole) {
   for (const size_t size : {kLeastMapped, size_t{3} << 20, size_t{5} << 20}) {
-    const size_t room = room_for(size);
-    auto* block = static_cast<unsigned char*>(map_block(room, true));
+    const size_t bytes = block_for(size);
+    char* block = map_block(bytes, true);
     ASSERT_NE(block, nullptr);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % 64, 0);
-    EXPECT_EQ(block[0] | block[room / 2] | block[room - 1], 0);
-    std::memset(block, 7, room);
-    unmap_block(block, room);
+    EXPECT_EQ(block_of(block), block);
+    EXPECT_EQ(block[0] | block[bytes / 2] | block[bytes - 1], 0);
+    std::memset(block, 7, bytes);
+    unmap_block(block, bytes);
   }
 }
 
-TEST(MappedBlocks, BeginAtSeveralPlacesOfAPage) {
-  std::vector<void*> blocks;
-  std::set<uintptr_t> places;
-  for (int i = 0; i < 16; ++i) {
-    blocks.push_back(map_block(kLeastMapped, false));
-    places.insert(reinterpret_cast<uintptr_t>(blocks.back()) % 4096);
-  }
+TEST(MappedBlocks, AreFreedInParts) {
+  const size_t half = block_for(kLeastMapped);
+  char* block = map_block(2 * half, false);
+  block[half] = 1;
+  unmap_block(block, half);
+  EXPECT_EQ(block[half], 1);
+  unmap_block(block + half, half);
+}
+
+TEST(MappedBlocks, BeginAtSixteenPlacesByTurns) {
+  std::set<size_t> places;
+  for (int i = 0; i < 16; ++i) places.insert(next_place());
   EXPECT_EQ(places.size(), 16);
-  for (void* block : blocks) unmap_block(block, kLeastMapped);
+  for (const size_t place : places) {
+    EXPECT_EQ(place % 64, 0);
+    EXPECT_LT(place, 4096);
+  }
 }
 
 TEST(MappedBlocks, KeepTheirContentsInAnotherSize) {
-  const size_t small = room_for(200'000), large = room_for(9'000'000);
-  map_block(kLeastMapped, false);  // so that blocks do not all begin where pages do
-  auto* block = static_cast<unsigned char*>(map_block(small, true));
-  for (size_t i = 0; i < small; ++i) block[i] = static_cast<unsigned char>(i * 31);
-  for (const size_t room : {large, small}) {
-    block = static_cast<unsigned char*>(resize_block(block, room == large ? small : large, room));
+  const size_t small = block_for(200'000), large = block_for(9'000'000);
+  char* block = map_block(small, true);
+  for (size_t i = 0; i < small; ++i) block[i] = static_cast<char>(i * 31);
+  for (const size_t bytes : {large, small}) {
+    block = resize_block(block, bytes == large ? small : large, bytes);
     ASSERT_NE(block, nullptr);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % 64, 0);
-    for (size_t i = 0; i < small; ++i) ASSERT_EQ(block[i], static_cast<unsigned char>(i * 31)) << i;
-    block[room - 1] = block[small - 1];
+    for (size_t i = 0; i < small; ++i) ASSERT_EQ(block[i], static_cast<char>(i * 31)) << i;
   }
   unmap_block(block, small);
 }
 
+TEST(MappedBlocks, AreResizedThoughTheyWereMappedInParts) {
+  const size_t part = 4 << 20;
+  char* block = map_block(2 * part, false);
+  ASSERT_EQ(madvise(block, part, MADV_HUGEPAGE), 0);  // from here on there are two mappings
+  block[0] = 1, block[2 * part - 1] = 2;
+  block = resize_block(block, 2 * part, 5 * part);
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(block[0], 1);
+  EXPECT_EQ(block[2 * part - 1], 2);
+  block[5 * part - 1] = 3;
+  unmap_block(block, 5 * part);
+}
+
 TEST(MappedBlocks, TellsWhatIsNone) {
-  void* block = map_block(kLeastMapped, false);
+  char* block = map_block(block_for(kLeastMapped), false);
   int here = 0;
   static int there = 0;
-  EXPECT_TRUE(may_be_mapped(block));
+  EXPECT_TRUE(may_be_mapped(block + next_place()));
   EXPECT_FALSE(may_be_mapped(&there));
   EXPECT_FALSE(may_be_mapped(&here));
-  unmap_block(block, kLeastMapped);
+  EXPECT_FALSE(may_be_mapped(nullptr));
+  unmap_block(block, block_for(kLeastMapped));
 }
 
-TEST(MappedBlocks, MoreThanThereIsIsNull) { EXPECT_EQ(map_block(room_for(size_t{1} << 60), false), nullptr); }
-
-TEST(MappedBlocks, LeaveOthersMappings) {
-  std::vector<void*> blocks;
-  while (void* block = map_block(kLeastMapped, false)) blocks.push_back(block);
-  EXPECT_LE(blocks.size(), kMostMapped);
-  EXPECT_GT(blocks.size(), kMostMapped / 2);
-  for (void* block : blocks) unmap_block(block, kLeastMapped);
-  void* block = map_block(kLeastMapped, false);
-  ASSERT_NE(block, nullptr);
-  unmap_block(block, kLeastMapped);
-}
+TEST(MappedBlocks, MoreThanThereIsIsNull) { EXPECT_EQ(map_block(block_for(size_t{1} << 60), false), nullptr); }
 
 }  // namespace
 }  // namespace dalsegno::replay
