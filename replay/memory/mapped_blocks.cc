@@ -57,7 +57,7 @@ size_t next_place() {
   return turn.fetch_add(1, std::memory_order_relaxed) % kPlaces * (kPage / kPlaces);
 }
 
-char* block_of(void* array) { return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(array) / kPage * kPage); }
+char* block_of(void* array) { return static_cast<char*>(array) - reinterpret_cast<uintptr_t>(array) % kPage; }
 
 bool may_be_mapped(const void* array) {
   const auto address = reinterpret_cast<uintptr_t>(array);
