@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -24,6 +25,7 @@ namespace {
 
 constexpr size_t kMostZeroed = 32 << 20;  // what is larger may be meant to be written here and there only
 constexpr size_t kMostGiven = 16384;      // blocks (a process may have 65,530 mappings: vm.max_map_count)
+constexpr size_t kMostIdle = 1 << 30;     // bytes that are kept between calls: code outside may need the memory
 constexpr std::chrono::seconds kKeptFor{1};
 
 PyDataMemAllocator plain;  // NumPy's own
@@ -100,12 +102,18 @@ class Keeper {
     --paused_;
   }
 
+  void free_excess() {
+    const size_t most_kept = MemoryReused::now() ? SIZE_MAX : kMostIdle;
+    for (KeptBlocks::Block old; locked([&] { return kept_.pop_excess(&old, most_kept); });) unmap_block(old.memory, old.size);
+    MemoryReused::much_kept = locked([&] { return kept_.kept() > kMostIdle; });
+  }
+
   // What `make` makes; where there is no memory for it, once more when nothing is kept any more.
   template <class Make>
   auto insist(const Make& make) {
     auto made = make();
     if (made) return made;
-    for (KeptBlocks::Block old; pop([&] { return kept_.pop_aged(KeptBlocks::Clock::time_point::max(), &old); });)
+    for (KeptBlocks::Block old; locked([&] { return kept_.pop_aged(KeptBlocks::Clock::time_point::max(), &old); });)
       unmap_block(old.memory, old.size);
     return make();
   }
@@ -176,13 +184,10 @@ class Keeper {
     }
   }
 
-  void free_excess() {
-    for (KeptBlocks::Block old; pop([&] { return kept_.pop_excess(&old); });) unmap_block(old.memory, old.size);
-  }
-  template <class Pop>
-  bool pop(const Pop& by) {
+  template <class Ask>
+  bool locked(const Ask& ask) {
     const std::lock_guard lock(mutex_);
-    return by();
+    return ask();
   }
 
   // With mutex_ held. False: there can be no thread now, which would let go of what is kept.
@@ -266,6 +271,8 @@ bool take_over_memory() {
   handler->allocator = {plain.ctx, get, get_zeroed, get_resized, put};
   return true;
 }
+
+void MemoryReused::let_go() { keeper->free_excess(); }
 
 MemoryMeasured::MemoryMeasured() : measure_(keeper ? keeper->begin() : KeptBlocks::Measure{}) {}
 MemoryMeasured::~MemoryMeasured() { end(); }

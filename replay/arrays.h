@@ -14,11 +14,18 @@ bool take_over_memory();
 class MemoryReused {
  public:
   explicit MemoryReused(bool on = true) : on_(on) { depth_ += on_; }
-  ~MemoryReused() { depth_ -= on_; }
+  ~MemoryReused() {
+    depth_ -= on_;
+    if (much_kept && depth_ == 0) [[unlikely]]
+      let_go();
+  }
   MemoryReused(const MemoryReused&) = delete;
   static bool now() { return depth_ > 0; }
+  static inline bool much_kept = false;  // more than may be between calls
 
  private:
+  static void let_go();  // of that
+
   const int on_;
   static inline int depth_ = 0;  // of any thread: others that make arrays meanwhile come by the same memory
 };

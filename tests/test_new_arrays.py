@@ -115,6 +115,30 @@ def test_what_is_kept_is_given_up_where_memory_is_short(asks):
     assert run.stdout == "enough\n", run.stderr
 
 
+IDLE = """
+import resource
+import numpy as np, dalsegno as ds
+
+def made(size):
+    return np.empty(size, np.uint8)[:1].shape  # (which nobody writes to)
+
+def mapped():
+    return int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+
+jitted = ds.jit(made, store=False)
+before = mapped()
+for _ in range(5):
+    jitted(3 << 30)
+    assert mapped() - before < (3 << 30) // 2, mapped() - before
+print("enough")
+"""
+
+
+def test_little_is_kept_between_calls_of_what_is_very_large():
+    run = subprocess.run([sys.executable, "-c", IDLE], capture_output=True, text=True, check=False)
+    assert run.stdout == "enough\n", run.stderr
+
+
 def zeros_and_ones(n):
     ones = np.ones(n)
     total = ones.sum()

@@ -63,14 +63,16 @@ KeptBlocks::Block KeptBlocks::pop_oldest() {
   return oldest;
 }
 
-bool KeptBlocks::pop_excess(Block* out) {
-  const size_t all = kept_bytes_ + in_use_, most = most_at_once();
-  if (kept_.empty() || (kept_.size() <= kMostBlocks && all <= most)) return false;
+bool KeptBlocks::pop_excess(Block* out, size_t most_kept) {
+  const size_t most = most_at_once();
+  most_kept = std::min(most_kept, most - std::min(most, in_use_));
+  if (kept_.empty() || (kept_.size() <= kMostBlocks && kept_bytes_ <= most_kept)) return false;
   Block& oldest = kept_.front();
-  if (kept_.size() > kMostBlocks || oldest.size < all - most + least_) return *out = pop_oldest(), true;
-  oldest.size -= all - most;
-  kept_bytes_ -= all - most;
-  *out = {oldest.memory + oldest.size, all - most, oldest.since};
+  const size_t excess = kept_bytes_ - std::min(kept_bytes_, most_kept);
+  if (kept_.size() > kMostBlocks || oldest.size < excess + least_) return *out = pop_oldest(), true;
+  oldest.size -= excess;
+  kept_bytes_ -= excess;
+  *out = {oldest.memory + oldest.size, excess, oldest.since};
   return true;
 }
 

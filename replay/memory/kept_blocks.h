@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -37,12 +38,13 @@ class KeptBlocks {
   // The same, and they are kept. May throw std::bad_alloc before anything is done.
   void keep(char* memory, size_t size, Clock::time_point now);
   // The oldest block or its end, if there is more than may be kept: what is kept and what is in use are together never more than twice what
-  // was once in use, nor than kMostMore above it (arrays of several sizes do not find each other's memory); nor are there more than
-  // kMostBlocks. To be freed by the caller.
-  bool pop_excess(Block* out);
+  // was once in use, nor than kMostMore above it (arrays of several sizes do not find each other's memory); nor is more kept than
+  // `most_kept`, nor are there more than kMostBlocks. To be freed by the caller.
+  bool pop_excess(Block* out, size_t most_kept = SIZE_MAX);
   // The oldest block, if it has been kept since `limit` or longer; nor will there be as much again.
   bool pop_aged(Clock::time_point limit, Block* out);
   bool empty() const { return kept_.empty(); }
+  size_t kept() const { return kept_bytes_; }
 
   // How much was in use at once since begin(), and is more than was then; what has begun before counts it, too.
   struct Measure {

@@ -120,6 +120,20 @@ TEST(KeptBlocks, KeepsNoMoreThanTwiceWhatWasOnceInUse) {
   EXPECT_EQ(blocks.take(15).memory, memory);
 }
 
+TEST(KeptBlocks, KeepsNoMoreThanItsCallerSays) {
+  KeptBlocks blocks(kLeast);
+  KeptBlocks::Block out;
+  blocks.take(100);
+  blocks.keep(memory, 100, kStart);
+  EXPECT_FALSE(blocks.pop_excess(&out, 100));
+  ASSERT_TRUE(blocks.pop_excess(&out, 70));
+  EXPECT_EQ(out.memory, memory + 70);
+  EXPECT_EQ(out.size, 30);
+  EXPECT_FALSE(blocks.pop_excess(&out, 70));
+  ASSERT_TRUE(blocks.pop_excess(&out, 0));
+  EXPECT_EQ(out.size, 70);
+}
+
 TEST(KeptBlocks, KeepsAFixedAmountMoreOfMuch) {
   constexpr size_t kMuch = 4 * KeptBlocks::kMostMore;
   KeptBlocks blocks(kLeast);
