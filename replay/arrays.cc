@@ -50,12 +50,10 @@ class Keeper {
   bool put(void* memory) {
     const size_t bytes = forget(memory);
     if (bytes == 0) return false;
-    if (keep(block_of(memory), bytes)) {
-      free_excess();
-    } else {
-      drop(bytes);
-      unmap_block(block_of(memory), bytes);
-    }
+    char* const block = block_of(memory);
+    if (keep(block, bytes)) return free_excess(), true;
+    drop(bytes);
+    unmap_block(block, bytes);
     return true;
   }
 
@@ -104,7 +102,7 @@ class Keeper {
 
   void free_excess() {
     const size_t most_kept = MemoryReused::now() ? SIZE_MAX : kMostIdle;
-    for (KeptBlocks::Block old; locked([&] { return kept_.pop_excess(&old, most_kept); });) unmap_block(old.memory, old.size);
+    free_all([&](KeptBlocks::Block* old) { return kept_.pop_excess(old, most_kept); });
     MemoryReused::much_kept = locked([&] { return kept_.kept() > kMostIdle; });
   }
 
@@ -113,8 +111,7 @@ class Keeper {
   auto insist(const Make& make) {
     auto made = make();
     if (made) return made;
-    for (KeptBlocks::Block old; locked([&] { return kept_.pop_aged(KeptBlocks::Clock::time_point::max(), &old); });)
-      unmap_block(old.memory, old.size);
+    free_all([&](KeptBlocks::Block* old) { return kept_.pop_aged(KeptBlocks::Clock::time_point::max(), old); });
     return make();
   }
 
@@ -184,6 +181,10 @@ class Keeper {
     }
   }
 
+  template <class Pop>
+  void free_all(const Pop& pop) {
+    for (KeptBlocks::Block old; locked([&] { return pop(&old); });) unmap_block(old.memory, old.size);
+  }
   template <class Ask>
   bool locked(const Ask& ask) {
     const std::lock_guard lock(mutex_);

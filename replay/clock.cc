@@ -30,7 +30,7 @@ int64_t thread_faults() {
 
 double page_time() {
   static const double measured = [] {
-    constexpr size_t kPages = 33, kPage = 4096;
+    constexpr size_t kPages = 33;
     void* memory = mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return 0.0;
     std::array<double, kPages> times;

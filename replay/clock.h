@@ -7,6 +7,7 @@ namespace dalsegno::replay {
 
 // Nanoseconds the calling thread has run, less what was Uncounted.
 double thread_time();
+constexpr int kPage = 4096;  // bytes
 // Pages that the system has made for the calling thread (minor faults).
 int64_t thread_faults();
 // Nanoseconds that one takes, as measured once: 100 to 10,000, the most for a guest of a hypervisor.

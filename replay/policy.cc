@@ -195,12 +195,11 @@ store::Pace Lane::pace(bool useless, bool early) const {
 // Nanoseconds that the first replay of a process takes more than later ones, less what a first eager call takes more: it has to have all of
 // its memory made, and replays need less of it.
 double Lane::first_takes_more(double replayed) const {
-  constexpr double kPage = 4096;
   if (first_.nanoseconds == 0) return 0;
   const double more = eager_memory_ ? static_cast<double>(first_.memory) - static_cast<double>(*eager_memory_) : 0;
   const auto made = static_cast<double>(first_.pages);
-  if (more == 0 && made == 0) return std::max(first_.nanoseconds - replayed, 0.0);
-  return std::max(first_.nanoseconds - page_time() * made - replayed, 0.0) + page_time() * more / kPage;
+  const double page = more == 0 && made == 0 ? 0 : page_time();
+  return std::max(first_.nanoseconds - page * made - replayed, 0.0) + page * more / kPage;
 }
 
 Lane* Policy::find_lane(uint32_t sizes) {

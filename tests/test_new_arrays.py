@@ -4,7 +4,6 @@ import ctypes
 import gc
 import os
 import resource
-import subprocess
 import sys
 import tracemalloc
 
@@ -12,6 +11,7 @@ import pytest
 
 import dalsegno as ds
 import numpy as np
+from tests.support import run_python
 
 LARGE = 200_000
 
@@ -26,6 +26,12 @@ def compiled(function, *args):
     return jitted
 
 
+def faults(function, *args):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    function(*args)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
 def scaled(x, y):
     return x * 2.0 + y
 
@@ -34,11 +40,8 @@ def test_pages_are_asked_for_once():
     x, y = np.ones(LARGE), np.ones(LARGE)
     jitted = compiled(scaled, x, y)
     jitted(x, y)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(50):
-        jitted(x, y)
     pages = x.nbytes // resource.getpagesize()
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 10 * pages
+    assert sum(faults(jitted, x, y) for _ in range(50)) < 10 * pages
 
 
 def sorted_and_repeated(x, y):
@@ -52,13 +55,11 @@ def test_so_they_are_where_numpys_functions_make_them():
     try:
         for _ in range(3):
             jitted(x, x)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        for _ in range(20):
-            jitted(x, x)
+        made = sum(faults(jitted, x, x) for _ in range(20))
     finally:
         ds.config.step_aside = True
     pages = x.nbytes // resource.getpagesize()
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 10 * pages
+    assert made < 10 * pages
 
 
 def mixed(x, y):
@@ -66,12 +67,6 @@ def mixed(x, y):
     for weight in range(1, 9):
         total = total + (x - y) * (y + weight) / (x + weight)
     return total
-
-
-def faults(function, *args):
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    function(*args)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
 def test_so_they_are_where_a_jitted_function_runs_eagerly():
@@ -102,7 +97,7 @@ jitted(x)  # 64 MB are kept
 pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (48 << 20),) * 2)
 {}
-print("enough")
+print('"enough"')
 """
 
 
@@ -111,8 +106,7 @@ MUCH = "np.empty(90 << 20, np.uint8)"
 
 @pytest.mark.parametrize("asks", [MUCH, f"ds.jit(lambda: {MUCH}, store=False)()"])
 def test_what_is_kept_is_given_up_where_memory_is_short(asks):
-    run = subprocess.run([sys.executable, "-c", SHORT.format(asks)], capture_output=True, text=True, check=False)
-    assert run.stdout == "enough\n", run.stderr
+    assert run_python(SHORT.format(asks)) == "enough"
 
 
 IDLE = """
@@ -130,13 +124,12 @@ before = mapped()
 for _ in range(5):
     jitted(3 << 30)
     assert mapped() - before < (3 << 30) // 2, mapped() - before
-print("enough")
+print('"enough"')
 """
 
 
 def test_little_is_kept_between_calls_of_what_is_very_large():
-    run = subprocess.run([sys.executable, "-c", IDLE], capture_output=True, text=True, check=False)
-    assert run.stdout == "enough\n", run.stderr
+    assert run_python(IDLE) == "enough"
 
 
 def zeros_and_ones(n):

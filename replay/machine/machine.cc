@@ -4,7 +4,6 @@
 #include "hook/arguments.h"
 #include "hook/error_aside.h"
 #include "hook/generators.h"
-#include "replay/arrays.h"
 #include "replay/machine/run.h"
 #include "trace/fault.h"
 
@@ -103,7 +102,6 @@ class Run {
 
  private:
   RoomLease lease_;
-  const MemoryReused memory_;
 
  public:
   Machine m;
