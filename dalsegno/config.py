@@ -99,7 +99,8 @@ SETTINGS: Mapping[str, Setting] = {
             1_000_000,
         ),
         Setting("native", True, "compile loops; False: they stay steps of the replay machine"),
-        Setting("assemble", True, "assemble kernels as they are needed (AVX-512); False: compile and keep them"),
+        Setting("assemble", True, "assemble kernels as they are needed (AVX2, AVX-512); False: compile and keep them"),
+        Setting("vector_bits", 512, "bits of the vectors that assembled kernels may use; below 512: AVX2", 256, 512),
         Setting("refine", True, "compile loops once more when they run, as well as can be; False: quickly, only"),
         Setting("hot_loop", 200, "turns of a loop before it is compiled; 1: also where little is gained", 1, 1_000_000),
         Setting("record", True, "record what has no trace yet; False: replay only what is in the store"),
@@ -129,6 +130,7 @@ class Config:
     inner_loops: int
     native: bool
     assemble: bool
+    vector_bits: int
     refine: bool
     hot_loop: int
     record: bool

@@ -12,6 +12,7 @@ struct Settings {
   bool record = true;
   bool native = true;      // loops run as native code
   bool assemble = true;    // kernels, where the processor and the assembler can
+  int vector_bits = 512;   // with vectors of at most so many
   bool refine = true;      // what is compiled quickly for a loop that waits is compiled once more
   int hot_loop = 200;      // turns of a loop before it is compiled
   bool kernels = true;     // false: array ops stay steps, no segments are made

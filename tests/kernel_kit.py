@@ -38,7 +38,8 @@ BINARY = (
     "heaviside gcd lcm"
 ).split()
 
-COMPILERS = ("llvm", "assembler")
+VECTORS = {"avx2": 256, "avx512": 512}  # bits, of what is assembled
+COMPILERS = ("llvm", *(by for by, bits in VECTORS.items() if bits <= segments.widest_vectors()))
 
 
 @contextlib.contextmanager
@@ -47,7 +48,8 @@ def compiled_at_once(by: str, threads: int) -> Iterator[None]:
     kept = segments.keep_idle_kernels(0)  # none that another has compiled is found again
     segments.compile_by_halide(by == "halide")
     try:
-        with ds.config(assemble=by == "assembler", background=False):
+        bits = VECTORS.get(by, 512)
+        with ds.config(assemble=by in VECTORS, vector_bits=bits, background=False):
             segments.configure(kernels=True, background=False, threads=threads)
             yield
     finally:

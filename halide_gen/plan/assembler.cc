@@ -6,19 +6,22 @@
 #include <exception>
 #include <vector>
 
-#include "halide_gen/plan/stage_code.h"
+#include "halide_gen/plan/avx2_code.h"
+#include "halide_gen/plan/avx512_code.h"
 
 namespace dalsegno::halide_gen {
 namespace {
 
 class Assembled final : public AssembledCode {
  public:
-  Assembled(const KernelSpec& spec, const Plan& plan) : generator_(4096, Xbyak::AutoGrow) {
+  Assembled(const KernelSpec& spec, const Plan& plan, Vectors by) : generator_(4096, Xbyak::AutoGrow) {
     std::vector<size_t> begins;
     for (const Stage& stage : plan.stages) {
       generator_.align(64);
       begins.push_back(generator_.getSize());
-      if (stage.loop_op < 0) StageCode(spec, stage, plan.tile == 0 ? spec.rank : 1, &generator_).write();
+      if (stage.loop_op >= 0) continue;
+      const int rank = plan.tile == 0 ? spec.rank : 1;
+      by == Vectors::kAvx512 ? Avx512Code(spec, stage, rank, &generator_).write() : Avx2Code(spec, stage, rank, &generator_).write();
     }
     generator_.ready(Xbyak::CodeGenerator::PROTECT_RE);
     for (size_t i = 0; i < begins.size(); ++i)
@@ -36,19 +39,21 @@ class Assembled final : public AssembledCode {
 
 }  // namespace
 
-bool processor_suits_assembler() {
+Vectors processor_vectors() {
   using Xbyak::util::Cpu;
-  static const bool suits = [] {
+  static const Vectors has = [] {
     const Cpu cpu;
-    return cpu.has(Cpu::tAVX512F) && cpu.has(Cpu::tAVX512VL) && cpu.has(Cpu::tAVX512BW) && cpu.has(Cpu::tAVX512DQ) && cpu.has(Cpu::tBMI2);
+    const bool wide =
+        cpu.has(Cpu::tAVX512F) && cpu.has(Cpu::tAVX512VL) && cpu.has(Cpu::tAVX512BW) && cpu.has(Cpu::tAVX512DQ) && cpu.has(Cpu::tBMI2);
+    return wide ? Vectors::kAvx512 : cpu.has(Cpu::tAVX2) ? Vectors::kAvx2 : Vectors::kNone;
   }();
-  return suits;
+  return has;
 }
 
-std::shared_ptr<const AssembledCode> assemble(const KernelSpec& spec, const Plan& plan) {
-  if (!processor_suits_assembler()) return nullptr;
+std::shared_ptr<const AssembledCode> assemble(const KernelSpec& spec, const Plan& plan, Vectors by) {
+  if (by == Vectors::kNone) return nullptr;
   try {
-    return std::make_shared<Assembled>(spec, plan);
+    return std::make_shared<Assembled>(spec, plan, by);
   } catch (const std::exception&) {  // not covered, or no memory, or none for code
     return nullptr;
   }

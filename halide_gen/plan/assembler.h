@@ -1,8 +1,9 @@
-// Machine code for a kernel's expression stages within microseconds, by an assembler (Xbyak) alone: what runs until LLVM has compiled the
-// same expressions, which takes milliseconds (llvm_text.h). One pass over the values in order, a register each (Poletto, Sarkar, Linear
-// Scan Register Allocation, TOPLAS 1999, with values instead of intervals); rows by whole vectors, and what is left of a row by one under a
-// mask, so that nothing is computed, and no flag raised, where no element is. Processors with AVX-512 only. Any thread.
+// Machine code for a kernel's expression stages within microseconds, by an assembler (Xbyak) alone; LLVM takes milliseconds for the same
+// expressions (llvm_text.h). One pass over the values in order, a register each (Poletto, Sarkar, Linear Scan Register Allocation, TOPLAS
+// 1999, with values instead of intervals); rows by whole vectors, and what is left of a row so that nothing is computed, and no flag
+// raised, where no element is. Any thread.
 #pragma once
+#include <cstdint>
 #include <memory>
 
 #include "halide_gen/plan/plan.h"
@@ -16,8 +17,10 @@ class AssembledCode {
   virtual int (*stage(size_t i) const)(void** arguments) = 0;
 };
 
-bool processor_suits_assembler();
-// Null: it does not, or some expression is not covered.
-std::shared_ptr<const AssembledCode> assemble(const KernelSpec& spec, const Plan& plan);
+// Instructions of vectors, each with those before it.
+enum class Vectors : uint8_t { kNone, kAvx2, kAvx512 };
+Vectors processor_vectors();
+// By these, which the processor must have. Null: kNone, or some expression is not covered.
+std::shared_ptr<const AssembledCode> assemble(const KernelSpec& spec, const Plan& plan, Vectors by);
 
 }  // namespace dalsegno::halide_gen

@@ -17,16 +17,37 @@ namespace {
 
 using Xbyak::Operand;
 using Xbyak::Reg64;
-using Xbyak::Zmm;
+using Xbyak::Xmm;
 using Generator = Xbyak::CodeGenerator;
 using namespace frame;
 
+using OfFloats = void (Generator::*)(const Xmm&, const Operand&, const Operand&);
+using OfIntegers = void (Generator::*)(const Xmm&, const Xmm&, const Operand&);
+// By kind and by bits: 8, 16, 32, 64; null: there is no such instruction.
+struct Binary {
+  Node node;
+  OfFloats of_float[2];
+  OfIntegers of_integer[4];
+};
+
+constexpr Binary kBinaries[] = {
+    {Node::kAdd,
+     {&Generator::vaddps, &Generator::vaddpd},
+     {&Generator::vpaddb, &Generator::vpaddw, &Generator::vpaddd, &Generator::vpaddq}},
+    {Node::kSub,
+     {&Generator::vsubps, &Generator::vsubpd},
+     {&Generator::vpsubb, &Generator::vpsubw, &Generator::vpsubd, &Generator::vpsubq}},
+    {Node::kMul, {&Generator::vmulps, &Generator::vmulpd}, {nullptr, &Generator::vpmullw, &Generator::vpmulld, &Generator::vpmullq}},
+    {Node::kDiv, {&Generator::vdivps, &Generator::vdivpd}, {}},
+};
+
+int by_bits(const ValueType& t) { return t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3; }
+
 }  // namespace
 
-StageCode::StageCode(const KernelSpec& spec, const Stage& stage, int rank, Generator* to)
-    : StageShape(spec, stage), list_(spec, stage), rank_(rank), c_(*to), lanes_(StageShape::lanes()) {
+StageCode::StageCode(const KernelSpec& spec, const Stage& stage, int rank, const VectorRegisters& registers, Generator* to)
+    : StageShape(spec, stage), list_(spec, stage), rank_(rank), c_(*to), lanes_(StageShape::lanes(registers.bytes)), with_(registers) {
   if (rank_ > kMostRank || operands() > kMostOperands) throw NotCovered();
-  offsets_.assign(operands(), -1);
   places_.assign(operands(), std::nullopt);
 }
 
@@ -61,14 +82,13 @@ ValueType StageCode::type_of(size_t i) const { return memory_type(dtype(i)); }
 
 // Numbers of the program's and the kernel's stay in registers, if there are few of them.
 void StageCode::choose_kept() {
-  constexpr int kMostKept = 10;
   registers_.assign(list_.size(), kNowhere);
   for (int v = 0; v < static_cast<int>(list_.size()); ++v) {
     const Value& value = list_.value(v);
     const bool number = value.node == Node::kNumber && !value.type.is_bool();
     const bool scalar = value.node == Node::kVariable && is_scalar(static_cast<size_t>(value.source));
-    if ((!number && !scalar) || kept_ == kMostKept) continue;
-    registers_[static_cast<size_t>(v)] = is_kept_[v] = 31 - kept_++;
+    if ((!number && !scalar) || kept_ == with_.kept) continue;
+    registers_[static_cast<size_t>(v)] = is_kept_[v] = with_.count - 1 - kept_++;
   }
 }
 
@@ -121,18 +141,6 @@ void StageCode::find_steps() {
   }
 }
 
-void StageCode::find_offsets(size_t i) {
-  if (!is_apart(i)) return;
-  const int size = type_of(i).bytes();
-  if ((lanes_ != 8 && (lanes_ != 16 || size != 4)) || (size != 4 && size != 8) || strided_ == kMostStrided) throw NotCovered();
-  offsets_[i] = kOffsets + 64 * strided_++;
-  c_.xor_(c_.eax, c_.eax);
-  for (int lane = 0; lane < kGathered; ++lane) {
-    c_.mov(in_frame(offsets_[i] + 8 * lane), c_.rax);
-    c_.add(c_.rax, in_frame(step(i, 0)));
-  }
-}
-
 void StageCode::load_kept() {
   for (const auto& [v, reg] : is_kept_) {
     const Value& value = list_.value(v);
@@ -144,19 +152,11 @@ void StageCode::load_kept() {
 // ---- loops
 
 void StageCode::loops() {
-  Xbyak::Label row, ordinary, rest, row_done;
+  Xbyak::Label row, row_done;
   c_.L(row);
   c_.xor_(c_.ecx, c_.ecx);
   c_.mov(c_.rdx, in_frame(extent(0)));
-  if (may_stream()) stream(ordinary, rest);
-  c_.L(ordinary);
-  whole_vectors(rest);
-  c_.L(rest);
-  c_.sub(c_.rdx, c_.rcx);
-  c_.jz(row_done, Generator::T_NEAR);
-  if (planted(Fault::short_rest)) c_.dec(c_.rdx);
-  mask_first(c_.rdx);
-  body(true);
+  one_row(row_done);
   c_.L(row_done);
   for (int axis = 1; axis < rank_; ++axis) {
     for (size_t i = 0; i < operands(); ++i) go_on(i, axis);
@@ -167,52 +167,7 @@ void StageCode::loops() {
   }
 }
 
-// From element rcx of a row of rdx on. Whoever has no room for one more goes to `rest`, or on.
-void StageCode::whole_vectors(const Xbyak::Label& rest) {
-  Xbyak::Label whole;
-  const auto compare_end = [&] { c_.lea(c_.rax, c_.ptr[c_.rcx + lanes_]), c_.cmp(c_.rax, c_.rdx); };
-  compare_end();
-  c_.jg(rest, Generator::T_NEAR);
-  c_.L(whole);
-  body(false);
-  c_.add(c_.rcx, lanes_);
-  compare_end();
-  c_.jle(whole, Generator::T_NEAR);
-}
-
-void StageCode::mask_first(const Reg64& count) {
-  c_.mov(c_.rax, -1);
-  c_.bzhi(c_.rax, c_.rax, count);
-  c_.kmovq(c_.k1, c_.rax);
-}
-
-bool StageCode::may_stream() const { return list_.stored().size() == 1 && list_.stored_type(0).bits * lanes_ == 512; }
-
-// What is larger than the caches is written without being read into them before: whole vectors of memory, and what comes before the first
-// one under a mask.
-void StageCode::stream(const Xbyak::Label& ordinary, const Xbyak::Label& rest) {
-  Xbyak::Label aligned;
-  c_.cmp(c_.qword[c_.rsp + kStreaming], 0);
-  c_.je(ordinary, Generator::T_NEAR);
-  c_.mov(c_.rax, row(reads()));
-  c_.neg(c_.rax);
-  c_.and_(c_.rax, 63);
-  c_.shr(c_.rax, std::countr_zero(static_cast<unsigned>(type_of(reads()).bytes())));
-  c_.mov(in_frame(kHead), c_.rax);
-  c_.jz(aligned, Generator::T_NEAR);
-  c_.cmp(c_.rax, c_.rdx);
-  c_.jge(ordinary, Generator::T_NEAR);
-  c_.mov(c_.rcx, c_.rax);
-  mask_first(c_.rcx);
-  c_.xor_(c_.ecx, c_.ecx);
-  body(true);
-  c_.mov(c_.rcx, in_frame(kHead));
-  c_.L(aligned);
-  streaming_ = true;
-  whole_vectors(rest);
-  streaming_ = false;
-  c_.jmp(rest, Generator::T_NEAR);
-}
+bool StageCode::may_stream() const { return list_.stored().size() == 1 && list_.stored_type(0).bits * lanes_ == 8 * with_.bytes; }
 
 void StageCode::go_on(size_t i, int axis) {
   if (is_scalar(i)) return;
@@ -221,8 +176,7 @@ void StageCode::go_on(size_t i, int axis) {
   c_.add(in_frame(pointer(i)), c_.rax);
 }
 
-void StageCode::body(bool masked) {
-  masked_ = masked;
+void StageCode::body() {
   const int n = static_cast<int>(list_.size());
   for (int v = 0; v < n; ++v)
     if (!is_kept_.contains(v)) registers_[static_cast<size_t>(v)] = kNowhere;
@@ -266,8 +220,7 @@ void StageCode::vacate(int v, int reg) {
   if (node == Node::kVariable || node == Node::kNumber || slot != kNowhere) return;
   if (next_spill_ == kMostSpills) throw NotCovered();
   slot = kSpills + 64 * next_spill_++;
-  if (is_mask(v)) return c_.kmovq(in_frame(slot), Opmask(reg));
-  c_.vmovdqu64(in_frame(slot), Zmm(reg));
+  spill(v, reg, in_frame(slot));
 }
 
 // The register of a value that was computed before, or lies in memory.
@@ -276,13 +229,12 @@ int StageCode::found(int v) {
   if (registers_[static_cast<size_t>(v)] != kNowhere) return registers_[static_cast<size_t>(v)];
   const int reg = take(v), slot = spills_[static_cast<size_t>(v)];
   const Value& value = list_.value(v);
-  const Opmask k(reg);  // of a truth value
   if (slot != kNowhere) {
-    is_mask(v) ? c_.kmovq(k, in_frame(slot)) : c_.vmovdqu64(Zmm(reg), in_frame(slot));
+    reload(v, reg, in_frame(slot));
   } else if (value.node == Node::kVariable) {
     load(static_cast<size_t>(value.source), reg);
-  } else if (is_mask(v)) {
-    value.bits != 0 ? c_.kxnorq(k, k, k) : c_.kxorq(k, k, k);
+  } else if (value.type.is_bool()) {
+    make_truth(reg, value.bits != 0);
   } else {
     repeat(value.type, reg, number(value.bits));
   }
@@ -301,6 +253,130 @@ void StageCode::release_dead() {
 Xbyak::Xmm StageCode::vector(int reg, const ValueType& t) const {
   const int bits = t.bits * lanes_;
   return Xmm(bits > 256 ? Operand::ZMM : bits > 128 ? Operand::YMM : Operand::XMM, reg);
+}
+
+// ---- memory
+
+// Where the operand's row begins; in rax, if it has no register of its own.
+Reg64 StageCode::row(size_t i) {
+  if (places_[i]) return *places_[i];
+  c_.mov(c_.rax, in_frame(pointer(i)));
+  return c_.rax;
+}
+
+Xbyak::Address StageCode::at(size_t i) {
+  const Reg64 from = row(i);
+  return is_still(i) ? c_.ptr[from] : c_.ptr[from + c_.rcx * type_of(i).bytes()];
+}
+
+void StageCode::repeat(const ValueType& t, int reg, const Xbyak::Address& from) {
+  const Xmm x = vector(reg, t);
+  t.bits == 64   ? c_.vpbroadcastq(x, from)
+  : t.bits == 32 ? c_.vpbroadcastd(x, from)
+  : t.bits == 16 ? c_.vpbroadcastw(x, from)
+                 : c_.vpbroadcastb(x, from);
+}
+
+// rax: where element rcx of the operand's row is.
+void StageCode::find_row_element(size_t i) {
+  c_.mov(c_.rax, c_.rcx);
+  c_.imul(c_.rax, in_frame(step(i, 0)));
+  places_[i] ? c_.add(c_.rax, *places_[i]) : c_.add(c_.rax, in_frame(pointer(i)));
+}
+
+Xbyak::Address StageCode::number(uint64_t bits) {
+  const auto [found, fresh] = numbers_.try_emplace(bits);
+  return c_.ptr[c_.rip + found->second];
+}
+
+Xbyak::Address StageCode::table(const std::vector<uint64_t>& bits) {
+  const auto [found, fresh] = tables_.try_emplace(bits);
+  return c_.ptr[c_.rip + found->second];
+}
+
+void StageCode::write_numbers() {
+  c_.align(64);
+  for (auto& [bits, label] : tables_) {
+    c_.L(label);
+    for (const uint64_t eight : bits) c_.dq(eight);
+  }
+  c_.align(8);
+  for (auto& [bits, label] : numbers_) {
+    c_.L(label);
+    c_.dq(bits);
+  }
+}
+
+// ---- operations
+
+void StageCode::compute(const Value& value) {
+  Operands in{};
+  for (size_t k = 0; k < in.size() && value.operands[k] >= 0; ++k) in[k] = found(value.operands[k]);
+  // An operand's register may be the result's, but for what is made of several instructions.
+  if (!value.type.is_bool()) release_dead();
+  const int out = take(now_);
+  value.type.is_bool() ? truth(value, out, in) : number_of(value, out, in);
+  release_dead();
+}
+
+// What is one instruction of two operands.
+void StageCode::arithmetic(const Value& value, const Xmm& to, const Xmm& a, const Xmm& b) {
+  for (const Binary& known : kBinaries) {
+    if (known.node != value.node) continue;
+    if (value.type.is_float()) return (c_.*known.of_float[value.type.bits == 64])(to, a, b);
+    const OfIntegers f = known.of_integer[by_bits(value.type)];
+    if (f == nullptr) throw NotCovered();
+    return (c_.*f)(to, a, b);
+  }
+  throw NotCovered();
+}
+
+void StageCode::widen(const Xmm& y, const Xmm& x, const ValueType& from, const ValueType& to) {
+  const bool sign = from.is_int();
+  switch (from.bits * 100 + to.bits) {
+    case 816:
+      return sign ? c_.vpmovsxbw(y, x) : c_.vpmovzxbw(y, x);
+    case 832:
+      return sign ? c_.vpmovsxbd(y, x) : c_.vpmovzxbd(y, x);
+    case 864:
+      return sign ? c_.vpmovsxbq(y, x) : c_.vpmovzxbq(y, x);
+    case 1632:
+      return sign ? c_.vpmovsxwd(y, x) : c_.vpmovzxwd(y, x);
+    case 1664:
+      return sign ? c_.vpmovsxwq(y, x) : c_.vpmovzxwq(y, x);
+    case 3264:
+      return sign ? c_.vpmovsxdq(y, x) : c_.vpmovzxdq(y, x);
+    default:
+      throw NotCovered();
+  }
+}
+
+// What the instructions call a comparison.
+uint8_t StageCode::predicate(Node node, bool of_floats) {
+  switch (node) {
+    case Node::kEq:
+      return 0;  // (of floats: ordered, quiet)
+    case Node::kNe:
+      return 4;  // (unordered, quiet)
+    case Node::kIsNan:
+      return 3;  // (quiet)
+    case Node::kQuietLt:
+      return 17;
+    case Node::kQuietLe:
+      return 18;
+    case Node::kLt:
+      return 1;
+    case Node::kLe:
+      return 2;
+    case Node::kGt:
+      if (of_floats) throw NotCovered();
+      return 6;
+    case Node::kGe:
+      if (of_floats) throw NotCovered();
+      return 5;
+    default:
+      throw NotCovered();
+  }
 }
 
 }  // namespace dalsegno::halide_gen

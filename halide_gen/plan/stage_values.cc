@@ -8,11 +8,10 @@
 
 namespace dalsegno::halide_gen {
 
-int StageShape::lanes() const {
-  constexpr int kVectorBytes = 64;
+int StageShape::lanes(int vector_bytes) const {
   int widest = 1;
   for (int i : stage_.ops) widest = std::max({widest, dtype_size(spec_.ops[i].loop), dtype_size(spec_.ops[i].result)});
-  return kVectorBytes / widest;
+  return vector_bytes / widest;
 }
 
 void StageValues::find_values() {

@@ -20,9 +20,10 @@ class StageShape {
   bool is_scalar(size_t i) const { return i < reads() && stage_.reads[i].scalar != 0; }
   // How an array moves along the innermost axis.
   Inner inner(size_t i) const { return i < reads() && stage_.sources[i] < 0 ? spec_.inputs[~stage_.sources[i]].inner : Inner::kDense; }
-  // Elements in a vector: as many as fill 64 bytes with the widest type that occurs. (Several narrower registers hide latency where a
-  // vector is shorter.)
-  int lanes() const;
+  // Elements in a vector: as many as fill it with the widest type that occurs. (Several narrower registers hide latency where a vector of
+  // the processor's is shorter.)
+  static constexpr int kVectorBytes = 64;
+  int lanes(int vector_bytes = kVectorBytes) const;
 
  protected:
   const KernelSpec& spec_;

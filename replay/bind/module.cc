@@ -83,6 +83,7 @@ const Row kSettings[] = {
     {"inner_loops", [](const py::object& v) { settings().inner_loops = v.cast<int>(); }},
     {"native", [](const py::object& v) { settings().native = v.cast<bool>(); }},
     {"assemble", [](const py::object& v) { settings().assemble = v.cast<bool>(); }},
+    {"vector_bits", [](const py::object& v) { settings().vector_bits = v.cast<int>(); }},
     {"refine", [](const py::object& v) { settings().refine = v.cast<bool>(); }},
     {"hot_loop", [](const py::object& v) { settings().hot_loop = v.cast<int>(); }},
     {"record", [](const py::object& v) { settings().record = v.cast<bool>(); }},

@@ -1,5 +1,6 @@
 #include "replay/kernels/compile.h"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 
@@ -122,12 +123,17 @@ void finish(Kernel* k, bool ok, const std::string& error) {
 
 }  // namespace
 
-bool assembles() { return settings().assemble && halide_gen::processor_suits_assembler(); }
+halide_gen::Vectors vectors() {
+  if (!settings().assemble) return halide_gen::Vectors::kNone;
+  const halide_gen::Vectors all = halide_gen::processor_vectors();
+  return settings().vector_bits < 512 ? std::min(all, halide_gen::Vectors::kAvx2) : all;
+}
 
 bool assemble_now(const halide_gen::KernelSpec& spec, Kernel* k) {
   std::string error;
-  if (!assembles() || !open_launcher(&error)) return false;
-  k->assembled = halide_gen::assemble(spec, k->plan);
+  const halide_gen::Vectors by = vectors();
+  if (by == halide_gen::Vectors::kNone || !open_launcher(&error)) return false;
+  k->assembled = halide_gen::assemble(spec, k->plan, by);
   if (!k->assembled) return false;
   for (size_t i = 0; i < k->stages.size(); ++i) k->stages[i].code = k->assembled->stage(i);
   ++assembled_count;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "halide_gen/plan/assembler.h"
 #include "halide_gen/plan/kernel.h"
 #include "hook/error_aside.h"
 #include "hook/hook.h"
@@ -49,7 +50,7 @@ void compile_kernel(Kernel* kernel);
 
 // For tests: from now on kernels that are not assembled are compiled by Halide.
 void compile_by_halide(bool only);
-bool assembles();  // by its setting, and on this processor
+halide_gen::Vectors vectors();  // what kernels are assembled with, by the settings, on this processor
 // True: the assembler could do it, and the kernel is ready.
 bool assemble_now(const halide_gen::KernelSpec& spec, Kernel* kernel);
 

@@ -111,7 +111,8 @@ void bind_segments(py::module_ m) {
   m.def("launch_threads", &launch_threads);
   m.def("count_kernels", &count_kernels);
   m.def("keep_idle_kernels", &set_idle_kernels);
-  m.def("assembles", &halide_gen::processor_suits_assembler);
+  m.def("assembles", [] { return halide_gen::processor_vectors() != halide_gen::Vectors::kNone; });
+  m.def("widest_vectors", [] { return 128 << static_cast<int>(halide_gen::processor_vectors()); });
   m.def("compile_by_halide", &compile_by_halide);
   m.def("counters", [] {
     const KernelCounters c = kernel_counters();

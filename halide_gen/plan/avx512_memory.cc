@@ -1,7 +1,7 @@
 // How values come from memory and go there.
 #include <iterator>
 
-#include "halide_gen/plan/stage_code.h"
+#include "halide_gen/plan/avx512_code.h"
 #include "halide_gen/plan/stage_frame.h"
 
 namespace dalsegno::halide_gen {
@@ -14,29 +14,21 @@ using namespace frame;
 
 }  // namespace
 
-// Where the operand's row begins; in rax, if it has no register of its own.
-Reg64 StageCode::row(size_t i) {
-  if (places_[i]) return *places_[i];
-  c_.mov(c_.rax, in_frame(pointer(i)));
-  return c_.rax;
-}
-
-Xbyak::Address StageCode::at(size_t i) {
-  const Reg64 from = row(i);
-  return is_still(i) ? c_.ptr[from] : c_.ptr[from + c_.rcx * type_of(i).bytes()];
-}
-
-void StageCode::repeat(const ValueType& t, int reg, const Xbyak::Address& from) {
-  const Xmm x = vector(reg, t);
-  t.bits == 64   ? c_.vpbroadcastq(x, from)
-  : t.bits == 32 ? c_.vpbroadcastd(x, from)
-  : t.bits == 16 ? c_.vpbroadcastw(x, from)
-                 : c_.vpbroadcastb(x, from);
+void Avx512Code::find_offsets(size_t i) {
+  if (!is_apart(i)) return;
+  const int size = type_of(i).bytes();
+  if ((lanes_ != 8 && (lanes_ != 16 || size != 4)) || (size != 4 && size != 8) || strided_ == kMostStrided) throw NotCovered();
+  offsets_[i] = kOffsets + 64 * strided_++;
+  c_.xor_(c_.eax, c_.eax);
+  for (int lane = 0; lane < kGathered; ++lane) {
+    c_.mov(in_frame(offsets_[i] + 8 * lane), c_.rax);
+    c_.add(c_.rax, in_frame(step(i, 0)));
+  }
 }
 
 // Under a mask `to` has it already.
 template <class To, class From>
-void StageCode::move(const ValueType& t, const To& to, const From& from) {
+void Avx512Code::move(const ValueType& t, const To& to, const From& from) {
   if (!masked_) return t.bits * lanes_ < 128 ? c_.vmovq(to, from) : c_.vmovdqu64(to, from);
   t.bits == 64   ? c_.vmovdqu64(to, from)
   : t.bits == 32 ? c_.vmovdqu32(to, from)
@@ -44,22 +36,15 @@ void StageCode::move(const ValueType& t, const To& to, const From& from) {
                  : c_.vmovdqu8(to, from);
 }
 
-void StageCode::load(size_t i, int reg) {
+void Avx512Code::load(size_t i, int reg) {
   const ValueType t = type_of(i);
   if (is_still(i)) return repeat(t, reg, at(i));
   if (is_apart(i)) return masked_ ? gather(i, reg) : load_apart(i, reg);
   move(t, where(vector(reg, t)), at(i));
 }
 
-// rax: where element rcx of the operand's row is.
-void StageCode::find_row_element(size_t i) {
-  c_.mov(c_.rax, c_.rcx);
-  c_.imul(c_.rax, in_frame(step(i, 0)));
-  places_[i] ? c_.add(c_.rax, *places_[i]) : c_.add(c_.rax, in_frame(pointer(i)));
-}
-
 // Under the mask.
-void StageCode::gather(size_t i, int reg) {
+void Avx512Code::gather(size_t i, int reg) {
   const int offsets = free_vector(), mask = free_mask();
   if (offsets == kNowhere || mask == kNowhere) throw NotCovered();
   const Opmask k(mask);
@@ -87,7 +72,7 @@ void StageCode::gather(size_t i, int reg) {
 
 // A whole vector of elements that lie apart, or backwards. Where no more than three lie between two of them, all are read and they are
 // picked; else each is read by itself. (Instructions that gather take three times as long on processors of AMD's.)
-void StageCode::load_apart(size_t i, int reg) {
+void Avx512Code::load_apart(size_t i, int reg) {
   const int part = free_vector(), group = part == kNowhere ? kNowhere : free_vector(part + 1);
   if (group == kNowhere) throw NotCovered();
   find_row_element(i);
@@ -105,7 +90,7 @@ void StageCode::load_apart(size_t i, int reg) {
 }
 
 // From vectors of memory, the last one of which ends where the last element does, so that nothing behind it is read.
-void StageCode::pick(size_t i, int reg, int index, int stride) {
+void Avx512Code::pick(size_t i, int reg, int index, int stride) {
   const ValueType t = type_of(i);
   const Xmm to = vector(reg, t), which = vector(index, t);
   c_.vmovdqu64(to, c_.ptr[c_.rax]);
@@ -123,7 +108,7 @@ void StageCode::pick(size_t i, int reg, int index, int stride) {
   }
 }
 
-void StageCode::turn_round(size_t i, int reg, int index) {
+void Avx512Code::turn_round(size_t i, int reg, int index) {
   const ValueType t = type_of(i);
   std::vector<uint64_t> bits(static_cast<size_t>(lanes_ * t.bits / 64), 0);
   for (int lane = 0; lane < lanes_; ++lane)
@@ -135,7 +120,7 @@ void StageCode::turn_round(size_t i, int reg, int index) {
 }
 
 // One after the other, four to a group of 128 bits or two.
-void StageCode::load_each(size_t i, int reg, int part, int group) {
+void Avx512Code::load_each(size_t i, int reg, int part, int group) {
   const Reg64 &once = *kPlaces[std::size(kPlaces) - 2], &thrice = *kPlaces[std::size(kPlaces) - 1];
   const bool wide = type_of(i).bits == 64;
   const Xmm x(part), y(group);
@@ -164,36 +149,13 @@ void StageCode::load_each(size_t i, int reg, int part, int group) {
   }
 }
 
-void StageCode::store(size_t k) {
+void Avx512Code::store(size_t k) {
   const size_t i = reads() + k;
   const ValueType t = list_.stored_type(k);
   const Xmm x = vector(found(list_.stored()[k]), t);
   const Xbyak::Address to = at(i);
   streaming_ ? c_.vmovntdq(to, x) : move(t, masked_ ? to | Opmask(1) : to, x);
   busy_.clear();
-}
-
-Xbyak::Address StageCode::number(uint64_t bits) {
-  const auto [found, fresh] = numbers_.try_emplace(bits);
-  return c_.ptr[c_.rip + found->second];
-}
-
-Xbyak::Address StageCode::table(const std::vector<uint64_t>& bits) {
-  const auto [found, fresh] = tables_.try_emplace(bits);
-  return c_.ptr[c_.rip + found->second];
-}
-
-void StageCode::write_numbers() {
-  c_.align(64);
-  for (auto& [bits, label] : tables_) {
-    c_.L(label);
-    for (const uint64_t eight : bits) c_.dq(eight);
-  }
-  c_.align(8);
-  for (auto& [bits, label] : numbers_) {
-    c_.L(label);
-    c_.dq(bits);
-  }
 }
 
 }  // namespace dalsegno::halide_gen

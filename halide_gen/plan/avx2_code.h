@@ -1,0 +1,57 @@
+// Stages by instructions of AVX2: a truth value is a vector of elements as wide as the widest type that occurs, all bits set or none. What
+// is left of a row is done by the vector that ends where it ends (its first elements are computed once more), so that nothing is computed
+// where no element is; a row shorter than a vector by vectors that hold one element many times.
+#pragma once
+#include "halide_gen/plan/stage_code.h"
+
+namespace dalsegno::halide_gen {
+
+class Avx2Code final : public StageCode {
+ public:
+  Avx2Code(const KernelSpec& spec, const Stage& stage, int rank, Xbyak::CodeGenerator* to);
+
+ private:
+  // For what takes several instructions; no value's.
+  static constexpr int kFirst = 14, kSecond = 15;
+
+  // ---- loops
+  void one_row(const Xbyak::Label& done) override;
+  void whole_vectors();
+  void stream(const Xbyak::Label& ordinary, const Xbyak::Label& rest);
+
+  // ---- registers
+  void spill(int v, int reg, const Xbyak::Address& to) override;
+  void reload(int v, int reg, const Xbyak::Address& from) override;
+  void make_truth(int reg, bool value) override;
+  ValueType truth_type() const { return {ValueType::kInt, static_cast<uint8_t>(8 * StageShape::kVectorBytes / 2 / lanes_)}; }
+
+  // ---- memory
+  void load(size_t i, int reg) override;
+  void load_apart(size_t i, int reg);
+  void store(size_t k) override;
+  void store_one(const ValueType& t, const Xbyak::Address& to, const Xmm& x);
+
+  // ---- operations
+  void number_of(const Value& value, int out, const Operands& in) override;
+  void invert(const Xmm& to, const Xmm& x);
+  void multiply_bytes(const Xmm& to, const Xmm& a, const Xmm& b);
+  void multiply_wide(const Xmm& to, const Xmm& a, const Xmm& b);
+  void round(const Value& value, const Xmm& to, const Xmm& x);
+  void shift(const Value& value, const Xmm& to, const Xmm& x, const Xmm& by);
+  void select(const Value& value, int out, const Operands& in);
+  void convert(const Value& value, int out, int in);
+  void to_float(const Value& value, int out, int in);
+  void wide_to_double(bool sign, int out, int in);
+  void from_float(const Value& value, int out, int in);
+  void double_to_wide(int out, int in);
+  void narrow(int to, int from, int from_bits, int to_bits);
+
+  // ---- truth values
+  void truth(const Value& value, int out, const Operands& in) override;
+  void compare(const Value& value, int out, const Operands& in);
+  void compare_integers(const Value& value, const Xmm& to, const Xmm& a, const Xmm& b);
+
+  bool single_ = false, streaming_ = false;
+};
+
+}  // namespace dalsegno::halide_gen
