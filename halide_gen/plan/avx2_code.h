@@ -40,6 +40,7 @@ class Avx2Code final : public StageCode {
   void shift(const Value& value, const Xmm& to, const Xmm& x, const Xmm& by);
   void select(const Value& value, int out, const Operands& in);
   void convert(const Value& value, int out, int in);
+  Xbyak::Address in_all_lanes(double x);
   void to_float(const Value& value, int out, int in);
   void wide_to_double(bool sign, int out, int in);
   void from_float(const Value& value, int out, int in);

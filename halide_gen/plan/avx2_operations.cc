@@ -18,8 +18,6 @@ constexpr OfIntegers kGreater[] = {&G::vpcmpgtb, &G::vpcmpgtw, &G::vpcmpgtd, &G:
 constexpr OfIntegers kLeast[] = {&G::vpminub, &G::vpminuw, &G::vpminud};
 constexpr OfIntegers kMost[] = {&G::vpmaxub, &G::vpmaxuw, &G::vpmaxud};
 
-constexpr uint64_t bits_of(double x) { return std::bit_cast<uint64_t>(x); }
-
 }  // namespace
 
 void Avx2Code::number_of(const Value& value, int out, const Operands& in) {
@@ -124,6 +122,8 @@ void Avx2Code::convert(const Value& value, int out, int in) {
   to.bits > from.bits ? widen(y, x, from, to) : narrow(out, in, from.bits, to.bits);
 }
 
+Xbyak::Address Avx2Code::in_all_lanes(double x) { return table(std::vector(4, std::bit_cast<uint64_t>(x))); }
+
 void Avx2Code::to_float(const Value& value, int out, int in) {
   ValueType from = value.of;
   if (from.bits < 32) {
@@ -136,34 +136,28 @@ void Avx2Code::to_float(const Value& value, int out, int in) {
   if (from.bits == 32 && from.is_int()) return wide ? c_.vcvtdq2pd(y, x) : c_.vcvtdq2ps(y, x);
   if (!wide) throw NotCovered();  // (twice rounded)
   if (from.bits == 64) return wide_to_double(from.is_int(), out, in);
-  const Ymm natural(kFirst), power(kSecond);  // as the low bits of 2 ** 52 and more
+  const Ymm natural(kFirst);  // as the low bits of 2 ** 52 and more
   c_.vpmovzxdq(natural, x);
-  c_.vpbroadcastq(power, number(bits_of(0x1p52)));
-  c_.vpor(natural, natural, power);
-  c_.vsubpd(y, natural, power);
+  c_.vpor(natural, natural, in_all_lanes(0x1p52));
+  c_.vsubpd(y, natural, in_all_lanes(0x1p52));
 }
 
 // The high part and the low one, each as the low bits of a large power of two; their sum is the only one that rounds. (As LLVM does it.)
 void Avx2Code::wide_to_double(bool sign, int out, int in) {
-  const Ymm high(kFirst), other(kSecond), x(in);
-  const auto set = [&](double power) { c_.vpbroadcastq(other, number(bits_of(power))); };
+  const Ymm high(kFirst), low(kSecond), x(in);
   if (sign) {  // 48 bits and 16
     c_.vpsrad(high, x, 16);
-    c_.vpxor(other, other, other);
-    c_.vpblendw(high, high, other, 0x33);
-    set(0x1.8p68);
-    c_.vpaddq(high, high, other);
-    set(0x1.8p68 + 0x1p52);
+    c_.vpxor(low, low, low);
+    c_.vpblendw(high, high, low, 0x33);
+    c_.vpaddq(high, high, in_all_lanes(0x1.8p68));
+    c_.vsubpd(high, high, in_all_lanes(0x1.8p68 + 0x1p52));
   } else {  // 32 and 32
     c_.vpsrlq(high, x, 32);
-    set(0x1p84);
-    c_.vpor(high, high, other);
-    set(0x1p84 + 0x1p52);
+    c_.vpor(high, high, in_all_lanes(0x1p84));
+    c_.vsubpd(high, high, in_all_lanes(0x1p84 + 0x1p52));
   }
-  c_.vsubpd(high, high, other);
-  set(0x1p52);
-  c_.vpblendw(other, x, other, sign ? 0x88 : 0xcc);
-  c_.vaddpd(Ymm(out), high, other);
+  c_.vpblendw(low, x, in_all_lanes(0x1p52), sign ? 0x88 : 0xcc);
+  c_.vaddpd(Ymm(out), high, low);
 }
 
 void Avx2Code::from_float(const Value& value, int out, int in) {
