@@ -37,12 +37,14 @@ class Keeper {
 
   void* get(size_t size) {
     if (void* memory = take(size)) return memory;
+    if (void* memory = touched(size)) return memory;
     return make(size, [&] { return plain.malloc(plain.ctx, size); });
   }
 
   void* get_zeroed(size_t count, size_t item) {
     const size_t size = count * item;  // (which NumPy has looked at)
     if (void* memory = take(size)) return std::memset(memory, 0, size);
+    if (void* memory = touched(size)) return std::memset(memory, 0, size);
     return make(size, [&] { return plain.calloc(plain.ctx, count, item); });
   }
 
@@ -130,10 +132,16 @@ class Keeper {
     const std::lock_guard lock(mutex_);
     const KeptBlocks::Block block = kept_.take(block_for(size));
     void* memory = block.memory ? give(block.memory, block.size) : nullptr;
-    if (block.memory && !memory) unmap_block(block.memory, block.size);
+    if (block.memory && !memory) unmap_block(block.memory, block.size), kept_.drop(block.size);
     return memory;
   }
-  // What take() has counted as in use.
+  // What malloc() has, if most of its pages are the process's by now: as eager would get it. Else null.
+  static void* touched(size_t size) {
+    void* memory = plain.malloc(plain.ctx, size);
+    if (!memory || is_touched(memory, size)) return memory;
+    plain.free(plain.ctx, memory, size);
+    return nullptr;
+  }
   template <class Plain>
   void* make(size_t size, const Plain& plainly) {
     free_excess();
@@ -141,9 +149,8 @@ class Keeper {
     char* const block = insist([&] { return map_block(bytes, huge_); });
     const std::lock_guard lock(mutex_);
     void* memory = block && given_.size() < kMostGiven ? give(block, bytes) : nullptr;
-    if (memory) return memory;
+    if (memory) return kept_.use(bytes), memory;
     if (block) unmap_block(block, bytes);
-    kept_.drop(bytes);
     return plainly();
   }
   // Null: there is no memory for a note.

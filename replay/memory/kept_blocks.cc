@@ -34,18 +34,16 @@ KeptBlocks::Block KeptBlocks::take(size_t size) {
     join();
     found = smallest(size);
   }
-  Block taken{nullptr, size};
-  if (found != kept_.end()) {
-    taken = *found;
-    if (taken.size - size >= least_) {
-      found->memory += size;
-      found->size -= size;
-      taken.size = size;
-    } else {
-      kept_.erase(found);
-    }
-    kept_bytes_ -= taken.size;
+  if (found == kept_.end()) return {nullptr, 0};
+  Block taken = *found;
+  if (taken.size - size >= least_) {
+    found->memory += size;
+    found->size -= size;
+    taken.size = size;
+  } else {
+    kept_.erase(found);
   }
+  kept_bytes_ -= taken.size;
   use(taken.size);
   return taken;
 }

@@ -26,8 +26,14 @@ class KeptBlocks {
   explicit KeptBlocks(size_t least) : least_(least) {}
 
   // The smallest kept one of at least this size, the youngest of several, cut to it; where no single one is large enough, of what lies side
-  // by side. Else .memory is null. Either way the caller has .size bytes in use from now on.
+  // by side. The caller has .size bytes in use from now on. Else .memory is null.
   Block take(size_t size);
+  // The caller has so many bytes from elsewhere in use.
+  void use(size_t size) {
+    in_use_ += size;
+    most_ = std::max(most_, in_use_);
+    peak_ = std::max(peak_, in_use_);
+  }
   // One that is in use has another size now.
   void resize(size_t size, size_t now) {
     drop(size);
@@ -61,11 +67,6 @@ class KeptBlocks {
   Blocks::iterator smallest(size_t size);
   void join();
   Block pop_oldest();
-  void use(size_t size) {
-    in_use_ += size;
-    most_ = std::max(most_, in_use_);
-    peak_ = std::max(peak_, in_use_);
-  }
   size_t most_at_once() const { return most_ + std::min(most_, kMostMore); }
 
   const size_t least_;

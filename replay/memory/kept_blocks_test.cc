@@ -17,30 +17,38 @@ constexpr size_t kLeast = 10;
 
 char memory[1000];
 
+// As whoever takes it from elsewhere does.
+KeptBlocks::Block take(KeptBlocks& blocks, size_t size) {
+  const KeptBlocks::Block taken = blocks.take(size);
+  if (taken.memory) return taken;
+  blocks.use(size);
+  return {nullptr, size};
+}
+
 TEST(KeptBlocks, GivesBackWhatIsLargeEnough) {
   KeptBlocks blocks(kLeast);
-  EXPECT_EQ(blocks.take(100).memory, nullptr);
+  EXPECT_EQ(take(blocks, 100).memory, nullptr);
   blocks.keep(memory, 100, kStart);
-  EXPECT_EQ(blocks.take(101).memory, nullptr);
-  const KeptBlocks::Block whole = blocks.take(91);
+  EXPECT_EQ(take(blocks, 101).memory, nullptr);
+  const KeptBlocks::Block whole = take(blocks, 91);
   EXPECT_EQ(whole.memory, memory);
   EXPECT_EQ(whole.size, 100);  // what would be left is too little
-  EXPECT_EQ(blocks.take(10).memory, nullptr);
+  EXPECT_EQ(take(blocks, 10).memory, nullptr);
 }
 
 TEST(KeptBlocks, CutsAndJoins) {
   KeptBlocks blocks(kLeast);
-  blocks.take(100);
+  take(blocks, 100);
   blocks.keep(memory, 100, kStart);
-  EXPECT_EQ(blocks.take(30).memory, memory);
-  EXPECT_EQ(blocks.take(30).memory, memory + 30);
-  const KeptBlocks::Block rest = blocks.take(31);
+  EXPECT_EQ(take(blocks, 30).memory, memory);
+  EXPECT_EQ(take(blocks, 30).memory, memory + 30);
+  const KeptBlocks::Block rest = take(blocks, 31);
   EXPECT_EQ(rest.memory, memory + 60);
   EXPECT_EQ(rest.size, 40);
   blocks.keep(memory + 30, 30, kStart);
   blocks.keep(memory, 30, kStart);
-  EXPECT_EQ(blocks.take(61).memory, nullptr);
-  EXPECT_EQ(blocks.take(60).memory, memory);
+  EXPECT_EQ(take(blocks, 61).memory, nullptr);
+  EXPECT_EQ(take(blocks, 60).memory, memory);
 }
 
 // As the caller does it, over a stretch of addresses, each of which belongs to one block at most.
@@ -62,7 +70,7 @@ TEST(KeptBlocks, NeverGivesWhatIsGivenOrFreed) {
     now += std::chrono::milliseconds(random() % 20);
     KeptBlocks::Block b{};
     if (given.empty() || random() % 2) {
-      b = blocks.take(kLeast + random() % 300);
+      b = take(blocks, kLeast + random() % 300);
       const bool fresh = !b.memory;
       if (fresh) b.memory = &addresses[end], end += b.size;
       change(b, fresh ? kNone : kKept, kGiven);
@@ -83,47 +91,47 @@ TEST(KeptBlocks, NeverGivesWhatIsGivenOrFreed) {
 
 TEST(KeptBlocks, GivesTheYoungestFirst) {
   KeptBlocks blocks(kLeast);
-  for (int i = 0; i < 2; ++i) blocks.take(10);
+  for (int i = 0; i < 2; ++i) take(blocks, 10);
   blocks.keep(memory, 10, kStart);
   blocks.keep(memory + 1, 10, kStart);
-  EXPECT_EQ(blocks.take(10).memory, memory + 1);
-  EXPECT_EQ(blocks.take(10).memory, memory);
+  EXPECT_EQ(take(blocks, 10).memory, memory + 1);
+  EXPECT_EQ(take(blocks, 10).memory, memory);
 }
 
 TEST(KeptBlocks, GivesTheSmallestThatIsLargeEnough) {
   KeptBlocks blocks(100);
-  for (const size_t size : {80, 50, 60}) blocks.take(size);
+  for (const size_t size : {80, 50, 60}) take(blocks, size);
   blocks.keep(memory, 80, kStart);
   blocks.keep(memory + 100, 50, kStart);
   blocks.keep(memory + 200, 60, kStart);
-  const KeptBlocks::Block block = blocks.take(40);
+  const KeptBlocks::Block block = take(blocks, 40);
   EXPECT_EQ(block.memory, memory + 100);
   EXPECT_EQ(block.size, 50);
-  EXPECT_EQ(blocks.take(40).memory, memory + 200);
+  EXPECT_EQ(take(blocks, 40).memory, memory + 200);
 }
 
 TEST(KeptBlocks, KeepsNoMoreThanTwiceWhatWasOnceInUse) {
   KeptBlocks blocks(kLeast);
   KeptBlocks::Block out;
   for (const size_t at : {0, 100, 200}) {
-    blocks.take(60);
+    take(blocks, 60);
     blocks.keep(memory + at, 30, kStart);
     blocks.drop(30);
   }
   EXPECT_FALSE(blocks.pop_excess(&out));  // 90 bytes, of twice 60
-  EXPECT_EQ(blocks.take(45).memory, nullptr);
+  EXPECT_EQ(take(blocks, 45).memory, nullptr);
   ASSERT_TRUE(blocks.pop_excess(&out));  // 135: the end of the oldest
   EXPECT_EQ(out.memory, memory + 15);
   EXPECT_EQ(out.size, 15);
   EXPECT_FALSE(blocks.pop_excess(&out));
   blocks.drop(45);
-  EXPECT_EQ(blocks.take(15).memory, memory);
+  EXPECT_EQ(take(blocks, 15).memory, memory);
 }
 
 TEST(KeptBlocks, KeepsNoMoreThanItsCallerSays) {
   KeptBlocks blocks(kLeast);
   KeptBlocks::Block out;
-  blocks.take(100);
+  take(blocks, 100);
   blocks.keep(memory, 100, kStart);
   EXPECT_FALSE(blocks.pop_excess(&out, 100));
   ASSERT_TRUE(blocks.pop_excess(&out, 70));
@@ -138,9 +146,9 @@ TEST(KeptBlocks, KeepsAFixedAmountMoreOfMuch) {
   constexpr size_t kMuch = 4 * KeptBlocks::kMostMore;
   KeptBlocks blocks(kLeast);
   KeptBlocks::Block out;
-  blocks.take(kMuch);
+  take(blocks, kMuch);
   blocks.keep(memory, kMuch, kStart);
-  blocks.take(kMuch + KeptBlocks::kMostMore);
+  take(blocks, kMuch + KeptBlocks::kMostMore);
   ASSERT_TRUE(blocks.pop_excess(&out));
   EXPECT_EQ(out.size, kMuch - KeptBlocks::kMostMore);
   EXPECT_FALSE(blocks.pop_excess(&out));
@@ -149,9 +157,9 @@ TEST(KeptBlocks, KeepsAFixedAmountMoreOfMuch) {
 TEST(KeptBlocks, KeepsFewBlocks) {
   KeptBlocks blocks(kLeast);
   KeptBlocks::Block out;
-  blocks.take(10000);
+  take(blocks, 10000);
   blocks.drop(10000);
-  for (size_t i = 0; i < KeptBlocks::kMostBlocks + 1; ++i) blocks.take(1);
+  for (size_t i = 0; i < KeptBlocks::kMostBlocks + 1; ++i) take(blocks, 1);
   for (size_t i = 0; i < KeptBlocks::kMostBlocks; ++i) blocks.keep(memory, 1, kStart);
   EXPECT_FALSE(blocks.pop_excess(&out));
   blocks.keep(memory, 1, kStart);
@@ -161,16 +169,16 @@ TEST(KeptBlocks, KeepsFewBlocks) {
 
 TEST(KeptBlocks, MeasuresWhatIsInUseAtOnce) {
   KeptBlocks blocks(kLeast);
-  blocks.take(100);
+  take(blocks, 100);
   const KeptBlocks::Measure outer = blocks.begin();
-  blocks.take(10);
+  take(blocks, 10);
   const KeptBlocks::Measure inner = blocks.begin();
-  blocks.take(5);
+  take(blocks, 5);
   blocks.drop(5);
-  blocks.take(7);
+  take(blocks, 7);
   EXPECT_EQ(blocks.end(inner), 7);
   blocks.drop(17);
-  blocks.take(3);
+  take(blocks, 3);
   EXPECT_EQ(blocks.end(outer), 17);
   const KeptBlocks::Measure none = blocks.begin();
   blocks.drop(100);
@@ -180,7 +188,7 @@ TEST(KeptBlocks, MeasuresWhatIsInUseAtOnce) {
 TEST(KeptBlocks, LetsGoOfWhatNobodyHasTakenForLong) {
   KeptBlocks blocks(kLeast);
   KeptBlocks::Block out;
-  for (int i = 0; i < 2; ++i) blocks.take(10);
+  for (int i = 0; i < 2; ++i) take(blocks, 10);
   blocks.keep(memory, 10, kStart);
   blocks.keep(memory + 100, 10, kStart + std::chrono::seconds(2));
   EXPECT_FALSE(blocks.pop_aged(kStart - std::chrono::seconds(1), &out));
@@ -188,10 +196,10 @@ TEST(KeptBlocks, LetsGoOfWhatNobodyHasTakenForLong) {
   EXPECT_EQ(out.memory, memory);
   EXPECT_FALSE(blocks.pop_aged(kStart + std::chrono::seconds(1), &out));
   EXPECT_FALSE(blocks.empty());
-  EXPECT_EQ(blocks.take(11).memory, nullptr);  // the most is 11 now, as one is kept
+  EXPECT_EQ(take(blocks, 11).memory, nullptr);  // the most is 11 now, as one is kept
   EXPECT_FALSE(blocks.pop_excess(&out));
   blocks.keep(memory + 200, 11, kStart);
-  EXPECT_EQ(blocks.take(12).memory, nullptr);
+  EXPECT_EQ(take(blocks, 12).memory, nullptr);
   EXPECT_TRUE(blocks.pop_excess(&out));
 }
 

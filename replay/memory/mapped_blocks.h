@@ -17,6 +17,9 @@ void unmap_block(char* block, size_t bytes);
 // The block with its contents in another size, perhaps elsewhere; null: the system has no room, it is as it was.
 char* resize_block(char* block, size_t bytes, size_t now);
 
+// Have at least half of the memory's pages been given to the process? Others cost it when it touches them.
+bool is_touched(const void* memory, size_t bytes);
+
 // Where in its first page the next array begins, 64-byte aligned: at sixteen places by turns. The same elements of several arrays, which
 // kernels read together, would else all be in one set of the first-level cache.
 size_t next_place();
