@@ -19,7 +19,7 @@ from typing import Any
 
 from .child_process import child_command, child_environment
 from .crash import reduced_crash
-from .engines import Engine, engine_named, load_backend
+from .engines import Engine, engine_named, jitted_engines, load_backend
 from .hang import Patience, processor_seconds
 from .program import Program
 from .report import as_test, versions
@@ -54,7 +54,7 @@ def _parse(argv: Sequence[str]) -> Options | str:
         prog="dalsegno fuzz",
         description="Runs random programs through every engine and compares each with eager, to the bit.",
     )
-    default_engines = ",".join(e.label for e in Engine if e.value.jitted)
+    default_engines = ",".join(e.label for e in jitted_engines(here=False))
     parser.add_argument(
         "function", nargs="?", metavar="MODULE:FUNCTION", help="a function of yours to fuzz (not there yet)"
     )

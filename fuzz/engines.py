@@ -86,6 +86,8 @@ class Engine(enum.Enum):
         watch=Watch.WAIT_AFTER_CALL,
         peaks=False,
     )
+    # Assembled as on a processor without AVX-512.
+    NARROW = EngineSpec(settings=(*_AT_ONCE, ("inner_loops", 0), ("vector_bits", 256)))
     COLD_PROCESS = EngineSpec(settings=(*_AT_ONCE, ("assemble", False)), fresh_process=True, peaks=False)
 
     @property
@@ -93,7 +95,11 @@ class Engine(enum.Enum):
         return self.name.lower()
 
 
-JITTED_HERE = tuple(e for e in Engine if e.value.jitted and not e.value.fresh_process)
+def jitted_engines(here: bool) -> tuple[Engine, ...]:
+    """Those that are not the same as another on this processor. `here`: and run in this process."""
+    wide = "avx512bw" in importlib.import_module("dalsegno._core").cpu_features()
+    engines = (e for e in Engine if e.value.jitted and not (here and e.value.fresh_process))
+    return tuple(e for e in engines if wide or e is not Engine.NARROW)
 
 
 def engine_named(name: str) -> Engine:

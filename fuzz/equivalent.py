@@ -13,7 +13,7 @@ from typing import Any
 
 from .copying import CallCopier
 from .encode import Encoder
-from .engines import JITTED_HERE, Engine, activate, engine_named, load_backend
+from .engines import Engine, activate, engine_named, jitted_engines, load_backend
 from .observe import EventLog, Observation, call_observed, encode_outcome
 from .oracle import Session, compare
 from .report import describe_all
@@ -44,7 +44,7 @@ def equivalent(
             f"{getattr(plain, '__qualname__', plain)} gives other results when it is run again, "
             f"so there is nothing to compare: {again[0]}"
         )
-    chosen: Iterable[Engine] = [engine_named(name) for name in engines] or JITTED_HERE
+    chosen: Iterable[Engine] = [engine_named(name) for name in engines] or jitted_engines(here=True)
     mismatches = []
     for engine in chosen:
         differences = compare(expected, _session(plain, prepared, engine, backend))

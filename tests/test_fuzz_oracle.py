@@ -6,7 +6,7 @@ import pytest
 
 import numpy as np
 from dalsegno.fuzz.cold import check_cold
-from dalsegno.fuzz.engines import JITTED_HERE, Engine, load_backend
+from dalsegno.fuzz.engines import Engine, jitted_engines, load_backend
 from dalsegno.fuzz.oracle import Session, compare
 from dalsegno.fuzz.program import InvalidProgram, Program, load
 from dalsegno.fuzz.report import find_mismatches
@@ -143,7 +143,7 @@ def test_a_line_that_depends_on_how_often_the_function_has_run() -> None:
     """In eager, too: CPython 3.11's STORE_FAST__LOAD_FAST."""
     source = "def late(n):\n    a = n\n    b\n    b = a\n@jit\ndef entry(n):\n    return list(map(late, [n]))\n"
     program = Program(source, "def calls():\n    for n in range(3):\n        yield (n,), {}\n")
-    assert find_mismatches(program, JITTED_HERE) == []
+    assert find_mismatches(program, jitted_engines(here=True)) == []
 
 
 @pytest.mark.parametrize("body", ["while True: pass", "try:\n  while True: pass\n finally: return 1"])

@@ -62,6 +62,33 @@ def test_so_they_are_where_numpys_functions_make_them():
     assert made < 10 * pages
 
 
+FREED = """
+import json, resource
+import numpy as np
+import dalsegno as ds
+
+N = 450_000
+x = np.ones(N)
+freed = [np.ones(N) for _ in range(2)]
+del freed  # from now on malloc() has such blocks in its heap
+freed = [np.ones(N) for _ in range(8)]
+behind = [bytearray(100_000) for _ in range(40)]  # so that the heap's end stays where it is
+del freed
+
+def run(x):
+    return [x + float(k) for k in range(6)]
+
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+made = ds.jit(run)(x)
+print(json.dumps([resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before, x.nbytes // resource.getpagesize()]))
+"""
+
+
+def test_a_first_call_takes_what_malloc_has_as_eager_would():
+    made, pages = run_python(FREED)
+    assert made < 2 * pages  # of six
+
+
 def mixed(x, y):
     total = np.zeros_like(x)
     for weight in range(1, 9):

@@ -55,14 +55,15 @@ char* resize_block(char* block, size_t bytes, size_t now) {
 bool is_touched(const void* memory, size_t bytes) {
   constexpr size_t kAtOnce = 4096;  // pages
   unsigned char states[kAtOnce];
-  const uintptr_t from = reinterpret_cast<uintptr_t>(memory) / kPage, to = (reinterpret_cast<uintptr_t>(memory) + bytes + kPage - 1) / kPage;
+  const size_t before = reinterpret_cast<uintptr_t>(memory) % kPage, all = (before + bytes + kPage - 1) / kPage;
+  char* const first = static_cast<char*>(const_cast<void*>(memory)) - before;
   size_t count = 0;
-  for (uintptr_t page = from; page < to; page += kAtOnce) {
-    const size_t pages = std::min<size_t>(kAtOnce, to - page);
-    if (mincore(reinterpret_cast<void*>(page * kPage), pages * kPage, states) != 0) return false;
+  for (size_t page = 0; page < all; page += kAtOnce) {
+    const size_t pages = std::min(kAtOnce, all - page);
+    if (mincore(first + page * kPage, pages * kPage, states) != 0) return false;
     count += static_cast<size_t>(std::count_if(states, states + pages, [](unsigned char state) { return (state & 1) != 0; }));
   }
-  return 2 * count >= to - from;
+  return 2 * count >= all;
 }
 
 size_t next_place() {

@@ -84,6 +84,19 @@ TEST(MappedBlocks, TellsWhatIsNone) {
   unmap_block(block, block_for(kLeastMapped));
 }
 
+TEST(MappedBlocks, TellsWhetherPagesHaveBeenTouched) {
+  constexpr size_t kPages = 10000;
+  char* block = map_block(kPages * 4096, false);
+  EXPECT_FALSE(is_touched(block, kPages * 4096));
+  std::memset(block, 1, (kPages / 2 - 1) * 4096);
+  EXPECT_FALSE(is_touched(block + 64, kPages * 4096 - 128));
+  std::memset(block, 1, kPages / 2 * 4096);
+  EXPECT_TRUE(is_touched(block + 64, kPages * 4096 - 128));
+  EXPECT_FALSE(is_touched(block + kPages / 2 * 4096, 4096));
+  unmap_block(block, kPages * 4096);
+  EXPECT_FALSE(is_touched(block, kPages * 4096));  // there is none
+}
+
 TEST(MappedBlocks, MoreThanThereIsIsNull) { EXPECT_EQ(map_block(block_for(size_t{1} << 60), false), nullptr); }
 
 }  // namespace

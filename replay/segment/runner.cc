@@ -109,7 +109,8 @@ class Runner final : public SegmentRunner {
 
   void prepare() override {
     Layout layout;
-    if (vectors() != halide_gen::Vectors::kNone || !variants_.empty() || !likely(&layout)) return;  // (what is assembled is there when it is needed)
+    if (vectors() != halide_gen::Vectors::kNone || !variants_.empty() || !likely(&layout))
+      return;  // (what is assembled is there when it is needed)
     variant(layout, layout.loop_rank == 1);
   }
 
