@@ -1,4 +1,4 @@
-"""Long kernels of many dtypes: registers run out, truth values meet elements of every width, rows are of every length."""
+"""Long kernels of many dtypes: registers run out, truth values meet elements of every width, rows of any length."""
 
 from __future__ import annotations
 
