@@ -140,6 +140,21 @@ def test_methods(dtype: str) -> None:
         )
 
 
+def rearranged(a: Any, axis: Any, n: Any) -> Any:
+    out = []
+    for i in range(n):
+        out += [a.argmax(axis=axis), a.argmin(axis), a.argsort(axis=axis, kind="stable"), a.repeat(i, axis=axis)]
+        out += [a.copy("F"), a.flatten(), a.ravel(order="K"), a.reshape(-1, 2), a.reshape((3, -1)), a.swapaxes(0, -1)]
+        out += [a.transpose(), a.transpose(1, 0, 2), a.nonzero(), a[:1].squeeze(axis=0), a.diagonal(0, 1, 2)]
+    return out, [v.flags["F_CONTIGUOUS"] for v in out if isinstance(v, np.ndarray)]
+
+
+@pytest.mark.parametrize("dtype", ["f8", "u1", "?", "c16", ">f8", "O"])
+@pytest.mark.parametrize("axis", [0, None, 3, True, (0, 1), np.int64(1)], ids=repr)
+def test_arrays_rearranged(dtype: str, axis: Any) -> None:
+    check(rearranged, (GRID.astype(dtype), axis, 3))
+
+
 def test_what_may_not_be_written() -> None:
     def filled(a: Any, n: Any) -> Any:
         for _ in range(n):

@@ -18,8 +18,6 @@ using Xbyak::Ymm;
 using Generator = Xbyak::CodeGenerator;
 using namespace frame;
 
-constexpr VectorRegisters kRegisters{.bytes = 32, .count = 14, .kept = 5};
-
 }  // namespace
 
 Avx2Code::Avx2Code(const KernelSpec& spec, const Stage& stage, int rank, Generator* to) : StageCode(spec, stage, rank, kRegisters, to) {}

@@ -11,8 +11,8 @@ class Avx2Code final : public StageCode {
   Avx2Code(const KernelSpec& spec, const Stage& stage, int rank, Xbyak::CodeGenerator* to);
 
  private:
-  // For what takes several instructions; no value's.
-  static constexpr int kFirst = 14, kSecond = 15;
+  static constexpr VectorRegisters kRegisters{.bytes = 32, .count = 14, .kept = 5};
+  static constexpr int kFirst = 14, kSecond = 15;  // for what takes several instructions; no value's
 
   // ---- loops
   void one_row(const Xbyak::Label& done) override;
@@ -23,7 +23,7 @@ class Avx2Code final : public StageCode {
   void spill(int v, int reg, const Xbyak::Address& to) override;
   void reload(int v, int reg, const Xbyak::Address& from) override;
   void make_truth(int reg, bool value) override;
-  ValueType truth_type() const { return {ValueType::kInt, static_cast<uint8_t>(8 * StageShape::kVectorBytes / 2 / lanes_)}; }
+  ValueType truth_type() const { return {ValueType::kInt, static_cast<uint8_t>(8 * kRegisters.bytes / lanes_)}; }
 
   // ---- memory
   void load(size_t i, int reg) override;

@@ -15,8 +15,6 @@ using Xbyak::Zmm;
 using Generator = Xbyak::CodeGenerator;
 using namespace frame;
 
-constexpr VectorRegisters kRegisters{.bytes = 64, .count = 32, .kept = 10};
-
 }  // namespace
 
 Avx512Code::Avx512Code(const KernelSpec& spec, const Stage& stage, int rank, Generator* to)

@@ -11,6 +11,7 @@ class Avx512Code final : public StageCode {
 
  private:
   using Opmask = Xbyak::Opmask;
+  static constexpr VectorRegisters kRegisters{.bytes = 64, .count = 32, .kept = 10};
 
   // ---- loops
   void one_row(const Xbyak::Label& done) override;

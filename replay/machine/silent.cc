@@ -286,6 +286,13 @@ bool takes_absolute(const Step& s, const Reg* r) { return takes(s, 1) && has_abs
 bool gives_object(const Step& s, const Reg* r) { return takes(s, 1) && numpy::is_number_type(Py_TYPE(argument(s, r, 0))); }
 bool of_numbers(const Step& s, const Reg* r) { return takes(s, 1) && is_number_array(argument(s, r, 0)); }
 bool sorts_numbers(const Step& s, const Reg* r) { return takes(s, 1) && takes_numbers(argument(s, r, 0)); }
+// Behind an array axes, a shape, an order: ints, None, texts, or tuples of such. (For bools NumPy has words.)
+bool rearranges(const Step& s, const Reg* r) {
+  if (s.n < 2 || !is_number_array(argument(s, r, 0))) return false;
+  for (int32_t i = 1; i + 1 < s.n; ++i)
+    if (!is_axes(argument(s, r, i))) return false;
+  return true;
+}
 bool fills(const Step& s, const Reg* r) { return takes(s, 2) && takes_fill(argument(s, r, 0), argument(s, r, 1)); }
 
 struct Row {
@@ -315,6 +322,19 @@ constexpr Row kCalls[] = {
     {"numpy.ndarray", "tolist", of_numbers},
     {"numpy.ndarray", "sort", sorts_numbers},
     {"numpy.ndarray", "fill", fills},
+    {"numpy.ndarray", "argmax", rearranges},
+    {"numpy.ndarray", "argmin", rearranges},
+    {"numpy.ndarray", "argsort", rearranges},
+    {"numpy.ndarray", "copy", rearranges},
+    {"numpy.ndarray", "diagonal", rearranges},
+    {"numpy.ndarray", "flatten", rearranges},
+    {"numpy.ndarray", "nonzero", rearranges},
+    {"numpy.ndarray", "ravel", rearranges},
+    {"numpy.ndarray", "repeat", rearranges},
+    {"numpy.ndarray", "reshape", rearranges},
+    {"numpy.ndarray", "squeeze", rearranges},
+    {"numpy.ndarray", "swapaxes", rearranges},
+    {"numpy.ndarray", "transpose", rearranges},
     {"dict", "get", looks_up},
     {"dict", "setdefault", looks_up},
     {"collections.OrderedDict", "get", looks_up},

@@ -17,6 +17,13 @@ bool is_number_array(PyObject* o) {
   return PyTypeNum_ISNUMBER(type) || PyTypeNum_ISBOOL(type);
 }
 
+bool is_axes(PyObject* o) {
+  const auto is_one = [](PyObject* one) { return PyLong_CheckExact(one) || one == Py_None || PyUnicode_CheckExact(one); };
+  if (!PyTuple_CheckExact(o)) return is_one(o);
+  PyObject** parts = reinterpret_cast<PyTupleObject*>(o)->ob_item;
+  return std::all_of(parts, parts + PyTuple_GET_SIZE(o), is_one);
+}
+
 // ---- parts -----------------------------------------------------------------------------------------------------------------------------
 
 namespace {

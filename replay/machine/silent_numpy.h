@@ -15,6 +15,7 @@ inline bool is_plain_slice(PyObject* o) {
 
 bool is_number_array(PyObject* o);  // exact
 bool takes_numbers(PyObject* o);    // such a one, which is written without a warning that it is
+bool is_axes(PyObject* o);          // an int, None, a text, or a tuple of such
 bool gives_part(PyObject* array, PyObject* key);
 bool takes_part(PyObject* array, PyObject* key, PyObject* value);
 // a (op) b, where one is a scalar of NumPy's and one a complex number.
