@@ -13,7 +13,6 @@ namespace dalsegno::halide_gen {
 namespace {
 
 using Xbyak::Reg64;
-using Xbyak::Xmm;
 using Xbyak::Ymm;
 using Generator = Xbyak::CodeGenerator;
 using namespace frame;
