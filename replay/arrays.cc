@@ -36,15 +36,13 @@ class Keeper {
   explicit Keeper(bool huge) : huge_(huge) {}
 
   void* get(size_t size) {
-    if (void* memory = take(size)) return memory;
-    if (void* memory = touched(size)) return memory;
+    if (void* memory = had(size)) return memory;
     return make(size, [&] { return plain.malloc(plain.ctx, size); });
   }
 
   void* get_zeroed(size_t count, size_t item) {
     const size_t size = count * item;  // (which NumPy has looked at)
-    if (void* memory = take(size)) return std::memset(memory, 0, size);
-    if (void* memory = touched(size)) return std::memset(memory, 0, size);
+    if (void* memory = had(size)) return std::memset(memory, 0, size);
     return make(size, [&] { return plain.calloc(plain.ctx, count, item); });
   }
 
@@ -128,6 +126,11 @@ class Keeper {
   }
 
  private:
+  // Null: there is none whose pages the process has had.
+  void* had(size_t size) {
+    void* memory = take(size);
+    return memory ? memory : touched(size);
+  }
   void* take(size_t size) {
     const std::lock_guard lock(mutex_);
     const KeptBlocks::Block block = kept_.take(block_for(size));

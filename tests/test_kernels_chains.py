@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+import dalsegno as ds
 import numpy as np
+from dalsegno._testing import segments
 from tests import kernel_kit as kit
 
 pytestmark = pytest.mark.once
@@ -20,7 +22,7 @@ BINARY = (
 ).split()
 
 
-@pytest.fixture(autouse=True, params=kit.COMPILERS)
+@pytest.fixture(params=kit.COMPILERS)
 def synchronous(request):
     with kit.compiled_at_once(request.param, threads=1):
         yield
@@ -72,6 +74,7 @@ def chain(rng: random.Random) -> tuple[list[kit.Op], list[Any], list[int]]:
     return ops, inputs, outputs
 
 
+@pytest.mark.usefixtures("synchronous")
 def test_chains():
     outcomes = []
     for seed in range(SEEDS):
@@ -79,3 +82,20 @@ def test_chains():
         if ops:
             outcomes.append(kit.check(ops, inputs, outputs, expect=""))
     assert outcomes.count("done") > SEEDS // 3
+
+
+@pytest.mark.parametrize("other", [{"assemble": False}, {"vector_bits": 256}], ids=str)
+def test_kernels_made_by_other_means_are_others(other: dict[str, Any]) -> None:
+    if segments.widest_vectors() <= 256 and "vector_bits" in other:
+        pytest.skip("this processor has no other vectors")
+    ops, inputs = [("add", [~0, ~1]), ("multiply", [0, ~0])], [np.ones(100), np.ones(100)]
+    with kit.compiled_at_once(kit.COMPILERS[-1], threads=1):
+        segments.keep_idle_kernels(100)
+        kept = kit.make(ops, inputs)
+        kept.run(*inputs)
+        before = segments.count_kernels()
+        kit.check(ops, inputs)
+        assert segments.count_kernels() == before
+        with ds.config(**other):
+            kit.check(ops, inputs)
+        assert segments.count_kernels() == before + 1

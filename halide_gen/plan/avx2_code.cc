@@ -1,21 +1,15 @@
 #include "halide_gen/plan/avx2_code.h"
 
-#include <HalideRuntime.h>
-
 #include <algorithm>
-#include <bit>
-#include <iterator>
+#include <array>
 
-#include "halide_gen/plan/stage_frame.h"
 #include "trace/fault.h"
 
 namespace dalsegno::halide_gen {
 namespace {
 
-using Xbyak::Reg64;
 using Xbyak::Ymm;
 using Generator = Xbyak::CodeGenerator;
-using namespace frame;
 
 }  // namespace
 
@@ -27,9 +21,9 @@ void Avx2Code::one_row(const Xbyak::Label& done) {
   Xbyak::Label few, ordinary, rest, one;
   c_.cmp(c_.rdx, lanes_);
   c_.jl(few, Generator::T_NEAR);
-  if (may_stream()) stream(ordinary, rest);
+  stream(ordinary, rest);
   c_.L(ordinary);
-  whole_vectors();
+  whole_vectors(rest);
   c_.L(rest);
   c_.cmp(c_.rcx, c_.rdx);
   c_.jge(done, Generator::T_NEAR);
@@ -45,41 +39,6 @@ void Avx2Code::one_row(const Xbyak::Label& done) {
   c_.inc(c_.rcx);
   c_.cmp(c_.rcx, c_.rdx);
   c_.jl(one, Generator::T_NEAR);
-}
-
-// From element rcx on, while there is room for one more behind it.
-void Avx2Code::whole_vectors() {
-  Xbyak::Label whole;
-  c_.L(whole);
-  body();
-  c_.add(c_.rcx, lanes_);
-  c_.lea(c_.rax, c_.ptr[c_.rcx + lanes_]);
-  c_.cmp(c_.rax, c_.rdx);
-  c_.jle(whole, Generator::T_NEAR);
-}
-
-// What is larger than the caches is written without being read into them before: whole vectors of memory, the first elements by one that
-// goes there as others do.
-void Avx2Code::stream(const Xbyak::Label& ordinary, const Xbyak::Label& rest) {
-  Xbyak::Label aligned;
-  c_.cmp(c_.qword[c_.rsp + kStreaming], 0);
-  c_.je(ordinary, Generator::T_NEAR);
-  c_.mov(c_.rax, row(reads()));
-  c_.neg(c_.rax);
-  c_.and_(c_.rax, kRegisters.bytes - 1);
-  c_.shr(c_.rax, std::countr_zero(static_cast<unsigned>(type_of(reads()).bytes())));
-  c_.mov(in_frame(kHead), c_.rax);
-  c_.jz(aligned, Generator::T_NEAR);
-  body();
-  c_.mov(c_.rcx, in_frame(kHead));
-  c_.L(aligned);
-  c_.lea(c_.rax, c_.ptr[c_.rcx + lanes_]);
-  c_.cmp(c_.rax, c_.rdx);
-  c_.jg(rest, Generator::T_NEAR);
-  streaming_ = true;
-  whole_vectors();
-  streaming_ = false;
-  c_.jmp(rest, Generator::T_NEAR);
 }
 
 // ---- registers
@@ -110,16 +69,13 @@ void Avx2Code::load(size_t i, int reg) {
 
 // Elements that lie apart, from rax on, one after the other. (Instructions that gather take longer on many processors.)
 void Avx2Code::load_apart(size_t i, int reg) {
-  const Reg64 &once = *kPlaces[std::size(kPlaces) - 2], &thrice = *kPlaces[std::size(kPlaces) - 1];
   const ValueType t = type_of(i);
-  c_.mov(once, in_frame(step(i, 0)));
-  c_.lea(thrice, c_.ptr[once + once * 2]);
-  const Xbyak::Address from[] = {c_.ptr[c_.rax], c_.ptr[c_.rax + once], c_.ptr[c_.rax + once * 2], c_.ptr[c_.rax + thrice]};
+  const std::array<Xbyak::Address, 4> from = four_apart(i);
   const int group = std::min(lanes_, 128 / t.bits);
   for (int lane = 0; lane < lanes_; ++lane) {
-    if (lane > 0 && lane % 4 == 0) c_.lea(c_.rax, c_.ptr[c_.rax + once * 4]);
+    if (lane > 0 && lane % 4 == 0) next_four();
     const Xmm x(lane < group ? reg : kFirst);
-    const Xbyak::Address& one = from[lane % 4];
+    const Xbyak::Address& one = from[static_cast<size_t>(lane % 4)];
     const auto k = static_cast<uint8_t>(lane % group);
     if (k == 0 && t.bits < 32) c_.vpxor(x, x, x);
     switch (t.bits) {
@@ -139,22 +95,13 @@ void Avx2Code::load_apart(size_t i, int reg) {
   if (lanes_ > group) c_.vinserti128(Ymm(reg), Ymm(reg), Xmm(kFirst), 1);
 }
 
-void Avx2Code::store(size_t k) {
-  const size_t i = reads() + k;
-  const ValueType t = list_.stored_type(k);
-  const Xmm x = vector(found(list_.stored()[k]), t);
-  const Xbyak::Address to = at(i);
+void Avx2Code::put(const ValueType& t, const Xbyak::Address& to, const Xmm& x) {
+  if (single_) return put_one(t, to, Xmm(x.getIdx()));
   const int bits = t.bits * lanes_;
-  if (single_)
-    store_one(t, to, Xmm(x.getIdx()));
-  else if (streaming_)
-    c_.vmovntdq(to, x);
-  else
-    bits >= 128 ? c_.vmovdqu(to, x) : bits == 64 ? c_.vmovq(to, x) : c_.vmovd(to, x);
-  busy_.clear();
+  bits >= 128 ? c_.vmovdqu(to, x) : bits == 64 ? c_.vmovq(to, x) : c_.vmovd(to, x);
 }
 
-void Avx2Code::store_one(const ValueType& t, const Xbyak::Address& to, const Xmm& x) {
+void Avx2Code::put_one(const ValueType& t, const Xbyak::Address& to, const Xmm& x) {
   switch (t.bits) {
     case 64:
       return c_.vmovq(to, x);

@@ -16,8 +16,7 @@ class Avx2Code final : public StageCode {
 
   // ---- loops
   void one_row(const Xbyak::Label& done) override;
-  void whole_vectors();
-  void stream(const Xbyak::Label& ordinary, const Xbyak::Label& rest);
+  void begin_stream(const Xbyak::Label&) override { body(); }  // the row has a vector at least
 
   // ---- registers
   void spill(int v, int reg, const Xbyak::Address& to) override;
@@ -28,31 +27,31 @@ class Avx2Code final : public StageCode {
   // ---- memory
   void load(size_t i, int reg) override;
   void load_apart(size_t i, int reg);
-  void store(size_t k) override;
-  void store_one(const ValueType& t, const Xbyak::Address& to, const Xmm& x);
+  void put(const ValueType& t, const Xbyak::Address& to, const Xmm& x) override;
+  void put_one(const ValueType& t, const Xbyak::Address& to, const Xmm& x);
 
   // ---- operations
-  void number_of(const Value& value, int out, const Operands& in) override;
+  void bitwise(Node node, int out, const Operands& in) override;
+  void multiply(const Value& value, const Xmm& to, const Xmm& a, const Xmm& b) override;
   void invert(const Xmm& to, const Xmm& x);
   void multiply_bytes(const Xmm& to, const Xmm& a, const Xmm& b);
   void multiply_wide(const Xmm& to, const Xmm& a, const Xmm& b);
-  void round(const Value& value, const Xmm& to, const Xmm& x);
-  void shift(const Value& value, const Xmm& to, const Xmm& x, const Xmm& by);
-  void select(const Value& value, int out, const Operands& in);
-  void convert(const Value& value, int out, int in);
+  void round(const ValueType& t, const Xmm& to, const Xmm& x, uint8_t how) override;
+  void shift(const Value& value, const Xmm& to, const Xmm& x, const Xmm& by) override;
+  void select(const Value& value, int out, const Operands& in) override;
   Xbyak::Address in_all_lanes(double x);
-  void to_float(const Value& value, int out, int in);
+  void to_float(const ValueType& from, const ValueType& to, int out, int in) override;
   void wide_to_double(bool sign, int out, int in);
-  void from_float(const Value& value, int out, int in);
+  void from_float(const Value& value, int out, int in) override;
   void double_to_wide(int out, int in);
-  void narrow(int to, int from, int from_bits, int to_bits);
+  void narrow(const ValueType& from, const ValueType& to, int out, int in) override;
 
   // ---- truth values
   void truth(const Value& value, int out, const Operands& in) override;
   void compare(const Value& value, int out, const Operands& in);
   void compare_integers(const Value& value, const Xmm& to, const Xmm& a, const Xmm& b);
 
-  bool single_ = false, streaming_ = false;
+  bool single_ = false;
 };
 
 }  // namespace dalsegno::halide_gen

@@ -20,38 +20,23 @@ constexpr OfIntegers kMost[] = {&G::vpmaxub, &G::vpmaxuw, &G::vpmaxud};
 
 }  // namespace
 
-void Avx2Code::number_of(const Value& value, int out, const Operands& in) {
-  const Xmm to = vector(out, value.type), a = vector(in[0], value.of), b = vector(in[1], value.of);
-  switch (value.node) {
-    case Node::kSelect:
-      return select(value, out, in);
-    case Node::kConvert:
-      return convert(value, out, in[0]);
-    case Node::kSqrt:
-      return value.type.bits == 64 ? c_.vsqrtpd(to, a) : c_.vsqrtps(to, a);
-    case Node::kFloor:
-    case Node::kCeil:
-    case Node::kTrunc:
-    case Node::kRound:
-      return round(value, to, a);
-    case Node::kBitNot:
-      return invert(to, a);
+void Avx2Code::bitwise(Node node, int out, const Operands& in) {
+  const Ymm to(out), a(in[0]), b(in[1]);
+  switch (node) {
     case Node::kBitAnd:
       return c_.vpand(to, a, b);
     case Node::kBitOr:
       return c_.vpor(to, a, b);
     case Node::kBitXor:
       return c_.vpxor(to, a, b);
-    case Node::kShiftLeft:
-    case Node::kShiftRight:
-      return shift(value, to, a, b);
     default:
-      break;
+      return invert(to, a);
   }
-  const bool product = value.node == Node::kMul && !value.type.is_float();
-  if (product && value.type.bits == 8) return multiply_bytes(to, a, b);
-  if (product && value.type.bits == 64) return multiply_wide(to, a, b);
-  arithmetic(value, to, a, b);
+}
+
+void Avx2Code::multiply(const Value& value, const Xmm& to, const Xmm& a, const Xmm& b) {
+  if (value.type.bits == 8) return multiply_bytes(to, a, b);
+  value.type.bits == 64 ? multiply_wide(to, a, b) : arithmetic(value, to, a, b);
 }
 
 void Avx2Code::invert(const Xmm& to, const Xmm& x) {
@@ -87,10 +72,8 @@ void Avx2Code::multiply_wide(const Xmm& to, const Xmm& a, const Xmm& b) {
   c_.vpaddq(to, to, x);
 }
 
-void Avx2Code::round(const Value& value, const Xmm& to, const Xmm& x) {
-  constexpr uint8_t kQuietly = 8;  // "inexact" is not raised
-  const uint8_t how = value.node == Node::kFloor ? 1 : value.node == Node::kCeil ? 2 : value.node == Node::kTrunc ? 3 : 0;
-  value.type.bits == 64 ? c_.vroundpd(to, x, how | kQuietly) : c_.vroundps(to, x, how | kQuietly);
+void Avx2Code::round(const ValueType& t, const Xmm& to, const Xmm& x, uint8_t how) {
+  t.bits == 64 ? c_.vroundpd(to, x, how) : c_.vroundps(to, x, how);
 }
 
 void Avx2Code::shift(const Value& value, const Xmm& to, const Xmm& x, const Xmm& by) {
@@ -109,30 +92,15 @@ void Avx2Code::shift(const Value& value, const Xmm& to, const Xmm& x, const Xmm&
 void Avx2Code::select(const Value& value, int out, const Operands& in) {
   const ValueType& t = value.type;
   const bool narrower = t.bits < truth_type().bits;
-  if (narrower) narrow(kSecond, in[0], truth_type().bits, t.bits);
+  if (narrower) narrow(truth_type(), t, kSecond, in[0]);
   c_.vpblendvb(vector(out, t), vector(in[2], t), vector(in[1], t), vector(narrower ? kSecond : in[0], t));
-}
-
-void Avx2Code::convert(const Value& value, int out, int in) {
-  const ValueType &to = value.type, &from = value.of;
-  const Xmm y = vector(out, to), x = vector(in, from);
-  if (to.is_float() && from.is_float()) return to.bits == 64 ? c_.vcvtps2pd(y, x) : c_.vcvtpd2ps(y, x);
-  if (to.is_float()) return to_float(value, out, in);
-  if (from.is_float()) return from_float(value, out, in);
-  to.bits > from.bits ? widen(y, x, from, to) : narrow(out, in, from.bits, to.bits);
 }
 
 Xbyak::Address Avx2Code::in_all_lanes(double x) { return table(std::vector(4, std::bit_cast<uint64_t>(x))); }
 
-void Avx2Code::to_float(const Value& value, int out, int in) {
-  ValueType from = value.of;
-  if (from.bits < 32) {
-    const ValueType wider{ValueType::kInt, 32};
-    widen(vector(out, wider), vector(in, from), from, wider);
-    from = wider, in = out;
-  }
-  const Xmm y = vector(out, value.type), x = vector(in, from);
-  const bool wide = value.type.bits == 64;
+void Avx2Code::to_float(const ValueType& from, const ValueType& to, int out, int in) {
+  const Xmm y = vector(out, to), x = vector(in, from);
+  const bool wide = to.bits == 64;
   if (from.bits == 32 && from.is_int()) return wide ? c_.vcvtdq2pd(y, x) : c_.vcvtdq2ps(y, x);
   if (!wide) throw NotCovered();  // (twice rounded)
   if (from.bits == 64) return wide_to_double(from.is_int(), out, in);
@@ -187,21 +155,21 @@ void Avx2Code::double_to_wide(int out, int in) {
 }
 
 // The low bits of each element, which are no more than 128 in all.
-void Avx2Code::narrow(int to, int from, int from_bits, int to_bits) {
-  const bool halves = from_bits * lanes_ > 128;
+void Avx2Code::narrow(const ValueType& from, const ValueType& to, int out, int in) {
+  const bool halves = from.bits * lanes_ > 128;
   const int in_half = halves ? lanes_ / 2 : lanes_;
   constexpr uint64_t kNothing = 0x8080808080808080;
   std::vector<uint64_t> bytes(halves ? 4 : 2, kNothing);
   for (int lane = 0; lane < lanes_; ++lane)
-    for (int k = 0; k < to_bits / 8; ++k) {
-      const int at = 16 * (lane / in_half) + lane * to_bits / 8 + k, shift = at % 8 * 8;
+    for (int k = 0; k < to.bytes(); ++k) {
+      const int at = 16 * (lane / in_half) + lane * to.bytes() + k, shift = at % 8 * 8;
       uint64_t& eight = bytes[static_cast<size_t>(at / 8)];
-      eight = (eight & ~(uint64_t{0xff} << shift)) | static_cast<uint64_t>(lane % in_half * from_bits / 8 + k) << shift;
+      eight = (eight & ~(uint64_t{0xff} << shift)) | static_cast<uint64_t>(lane % in_half * from.bytes() + k) << shift;
     }
-  if (!halves) return c_.vpshufb(Xmm(to), Xmm(from), table(bytes));
-  c_.vpshufb(Ymm(to), Ymm(from), table(bytes));
-  c_.vextracti128(Xmm(kFirst), Ymm(to), 1);
-  c_.vpor(Xmm(to), Xmm(to), Xmm(kFirst));
+  if (!halves) return c_.vpshufb(Xmm(out), Xmm(in), table(bytes));
+  c_.vpshufb(Ymm(out), Ymm(in), table(bytes));
+  c_.vextracti128(Xmm(kFirst), Ymm(out), 1);
+  c_.vpor(Xmm(out), Xmm(out), Xmm(kFirst));
 }
 
 // ---- truth values

@@ -1,10 +1,5 @@
 #include "halide_gen/plan/avx512_code.h"
 
-#include <HalideRuntime.h>
-
-#include <bit>
-
-#include "halide_gen/plan/stage_frame.h"
 #include "trace/fault.h"
 
 namespace dalsegno::halide_gen {
@@ -13,7 +8,6 @@ namespace {
 using Xbyak::Reg64;
 using Xbyak::Zmm;
 using Generator = Xbyak::CodeGenerator;
-using namespace frame;
 
 }  // namespace
 
@@ -24,7 +18,7 @@ Avx512Code::Avx512Code(const KernelSpec& spec, const Stage& stage, int rank, Gen
 
 void Avx512Code::one_row(const Xbyak::Label& done) {
   Xbyak::Label ordinary, rest;
-  if (may_stream()) stream(ordinary, rest);
+  stream(ordinary, rest);
   c_.L(ordinary);
   whole_vectors(rest);
   c_.L(rest);
@@ -32,25 +26,7 @@ void Avx512Code::one_row(const Xbyak::Label& done) {
   c_.jz(done, Generator::T_NEAR);
   if (planted(Fault::short_rest)) c_.dec(c_.rdx);
   mask_first(c_.rdx);
-  body_of(true);
-}
-
-void Avx512Code::body_of(bool masked) {
-  masked_ = masked;
-  body();
-}
-
-// From element rcx of a row of rdx on. Whoever has no room for one more goes to `rest`, or on.
-void Avx512Code::whole_vectors(const Xbyak::Label& rest) {
-  Xbyak::Label whole;
-  const auto compare_end = [&] { c_.lea(c_.rax, c_.ptr[c_.rcx + lanes_]), c_.cmp(c_.rax, c_.rdx); };
-  compare_end();
-  c_.jg(rest, Generator::T_NEAR);
-  c_.L(whole);
-  body_of(false);
-  c_.add(c_.rcx, lanes_);
-  compare_end();
-  c_.jle(whole, Generator::T_NEAR);
+  masked_body();
 }
 
 void Avx512Code::mask_first(const Reg64& count) {
@@ -59,30 +35,19 @@ void Avx512Code::mask_first(const Reg64& count) {
   c_.kmovq(c_.k1, c_.rax);
 }
 
-// What is larger than the caches is written without being read into them before: whole vectors of memory, and what comes before the first
-// one under a mask.
-void Avx512Code::stream(const Xbyak::Label& ordinary, const Xbyak::Label& rest) {
-  Xbyak::Label aligned;
-  c_.cmp(c_.qword[c_.rsp + kStreaming], 0);
-  c_.je(ordinary, Generator::T_NEAR);
-  c_.mov(c_.rax, row(reads()));
-  c_.neg(c_.rax);
-  c_.and_(c_.rax, 63);
-  c_.shr(c_.rax, std::countr_zero(static_cast<unsigned>(type_of(reads()).bytes())));
-  c_.mov(in_frame(kHead), c_.rax);
-  c_.jz(aligned, Generator::T_NEAR);
+void Avx512Code::masked_body() {
+  masked_ = true;
+  body();
+  masked_ = false;
+}
+
+void Avx512Code::begin_stream(const Xbyak::Label& ordinary) {
   c_.cmp(c_.rax, c_.rdx);
   c_.jge(ordinary, Generator::T_NEAR);
   c_.mov(c_.rcx, c_.rax);
   mask_first(c_.rcx);
   c_.xor_(c_.ecx, c_.ecx);
-  body_of(true);
-  c_.mov(c_.rcx, in_frame(kHead));
-  c_.L(aligned);
-  streaming_ = true;
-  whole_vectors(rest);
-  streaming_ = false;
-  c_.jmp(rest, Generator::T_NEAR);
+  masked_body();
 }
 
 // ---- registers

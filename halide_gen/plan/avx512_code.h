@@ -15,18 +15,16 @@ class Avx512Code final : public StageCode {
 
   // ---- loops
   void one_row(const Xbyak::Label& done) override;
-  void whole_vectors(const Xbyak::Label& rest);
+  void begin_stream(const Xbyak::Label& ordinary) override;
   void mask_first(const Xbyak::Reg64& count);
-  void stream(const Xbyak::Label& ordinary, const Xbyak::Label& rest);
-  void body_of(bool masked);
+  void masked_body();
 
   // ---- registers
   bool is_mask(int v) const override { return list_.value(v).type.is_bool(); }
   void spill(int v, int reg, const Xbyak::Address& to) override;
   void reload(int v, int reg, const Xbyak::Address& from) override;
   void make_truth(int reg, bool value) override;
-  // Where elements are: elsewhere nothing raises a flag.
-  Xmm where(const Xmm& x) const { return masked_ ? x | Opmask(1) | Xbyak::EvexModifierZero() : x; }
+  Xmm where(const Xmm& x) const override { return masked_ ? x | Opmask(1) | Xbyak::EvexModifierZero() : x; }
   Opmask where(const Opmask& k) const { return masked_ ? k | Opmask(1) : k; }
 
   // ---- memory
@@ -39,18 +37,18 @@ class Avx512Code final : public StageCode {
   void pick(size_t i, int reg, int index, int stride);
   void turn_round(size_t i, int reg, int index);
   void load_each(size_t i, int reg, int part, int group);
-  void store(size_t k) override;
+  void put(const ValueType& t, const Xbyak::Address& to, const Xmm& x) override;
 
   // ---- operations
-  void number_of(const Value& value, int out, const Operands& in) override;
+  void bitwise(Node node, int out, const Operands& in) override;
+  void multiply(const Value& value, const Xmm& to, const Xmm& a, const Xmm& b) override;
   void multiply_bytes(const Xmm& to, const Xmm& a, const Xmm& b);
-  void round(const Value& value, const Xmm& to, const Xmm& x);
-  void shift(const Value& value, const Xmm& to, const Xmm& x, const Xmm& by);
-  void select(const Value& value, int out, const Operands& in);
-  void convert(const Value& value, int out, int in);
-  void to_float(const Value& value, int out, int in);
-  void from_float(const Value& value, const Xmm& y, const Xmm& x);
-  void narrow(const Xmm& y, const Xmm& x, const ValueType& from, const ValueType& to);
+  void round(const ValueType& t, const Xmm& to, const Xmm& x, uint8_t how) override;
+  void shift(const Value& value, const Xmm& to, const Xmm& x, const Xmm& by) override;
+  void select(const Value& value, int out, const Operands& in) override;
+  void to_float(const ValueType& from, const ValueType& to, int out, int in) override;
+  void from_float(const Value& value, int out, int in) override;
+  void narrow(const ValueType& from, const ValueType& to, int out, int in) override;
 
   // ---- truth values
   void truth(const Value& value, int out, const Operands& in) override;
@@ -59,7 +57,7 @@ class Avx512Code final : public StageCode {
 
   std::vector<int> offsets_;  // strided operands: in the frame
   int strided_ = 0;
-  bool masked_ = false, streaming_ = false;
+  bool masked_ = false;
 };
 
 }  // namespace dalsegno::halide_gen

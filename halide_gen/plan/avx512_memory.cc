@@ -55,13 +55,13 @@ void Avx512Code::gather(size_t i, int reg) {
   if (lanes_ > kGathered) {  // the second half first, as what is written below it is dropped
     const int half = free_vector(offsets + 1);
     if (half == kNowhere) throw NotCovered();
-    c_.lea(*kPlaces[std::size(kPlaces) - 1], c_.ptr[c_.rax]);
+    c_.lea(*kThrice, c_.ptr[c_.rax]);
     c_.mov(c_.rax, in_frame(step(i, 0)));
-    c_.lea(c_.rax, c_.ptr[*kPlaces[std::size(kPlaces) - 1] + c_.rax * kGathered]);
+    c_.lea(c_.rax, c_.ptr[*kThrice + c_.rax * kGathered]);
     c_.kshiftrq(k, c_.k1, kGathered);
     c_.vpxorq(Zmm(half), Zmm(half), Zmm(half));
     c_.vpgatherqd(Xbyak::Ymm(half) | k, from);
-    c_.mov(c_.rax, *kPlaces[std::size(kPlaces) - 1]);
+    c_.mov(c_.rax, *kThrice);
     c_.kmovq(k, c_.k1);
     c_.vpgatherqd(Xbyak::Ymm(reg) | k, from);
     return c_.vinserti32x8(Zmm(reg), Zmm(reg), Xbyak::Ymm(half), 1);
@@ -121,14 +121,11 @@ void Avx512Code::turn_round(size_t i, int reg, int index) {
 
 // One after the other, four to a group of 128 bits or two.
 void Avx512Code::load_each(size_t i, int reg, int part, int group) {
-  const Reg64 &once = *kPlaces[std::size(kPlaces) - 2], &thrice = *kPlaces[std::size(kPlaces) - 1];
   const bool wide = type_of(i).bits == 64;
   const Xmm x(part), y(group);
-  c_.mov(once, in_frame(step(i, 0)));
-  c_.lea(thrice, c_.ptr[once + once * 2]);
-  const Xbyak::Address from[] = {c_.ptr[c_.rax], c_.ptr[c_.rax + once], c_.ptr[c_.rax + once * 2], c_.ptr[c_.rax + thrice]};
+  const std::array<Xbyak::Address, 4> from = four_apart(i);
   for (int k = 0; k < lanes_ / 4; ++k) {
-    if (k > 0) c_.lea(c_.rax, c_.ptr[c_.rax + once * 4]);
+    if (k > 0) next_four();
     if (wide) {
       c_.vmovq(y, from[0]);
       c_.vpinsrq(y, y, from[1], 1);
@@ -149,13 +146,6 @@ void Avx512Code::load_each(size_t i, int reg, int part, int group) {
   }
 }
 
-void Avx512Code::store(size_t k) {
-  const size_t i = reads() + k;
-  const ValueType t = list_.stored_type(k);
-  const Xmm x = vector(found(list_.stored()[k]), t);
-  const Xbyak::Address to = at(i);
-  streaming_ ? c_.vmovntdq(to, x) : move(t, masked_ ? to | Opmask(1) : to, x);
-  busy_.clear();
-}
+void Avx512Code::put(const ValueType& t, const Xbyak::Address& to, const Xmm& x) { move(t, masked_ ? to | Opmask(1) : to, x); }
 
 }  // namespace dalsegno::halide_gen

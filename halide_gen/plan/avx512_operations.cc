@@ -8,37 +8,23 @@ using Xbyak::Zmm;
 
 }  // namespace
 
-void Avx512Code::number_of(const Value& value, int out, const Operands& in) {
-  const Xmm to = vector(out, value.type), a = vector(in[0], value.of), b = vector(in[1], value.of);
-  switch (value.node) {
-    case Node::kSelect:
-      return select(value, out, in);
-    case Node::kConvert:
-      return convert(value, out, in[0]);
-    case Node::kSqrt:
-      return value.type.bits == 64 ? c_.vsqrtpd(where(to), a) : c_.vsqrtps(where(to), a);
-    case Node::kFloor:
-    case Node::kCeil:
-    case Node::kTrunc:
-    case Node::kRound:
-      return round(value, to, a);
-    case Node::kBitNot:  // (all three operands are waited for)
-      if (out != in[0]) c_.vmovdqa64(Zmm(out), Zmm(in[0]));
-      return c_.vpternlogq(Zmm(out), Zmm(out), Zmm(out), 0x55);
+void Avx512Code::bitwise(Node node, int out, const Operands& in) {
+  const Zmm to(out), a(in[0]), b(in[1]);
+  switch (node) {
     case Node::kBitAnd:
-      return c_.vpandq(Zmm(out), Zmm(in[0]), Zmm(in[1]));
+      return c_.vpandq(to, a, b);
     case Node::kBitOr:
-      return c_.vporq(Zmm(out), Zmm(in[0]), Zmm(in[1]));
+      return c_.vporq(to, a, b);
     case Node::kBitXor:
-      return c_.vpxorq(Zmm(out), Zmm(in[0]), Zmm(in[1]));
-    case Node::kShiftLeft:
-    case Node::kShiftRight:
-      return shift(value, to, a, b);
-    default:
-      break;
+      return c_.vpxorq(to, a, b);
+    default:  // not (all three operands are waited for)
+      if (out != in[0]) c_.vmovdqa64(to, a);
+      c_.vpternlogq(to, to, to, 0x55);
   }
-  if (value.node == Node::kMul && value.type.bits == 8) return multiply_bytes(to, a, b);
-  arithmetic(value, value.type.is_float() ? where(to) : to, a, b);
+}
+
+void Avx512Code::multiply(const Value& value, const Xmm& to, const Xmm& a, const Xmm& b) {
+  value.type.bits == 8 ? multiply_bytes(to, a, b) : arithmetic(value, to, a, b);
 }
 
 // Those at even places and those at odd ones, as the low bytes of products of 16 bits.
@@ -61,10 +47,8 @@ void Avx512Code::multiply_bytes(const Xmm& to, const Xmm& a, const Xmm& b) {
   c_.vmovdqu8(to | Opmask(odd), x);
 }
 
-void Avx512Code::round(const Value& value, const Xmm& to, const Xmm& x) {
-  constexpr uint8_t kQuietly = 8;  // "inexact" is not raised
-  const uint8_t how = value.node == Node::kFloor ? 1 : value.node == Node::kCeil ? 2 : value.node == Node::kTrunc ? 3 : 0;
-  value.type.bits == 64 ? c_.vrndscalepd(where(to), x, how | kQuietly) : c_.vrndscaleps(where(to), x, how | kQuietly);
+void Avx512Code::round(const ValueType& t, const Xmm& to, const Xmm& x, uint8_t how) {
+  t.bits == 64 ? c_.vrndscalepd(where(to), x, how) : c_.vrndscaleps(where(to), x, how);
 }
 
 void Avx512Code::shift(const Value& value, const Xmm& to, const Xmm& x, const Xmm& by) {
@@ -95,30 +79,16 @@ void Avx512Code::select(const Value& value, int out, const Operands& in) {
   }
 }
 
-void Avx512Code::convert(const Value& value, int out, int in) {
-  const ValueType &to = value.type, &from = value.of;
+void Avx512Code::to_float(const ValueType& from, const ValueType& to, int out, int in) {
   const Xmm y = where(vector(out, to)), x = vector(in, from);
-  if (to.is_float() && from.is_float()) return to.bits == 64 ? c_.vcvtps2pd(y, x) : c_.vcvtpd2ps(y, x);
-  if (to.is_float()) return to_float(value, out, in);
-  if (from.is_float()) return from_float(value, y, x);
-  to.bits > from.bits ? widen(vector(out, to), x, from, to) : narrow(vector(out, to), x, from, to);
-}
-
-void Avx512Code::to_float(const Value& value, int out, int in) {
-  ValueType from = value.of;
-  if (from.bits < 32) {
-    const ValueType wider{ValueType::kInt, 32};
-    widen(vector(out, wider), vector(in, from), from, wider);
-    from = wider, in = out;
-  }
-  const Xmm y = where(vector(out, value.type)), x = vector(in, from);
-  if (value.type.bits == 64 && from.bits == 64) return from.is_int() ? c_.vcvtqq2pd(y, x) : c_.vcvtuqq2pd(y, x);
-  if (value.type.bits == 64) return from.is_int() ? c_.vcvtdq2pd(y, x) : c_.vcvtudq2pd(y, x);
+  if (to.bits == 64 && from.bits == 64) return from.is_int() ? c_.vcvtqq2pd(y, x) : c_.vcvtuqq2pd(y, x);
+  if (to.bits == 64) return from.is_int() ? c_.vcvtdq2pd(y, x) : c_.vcvtudq2pd(y, x);
   if (from.bits == 64) return from.is_int() ? c_.vcvtqq2ps(y, x) : c_.vcvtuqq2ps(y, x);
   from.is_int() ? c_.vcvtdq2ps(y, x) : c_.vcvtudq2ps(y, x);
 }
 
-void Avx512Code::from_float(const Value& value, const Xmm& y, const Xmm& x) {
+void Avx512Code::from_float(const Value& value, int out, int in) {
+  const Xmm y = where(vector(out, value.type)), x = vector(in, value.of);
   const bool sign = value.type.is_int(), wide_float = value.of.bits == 64;
   if (value.type.bits == 64) {
     if (wide_float) return sign ? c_.vcvttpd2qq(y, x) : c_.vcvttpd2uqq(y, x);
@@ -129,7 +99,8 @@ void Avx512Code::from_float(const Value& value, const Xmm& y, const Xmm& x) {
   sign ? c_.vcvttps2dq(y, x) : c_.vcvttps2udq(y, x);
 }
 
-void Avx512Code::narrow(const Xmm& y, const Xmm& x, const ValueType& from, const ValueType& to) {
+void Avx512Code::narrow(const ValueType& from, const ValueType& to, int out, int in) {
+  const Xmm y = vector(out, to), x = vector(in, from);
   switch (from.bits * 100 + to.bits) {
     case 6432:
       return c_.vpmovqd(y, x);

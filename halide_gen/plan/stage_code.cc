@@ -46,7 +46,7 @@ int by_bits(const ValueType& t) { return t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.
 }  // namespace
 
 StageCode::StageCode(const KernelSpec& spec, const Stage& stage, int rank, const VectorRegisters& registers, Generator* to)
-    : StageShape(spec, stage), list_(spec, stage), rank_(rank), c_(*to), lanes_(StageShape::lanes(registers.bytes)), with_(registers) {
+    : StageShape(spec, stage), list_(spec, stage), c_(*to), lanes_(StageShape::lanes(registers.bytes)), rank_(rank), with_(registers) {
   if (rank_ > kMostRank || operands() > kMostOperands) throw NotCovered();
   places_.assign(operands(), std::nullopt);
 }
@@ -167,7 +167,45 @@ void StageCode::loops() {
   }
 }
 
+void StageCode::compare_end() {
+  c_.lea(c_.rax, c_.ptr[c_.rcx + lanes_]);
+  c_.cmp(c_.rax, c_.rdx);
+}
+
+// From element rcx of a row of rdx on. Whoever has no room for one more goes to `rest`, or on.
+void StageCode::whole_vectors(const Xbyak::Label& rest) {
+  Xbyak::Label whole;
+  compare_end();
+  c_.jg(rest, Generator::T_NEAR);
+  c_.L(whole);
+  body();
+  c_.add(c_.rcx, lanes_);
+  compare_end();
+  c_.jle(whole, Generator::T_NEAR);
+}
+
 bool StageCode::may_stream() const { return list_.stored().size() == 1 && list_.stored_type(0).bits * lanes_ == 8 * with_.bytes; }
+
+// What is larger than the caches is written without being read into them before: whole vectors of memory. What is not goes on.
+void StageCode::stream(const Xbyak::Label& ordinary, const Xbyak::Label& rest) {
+  if (!may_stream()) return;
+  Xbyak::Label aligned;
+  c_.cmp(c_.qword[c_.rsp + kStreaming], 0);
+  c_.je(ordinary, Generator::T_NEAR);
+  c_.mov(c_.rax, row(reads()));
+  c_.neg(c_.rax);
+  c_.and_(c_.rax, with_.bytes - 1);
+  c_.shr(c_.rax, std::countr_zero(static_cast<unsigned>(type_of(reads()).bytes())));
+  c_.mov(in_frame(kHead), c_.rax);
+  c_.jz(aligned, Generator::T_NEAR);
+  begin_stream(ordinary);
+  c_.mov(c_.rcx, in_frame(kHead));
+  c_.L(aligned);
+  streaming_ = true;
+  whole_vectors(rest);
+  streaming_ = false;
+  c_.jmp(rest, Generator::T_NEAR);
+}
 
 void StageCode::go_on(size_t i, int axis) {
   if (is_scalar(i)) return;
@@ -284,6 +322,23 @@ void StageCode::find_row_element(size_t i) {
   places_[i] ? c_.add(c_.rax, *places_[i]) : c_.add(c_.rax, in_frame(pointer(i)));
 }
 
+// Elements that lie apart, from rax on. The registers with what lies between them have no row (choose_places()).
+std::array<Xbyak::Address, 4> StageCode::four_apart(size_t i) {
+  c_.mov(*kOnce, in_frame(step(i, 0)));
+  c_.lea(*kThrice, c_.ptr[*kOnce + *kOnce * 2]);
+  return {c_.ptr[c_.rax], c_.ptr[c_.rax + *kOnce], c_.ptr[c_.rax + *kOnce * 2], c_.ptr[c_.rax + *kThrice]};
+}
+
+void StageCode::next_four() { c_.lea(c_.rax, c_.ptr[c_.rax + *kOnce * 4]); }
+
+void StageCode::store(size_t k) {
+  const ValueType t = list_.stored_type(k);
+  const Xmm x = vector(found(list_.stored()[k]), t);
+  const Xbyak::Address to = at(reads() + k);
+  streaming_ ? c_.vmovntdq(to, x) : put(t, to, x);
+  busy_.clear();
+}
+
 Xbyak::Address StageCode::number(uint64_t bits) {
   const auto [found, fresh] = numbers_.try_emplace(bits);
   return c_.ptr[c_.rip + found->second];
@@ -319,16 +374,59 @@ void StageCode::compute(const Value& value) {
   release_dead();
 }
 
+void StageCode::number_of(const Value& value, int out, const Operands& in) {
+  constexpr uint8_t kQuietly = 8;  // "inexact" is not raised
+  const Xmm to = vector(out, value.type), a = vector(in[0], value.of), b = vector(in[1], value.of);
+  switch (value.node) {
+    case Node::kSelect:
+      return select(value, out, in);
+    case Node::kConvert:
+      return convert(value, out, in[0]);
+    case Node::kSqrt:
+      return value.type.bits == 64 ? c_.vsqrtpd(where(to), a) : c_.vsqrtps(where(to), a);
+    case Node::kRound:
+      return round(value.type, to, a, 0 | kQuietly);
+    case Node::kFloor:
+      return round(value.type, to, a, 1 | kQuietly);
+    case Node::kCeil:
+      return round(value.type, to, a, 2 | kQuietly);
+    case Node::kTrunc:
+      return round(value.type, to, a, 3 | kQuietly);
+    case Node::kBitNot:
+    case Node::kBitAnd:
+    case Node::kBitOr:
+    case Node::kBitXor:
+      return bitwise(value.node, out, in);
+    case Node::kShiftLeft:
+    case Node::kShiftRight:
+      return shift(value, to, a, b);
+    default:
+      return value.node == Node::kMul && !value.type.is_float() ? multiply(value, to, a, b) : arithmetic(value, to, a, b);
+  }
+}
+
 // What is one instruction of two operands.
 void StageCode::arithmetic(const Value& value, const Xmm& to, const Xmm& a, const Xmm& b) {
   for (const Binary& known : kBinaries) {
     if (known.node != value.node) continue;
-    if (value.type.is_float()) return (c_.*known.of_float[value.type.bits == 64])(to, a, b);
+    if (value.type.is_float()) return (c_.*known.of_float[value.type.bits == 64])(where(to), a, b);
     const OfIntegers f = known.of_integer[by_bits(value.type)];
     if (f == nullptr) throw NotCovered();
     return (c_.*f)(to, a, b);
   }
   throw NotCovered();
+}
+
+void StageCode::convert(const Value& value, int out, int in) {
+  const ValueType &to = value.type, &from = value.of;
+  const Xmm y = vector(out, to), x = vector(in, from);
+  if (to.is_float() && from.is_float()) return to.bits == 64 ? c_.vcvtps2pd(where(y), x) : c_.vcvtpd2ps(where(y), x);
+  if (from.is_float()) return from_float(value, out, in);
+  if (!to.is_float()) return to.bits > from.bits ? widen(y, x, from, to) : narrow(from, to, out, in);
+  if (from.bits >= 32) return to_float(from, to, out, in);
+  constexpr ValueType kWider{ValueType::kInt, 32};
+  widen(vector(out, kWider), x, from, kWider);
+  to_float(kWider, to, out, out);
 }
 
 void StageCode::widen(const Xmm& y, const Xmm& x, const ValueType& from, const ValueType& to) {

@@ -51,17 +51,29 @@ class StageCode : protected StageShape {
   virtual void make_truth(int reg, bool value) = 0;
   virtual void find_offsets(size_t) {}  // of what lies apart; before the loops
   virtual void load(size_t i, int reg) = 0;
-  virtual void store(size_t k) = 0;
+  virtual void put(const ValueType& t, const Xbyak::Address& to, const Xmm& x) = 0;
+  // Before the first whole vector of memory: rax elements from rcx = 0 on. Where the row has too few it goes to `ordinary`.
+  virtual void begin_stream(const Xbyak::Label& ordinary) = 0;
   virtual void truth(const Value& value, int out, const Operands& in) = 0;
-  virtual void number_of(const Value& value, int out, const Operands& in) = 0;
+  // What follows may have the register of an operand for its result.
+  virtual Xmm where(const Xmm& x) const { return x; }  // x, but nothing is computed where no element is
+  virtual void bitwise(Node node, int out, const Operands& in) = 0;
+  virtual void multiply(const Value& value, const Xmm& to, const Xmm& a, const Xmm& b) = 0;  // integers
+  virtual void round(const ValueType& t, const Xmm& to, const Xmm& x, uint8_t how) = 0;
+  virtual void shift(const Value& value, const Xmm& to, const Xmm& x, const Xmm& by) = 0;
+  virtual void select(const Value& value, int out, const Operands& in) = 0;
+  virtual void to_float(const ValueType& from, const ValueType& to, int out, int in) = 0;  // from integers of 32 or 64 bits
+  virtual void from_float(const Value& value, int out, int in) = 0;
+  virtual void narrow(const ValueType& from, const ValueType& to, int out, int in) = 0;
 
   // ---- for them
   ValueType type_of(size_t i) const;
   bool is_still(size_t i) const { return is_scalar(i) || inner(i) == Inner::kBroadcast; }
   bool is_apart(size_t i) const { return !is_scalar(i) && inner(i) == Inner::kStrided; }
   Xbyak::Address in_frame(int offset) { return c_.ptr[c_.rsp + offset]; }
-  bool may_stream() const;
   void body();
+  void whole_vectors(const Xbyak::Label& rest);
+  void stream(const Xbyak::Label& ordinary, const Xbyak::Label& rest);
   template <class Registers>
   static int free_one(const Registers& registers, int first, int end) {
     for (int i = first; i < end; ++i)
@@ -75,6 +87,8 @@ class StageCode : protected StageShape {
   Xbyak::Reg64 row(size_t i);
   Xbyak::Address at(size_t i);
   void find_row_element(size_t i);
+  std::array<Xbyak::Address, 4> four_apart(size_t i);
+  void next_four();
   Xbyak::Address number(uint64_t bits);
   Xbyak::Address table(const std::vector<uint64_t>& bits);
   void repeat(const ValueType& t, int reg, const Xbyak::Address& from);
@@ -83,11 +97,8 @@ class StageCode : protected StageShape {
   void widen(const Xmm& y, const Xmm& x, const ValueType& from, const ValueType& to);
 
   const StageList list_;
-  const int rank_;
   Xbyak::CodeGenerator& c_;
   const int lanes_;
-  std::vector<std::optional<Xbyak::Reg64>> places_;  // of arrays' rows
-  std::vector<int> busy_;                            // operands of what is being computed
 
  private:
   // ---- before the loops
@@ -100,6 +111,8 @@ class StageCode : protected StageShape {
 
   // ---- loops
   void loops();
+  void compare_end();
+  bool may_stream() const;
   void go_on(size_t i, int axis);
 
   // ---- registers
@@ -108,16 +121,24 @@ class StageCode : protected StageShape {
   void vacate(int v, int reg);
   void release_dead();
 
-  void compute(const Value& value);
+  void store(size_t k);
   void write_numbers();
 
+  void compute(const Value& value);
+  void number_of(const Value& value, int out, const Operands& in);
+  void convert(const Value& value, int out, int in);
+
+  const int rank_;
   const VectorRegisters with_;
+  std::vector<std::optional<Xbyak::Reg64>> places_;  // of arrays' rows
   Xbyak::Label done_;
   std::map<int, int> is_kept_;  // values that stay in registers, and these
   int kept_ = 0;
   std::map<uint64_t, Xbyak::Label> numbers_;
   std::map<std::vector<uint64_t>, Xbyak::Label> tables_;
-  int now_ = 0;  // the value that is computed
+  bool streaming_ = false;
+  int now_ = 0;            // the value that is computed
+  std::vector<int> busy_;  // its operands
   std::vector<int> registers_, spills_;
   std::array<int, 32> vectors_{};  // whose value each register holds
   std::array<int, kMasks> masks_{};

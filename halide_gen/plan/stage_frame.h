@@ -3,6 +3,7 @@
 #include <xbyak/xbyak.h>
 
 #include <cstddef>
+#include <iterator>
 
 namespace dalsegno::halide_gen::frame {
 
@@ -34,5 +35,6 @@ inline constexpr const Xbyak::Reg64* kPlaces[] = {&Xbyak::util::rbx, &Xbyak::uti
                                                   &Xbyak::util::r14, &Xbyak::util::r15, &Xbyak::util::rdi};
 // Where elements lie apart, the last two of these have what lies between them instead: once, and three times.
 inline constexpr size_t kStrideRegisters = 2;
+inline constexpr const Xbyak::Reg64 *kOnce = kPlaces[std::size(kPlaces) - 2], *kThrice = kPlaces[std::size(kPlaces) - 1];
 
 }  // namespace dalsegno::halide_gen::frame

@@ -10,7 +10,6 @@
 #include "numpy/loops.h"
 #include "replay/background.h"
 #include "replay/kernels/compile.h"
-#include "replay/settings.h"
 #include "trace/fault.h"
 
 namespace dalsegno::replay {
@@ -63,9 +62,10 @@ bool prepare(const halide_gen::KernelSpec& spec, const halide_gen::Plan& plan, K
   return true;
 }
 
-// Kernels that are not kept on disk are others than those that are; so are those that are not to be assembled, and faulty ones.
+// Kernels that are not kept on disk are others than those that are; so are those that are made by other means, and faulty ones.
 std::string table_key(const std::string& text, bool keep) {
-  return text + (keep ? "" : "\nprivate") + (settings().assemble ? "" : "\ncompiled") + (planted(Fault::short_rest) ? "\nfaulty" : "");
+  return text + (keep ? "" : "\nprivate") + "\nby vectors " + std::to_string(static_cast<int>(vectors())) +
+         (planted(Fault::short_rest) ? "\nfaulty" : "");
 }
 
 // Only the table holds it. The compile thread lets go of a kernel that it has finished, but takes none by itself.

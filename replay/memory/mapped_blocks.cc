@@ -52,11 +52,12 @@ char* resize_block(char* block, size_t bytes, size_t now) {
   return copy;
 }
 
-bool is_touched(const void* memory, size_t bytes) {
+bool is_touched(void* memory, size_t bytes) {
   constexpr size_t kAtOnce = 4096;  // pages
   unsigned char states[kAtOnce];
-  const size_t before = reinterpret_cast<uintptr_t>(memory) % kPage, all = (before + bytes + kPage - 1) / kPage;
-  char* const first = static_cast<char*>(const_cast<void*>(memory)) - before;
+  char* const first = block_of(memory);
+  const auto before = static_cast<size_t>(static_cast<char*>(memory) - first);
+  const size_t all = (before + bytes + kPage - 1) / kPage;
   size_t count = 0;
   for (size_t page = 0; page < all; page += kAtOnce) {
     const size_t pages = std::min(kAtOnce, all - page);

@@ -18,7 +18,7 @@ void unmap_block(char* block, size_t bytes);
 char* resize_block(char* block, size_t bytes, size_t now);
 
 // Have at least half of the memory's pages been given to the process? Others cost it when it touches them.
-bool is_touched(const void* memory, size_t bytes);
+bool is_touched(void* memory, size_t bytes);
 
 // Where in its first page the next array begins, 64-byte aligned: at sixteen places by turns. The same elements of several arrays, which
 // kernels read together, would else all be in one set of the first-level cache.
