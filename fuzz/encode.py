@@ -4,6 +4,8 @@ Bits of floats count, the sign of zero too; NaNs are all equal. Types, dtypes, s
 Mutable objects and arrays are numbered in the order they are met over a whole session, so that "the same object as in
 an earlier call" is visible; immutable boxed objects are numbered within one call, so that `a is b` of two results is.
 Arrays say which memory they lie in and where. Addresses in texts are blanked out: they are outside the contract.
+
+Most of what a test or a fuzzed program takes is spent here: what is met most often is encoded by one call a value.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import random
 import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ import numpy as np
 Encoded = tuple[Any, ...]
 
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
-_SMALL_INTS = range(-5, 257)  # CPython keeps one object of each
+_TEXTS_OF_DTYPES: dict[tuple[str, int], str] = {}  # by dtype.str and dtype.num; where these say it all
 
 
 def plain_text(text: str) -> str:
@@ -50,27 +52,7 @@ class Encoder:
             part.clear()
 
     def encode(self, value: Any) -> Encoded:
-        encoder = _ENCODERS.get(type(value))
-        if encoder is not None:
-            return encoder(self, value)
-        if isinstance(value, np.generic):
-            return self._numpy_scalar(value)
-        if isinstance(value, np.ndarray):
-            return (
-                "array of a subclass",
-                type(value).__qualname__,
-                *self._mutable(
-                    value, lambda: (self._array_facts(value), self.encode(getattr(value, "__dict__", None)))
-                ),
-            )
-        if isinstance(value, tuple):
-            return (type(value).__qualname__, *self._tuple(value))
-        if isinstance(value, BaseException):
-            return ("exception", *self._mutable(value, lambda: (type(value).__qualname__, self.encode(value.args))))
-        name = getattr(value, "__qualname__", None)
-        if name is not None:
-            return ("callable", name)
-        return self._instance(value)
+        return _METHODS[type(value)](self, value)
 
     # ---- numbers
 
@@ -81,12 +63,12 @@ class Encoder:
             self._alive.append(value)
         return known
 
-    def _mutable(self, value: object, describe: Callable[[], Encoded]) -> Encoded:
+    def _mutable(self, value: object, describe: Callable[[Any], Iterable[Any]]) -> Encoded:
         number = self._number(value, self._numbers)
         if number in self._described:
             return (number,)
         self._described.add(number)
-        return (number, *describe())
+        return (number, *describe(value))
 
     def _boxed(self, value: object) -> int:
         return self._number(value, self._call_numbers)
@@ -100,13 +82,17 @@ class Encoder:
         return ("str", plain_text(value))
 
     def _int(self, value: int) -> Encoded:
-        return ("int", value) if value in _SMALL_INTS else ("int", value, self._boxed(value))
+        if -5 <= value <= 256:  # CPython keeps one object of each
+            return ("int", value)
+        known = self._call_numbers.get(id(value))
+        return ("int", value, self._boxed(value) if known is None else known)
 
     def _float(self, value: float) -> Encoded:
-        return ("float", float.hex(value), self._boxed(value))
+        known = self._call_numbers.get(id(value))
+        return ("float", value.hex(), self._boxed(value) if known is None else known)
 
     def _complex(self, value: complex) -> Encoded:
-        return ("complex", float.hex(value.real), float.hex(value.imag), self._boxed(value))
+        return ("complex", value.real.hex(), value.imag.hex(), self._boxed(value))
 
     def _numpy_scalar(self, value: np.generic) -> Encoded:
         if value.dtype.kind in "fc":
@@ -114,40 +100,62 @@ class Encoder:
         number = () if value.dtype.kind == "b" else (self._boxed(value),)  # np.True_ is one object
         return (type(value).__name__, value.dtype.str, value.tobytes(), *number)
 
+    def _dtype(self, value: Any) -> Encoded:
+        if value.kind not in "biufcmMSU" or value.subdtype is not None or value.metadata is not None:
+            return self._anything(value)
+        key = value.str, value.num
+        text = _TEXTS_OF_DTYPES.get(key)
+        if text is None:
+            text = _TEXTS_OF_DTYPES[key] = repr(value)
+        return ("other", type(value).__qualname__, text)
+
     def _tuple(self, value: tuple[Any, ...]) -> Encoded:
         if not value:
             return ("tuple",)
-        number = self._boxed(value)
-        return ("tuple", number, *[self.encode(item) for item in value])
+        return ("tuple", self._boxed(value), *[_METHODS[type(item)](self, item) for item in value])
+
+    def _named_tuple(self, value: tuple[Any, ...]) -> Encoded:
+        return (type(value).__qualname__, *self._tuple(value))
 
     def _list(self, value: list[Any]) -> Encoded:
-        return ("list", *self._mutable(value, lambda: tuple([self.encode(item) for item in value])))
+        return ("list", *self._mutable(value, self._items))
+
+    def _items(self, value: list[Any]) -> list[Encoded]:
+        return [_METHODS[type(item)](self, item) for item in value]
 
     def _dict(self, value: dict[Any, Any]) -> Encoded:
-        return (
-            "dict",
-            *self._mutable(value, lambda: tuple([(self.encode(k), self.encode(v)) for k, v in value.items()])),
-        )
+        return ("dict", *self._mutable(value, self._pairs))
+
+    def _pairs(self, value: dict[Any, Any]) -> list[Encoded]:
+        return [(self.encode(k), self.encode(v)) for k, v in value.items()]
 
     def _set(self, value: Any) -> Encoded:
-        return (type(value).__name__, *self._mutable(value, lambda: self._set_items(value)))
+        return (type(value).__name__, *self._mutable(value, self._set_items))
 
-    def _set_items(self, value: Any) -> Encoded:
+    def _set_items(self, value: Any) -> list[Encoded]:
         items = [self.encode(item) for item in value]
         # The order of ints is the same in every process; that of texts depends on the hash seed.
-        return tuple(items if all(type(item) is int for item in value) else sorted(items, key=repr))
+        return items if all(type(item) is int for item in value) else sorted(items, key=repr)
 
     def _array(self, value: np.ndarray[Any, Any]) -> Encoded:
-        return ("array", *self._mutable(value, lambda: self._array_facts(value)))
+        return ("array", *self._mutable(value, self._array_facts))
+
+    def _array_of_a_subclass(self, value: np.ndarray[Any, Any]) -> Encoded:
+        return (
+            "array of a subclass",
+            type(value).__qualname__,
+            *self._mutable(value, lambda _: (self._array_facts(value), self.encode(getattr(value, "__dict__", None)))),
+        )
 
     def _array_facts(self, value: np.ndarray[Any, Any]) -> Encoded:
-        if value.dtype.hasobject:
+        dtype = value.dtype
+        if dtype.hasobject:
             data: Any = tuple([self.encode(item) for item in value.ravel().tolist()])
         else:
             data = _bits(value)
         # A dtype may be another object than NumPy's own.
-        flags = value.flags.num if value.dtype.isbuiltin else -value.flags.num
-        return (value.dtype.str, value.shape, value.strides, flags, self._memory(value), data)
+        flags = value.flags.num if dtype.isbuiltin else -value.flags.num
+        return (dtype.str, value.shape, value.strides, flags, self._memory(value), data)
 
     def _memory(self, value: np.ndarray[Any, Any]) -> tuple[int, int]:
         """(number of the memory, offset in it): arrays share memory where the first agrees and the second overlaps."""
@@ -159,13 +167,19 @@ class Encoder:
             offset = value.__array_interface__["data"][0] - root.__array_interface__["data"][0]
         return self._number(root, self._memories), offset
 
-    def _instance(self, value: Any) -> Encoded:
+    def _exception(self, value: BaseException) -> Encoded:
+        return ("exception", *self._mutable(value, lambda _: (type(value).__qualname__, self.encode(value.args))))
+
+    def _anything(self, value: Any) -> Encoded:
+        name = getattr(value, "__qualname__", None)
+        if name is not None:
+            return ("callable", name)
         if hasattr(value, "__dict__") or hasattr(type(value), "__slots__"):
-            return ("object", type(value).__qualname__, *self._mutable(value, lambda: self._attributes(value)))
+            return ("object", type(value).__qualname__, *self._mutable(value, self._attributes))
         return ("other", type(value).__qualname__, plain_text(repr(value)))
 
     def _random(self, value: Any, state: Callable[[], Any]) -> Encoded:
-        return ("random", type(value).__name__, *self._mutable(value, lambda: (plain_text(repr(state())),)))
+        return ("random", type(value).__name__, *self._mutable(value, lambda _: (plain_text(repr(state())),)))
 
     def _attributes(self, value: Any) -> Encoded:
         slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ()) if hasattr(value, name)]
@@ -174,34 +188,68 @@ class Encoder:
 
 
 def _bits(value: np.ndarray[Any, Any]) -> bytes:
-    if value.dtype.kind in "fc":
+    if value.dtype.kind in "fc" and np.count_nonzero(np.isnan(value)):
         value = value.copy()
-        parts = (value.real, value.imag) if value.dtype.kind == "c" else (value,)
-        for part in parts:
+        for part in (value.real, value.imag) if value.dtype.kind == "c" else (value,):
             part[np.isnan(part)] = np.nan
     return value.tobytes()
 
 
-_ENCODERS: dict[type, Callable[[Encoder, Any], Encoded]] = {
-    type(None): Encoder._plain,
-    bool: Encoder._plain,
-    bytes: Encoder._plain,
-    type(Ellipsis): Encoder._plain,
-    str: Encoder._text,
-    int: Encoder._int,
-    float: Encoder._float,
-    complex: Encoder._complex,
-    tuple: Encoder._tuple,
-    list: Encoder._list,
-    dict: Encoder._dict,
-    set: Encoder._set,
-    frozenset: Encoder._set,
-    np.ndarray: Encoder._array,
-    random.Random: lambda self, value: self._random(value, value.getstate),
-    np.random.Generator: lambda self, value: self._random(value, lambda: value.bit_generator.state),
-    np.random.RandomState: lambda self, value: self._random(value, lambda: value.get_state(legacy=False)),
-    types.FunctionType: lambda _, value: ("callable", value.__qualname__),
-    types.FrameType: lambda _, value: ("frame", value.f_code.co_name, value.f_lineno, tuple(sorted(value.f_locals))),
-    types.ModuleType: lambda _, value: ("module", value.__name__),
-    type: lambda _, value: ("type", value.__qualname__),
-}
+def _numpy_number(scalar: type) -> Method:
+    """_numpy_scalar for a class of numbers that has one dtype, whose bits are all of its bytes."""
+    name, dtype = scalar.__name__, np.dtype(scalar).str
+
+    def encode(self: Encoder, value: Any) -> Encoded:
+        if value == value:
+            return (name, dtype, value.tobytes(), self._boxed(value))
+        return self._numpy_scalar(value)
+
+    return encode
+
+
+class _Methods(dict[type, "Method"]):
+    """Which method encodes the values of a type. A program's own classes are looked up each time, and not kept."""
+
+    def __missing__(self, cls: type) -> Method:
+        return next((method for base, method in _FAMILIES if issubclass(cls, base)), Encoder._anything)
+
+
+Method = Callable[[Encoder, Any], Encoded]
+_FAMILIES: tuple[tuple[type, Method], ...] = (
+    (np.generic, Encoder._numpy_scalar),
+    (np.ndarray, Encoder._array_of_a_subclass),
+    (np.dtype, Encoder._dtype),
+    (tuple, Encoder._named_tuple),
+    (BaseException, Encoder._exception),
+)
+_METHODS = _Methods(
+    {
+        **{scalar: _numpy_number(scalar) for scalar in {np.dtype(code).type for code in "bhilqBHILQefdFD"}},
+        type(None): Encoder._plain,
+        bool: Encoder._plain,
+        bytes: Encoder._plain,
+        type(Ellipsis): Encoder._plain,
+        str: Encoder._text,
+        int: Encoder._int,
+        float: Encoder._float,
+        complex: Encoder._complex,
+        tuple: Encoder._tuple,
+        list: Encoder._list,
+        dict: Encoder._dict,
+        set: Encoder._set,
+        frozenset: Encoder._set,
+        np.ndarray: Encoder._array,
+        random.Random: lambda self, value: self._random(value, value.getstate),
+        np.random.Generator: lambda self, value: self._random(value, lambda: value.bit_generator.state),
+        np.random.RandomState: lambda self, value: self._random(value, lambda: value.get_state(legacy=False)),
+        types.FunctionType: lambda _, value: ("callable", value.__qualname__),
+        types.FrameType: lambda _, value: (
+            "frame",
+            value.f_code.co_name,
+            value.f_lineno,
+            tuple(sorted(value.f_locals)),
+        ),
+        types.ModuleType: lambda _, value: ("module", value.__name__),
+        type: lambda _, value: ("type", value.__qualname__),
+    }
+)

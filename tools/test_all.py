@@ -105,6 +105,7 @@ def main() -> None:
     plain = threading.Event()  # what knows nothing of Python has been built, or will not be
     idle = threading.Event()  # another version has been tested, or there is none: a core has nothing to do
     groups: list[Callable[[Runner], None]] = [functools.partial(test_main_version, plain)]
+    groups += [functools.partial(test_sanitized, plain)]
     groups += [functools.partial(test_version, version, plain, idle) for version in OTHER_VERSIONS]
     groups += [functools.partial(check_the_rest, plain, idle)]
     with tempfile.TemporaryDirectory(prefix="dalsegno-test-") as scratch:
@@ -122,14 +123,20 @@ def main() -> None:
 
 
 def test_main_version(plain: threading.Event, runner: Runner) -> None:
-    """The main version, and everything that asks nothing of CPython (the C++ layers: under sanitizers)."""
-    python = sys.executable
+    """The main version, with every test that asks nothing of CPython."""
     try:
-        built = runner.run("build 3.11", python, "tools/build.py")
+        built = runner.run("build 3.11", sys.executable, "tools/build.py")
     finally:
         plain.set()
-    if runner.run("build under sanitizers", python, "tools/build.py", "--sanitize") and built:
-        runner.run("tests 3.11 and C++", "tools/run_sanitized.sh", python, "-m", "pytest", "tests", "build/asan/gtest")
+    if built:
+        runner.run("tests 3.11", sys.executable, "-m", "pytest", "tests")
+
+
+def test_sanitized(plain: threading.Event, runner: Runner) -> None:
+    """The C++ layers, under sanitizers."""
+    plain.wait()
+    if runner.run("build under sanitizers", sys.executable, "tools/build.py", "--sanitize"):
+        runner.run("tests C++", "tools/run_sanitized.sh", sys.executable, "-m", "pytest", "build/asan/gtest")
 
 
 def check_the_rest(plain: threading.Event, idle: threading.Event, runner: Runner) -> None:
