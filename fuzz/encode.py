@@ -5,7 +5,9 @@ Mutable objects and arrays are numbered in the order they are met over a whole s
 an earlier call" is visible; immutable boxed objects are numbered within one call, so that `a is b` of two results is.
 Arrays say which memory they lie in and where. Addresses in texts are blanked out: they are outside the contract.
 
-Most of what a test or a fuzzed program takes is spent here: what is met most often is encoded by one call a value.
+Most of what a test or a fuzzed program takes is spent here: what is met most often, and the numbers, are in C++
+(replay/bind/encoder.cc): None, bool, int, float, str, tuple, list, dict, NumPy's own numbers and
+their dtypes, arrays of them.
 """
 
 from __future__ import annotations
@@ -18,60 +20,33 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
+
 Encoded = tuple[Any, ...]
 
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
-_TEXTS_OF_DTYPES: dict[tuple[str, int], str] = {}  # by dtype.str and dtype.num; where these say it all
 
 
 def plain_text(text: str) -> str:
     return _ADDRESS.sub("0x...", text) if "0x" in text else text
 
 
-class Encoder:
+class Encoder(_core.Encoder):
     """One session's encoder. It keeps every numbered object alive, so that a number never names two objects."""
 
     def __init__(self, hidden_files: frozenset[str] = frozenset()) -> None:
         """`hidden_files`: left out of tracebacks; only for stand-ins written in Python, which cannot avoid frames of
         their own."""
+        super().__init__()
         self.hidden_files = hidden_files
-        self._numbers: dict[int, int] = {}
-        self._call_numbers: dict[int, int] = {}
-        self._memories: dict[int, int] = {}
-        self._described: set[int] = set()
-        self._alive: list[object] = []
-
-    def begin_call(self) -> None:
-        """Mutable objects keep their numbers but are described afresh."""
-        self._call_numbers.clear()
-        self._described.clear()
-
-    def forget(self) -> None:
-        """Lets go of everything: what is met next gets new numbers."""
-        for part in (self._numbers, self._call_numbers, self._memories, self._described, self._alive):
-            part.clear()
-
-    def encode(self, value: Any) -> Encoded:
-        return _METHODS[type(value)](self, value)
-
-    # ---- numbers
-
-    def _number(self, value: object, numbers: dict[int, int]) -> int:
-        known = numbers.get(id(value))
-        if known is None:
-            known = numbers[id(value)] = len(numbers)
-            self._alive.append(value)
-        return known
 
     def _mutable(self, value: object, describe: Callable[[Any], Iterable[Any]]) -> Encoded:
-        number = self._number(value, self._numbers)
-        if number in self._described:
-            return (number,)
-        self._described.add(number)
-        return (number, *describe(value))
+        number, first = self._met(value)
+        return (number, *describe(value)) if first else (number,)
 
-    def _boxed(self, value: object) -> int:
-        return self._number(value, self._call_numbers)
+    def _other(self, value: Any) -> Encoded:
+        """Called by encode() for what C++ leaves."""
+        return _METHODS[type(value)](self, value)
 
     # ---- one method for each kind of value
 
@@ -80,16 +55,6 @@ class Encoder:
 
     def _text(self, value: str) -> Encoded:
         return ("str", plain_text(value))
-
-    def _int(self, value: int) -> Encoded:
-        if -5 <= value <= 256:  # CPython keeps one object of each
-            return ("int", value)
-        known = self._call_numbers.get(id(value))
-        return ("int", value, self._boxed(value) if known is None else known)
-
-    def _float(self, value: float) -> Encoded:
-        known = self._call_numbers.get(id(value))
-        return ("float", value.hex(), self._boxed(value) if known is None else known)
 
     def _complex(self, value: complex) -> Encoded:
         return ("complex", value.real.hex(), value.imag.hex(), self._boxed(value))
@@ -100,34 +65,10 @@ class Encoder:
         number = () if value.dtype.kind == "b" else (self._boxed(value),)  # np.True_ is one object
         return (type(value).__name__, value.dtype.str, value.tobytes(), *number)
 
-    def _dtype(self, value: Any) -> Encoded:
-        if value.kind not in "biufcmMSU" or value.subdtype is not None or value.metadata is not None:
-            return self._anything(value)
-        key = value.str, value.num
-        text = _TEXTS_OF_DTYPES.get(key)
-        if text is None:
-            text = _TEXTS_OF_DTYPES[key] = repr(value)
-        return ("other", type(value).__qualname__, text)
-
-    def _tuple(self, value: tuple[Any, ...]) -> Encoded:
-        if not value:
-            return ("tuple",)
-        return ("tuple", self._boxed(value), *[_METHODS[type(item)](self, item) for item in value])
-
     def _named_tuple(self, value: tuple[Any, ...]) -> Encoded:
-        return (type(value).__qualname__, *self._tuple(value))
-
-    def _list(self, value: list[Any]) -> Encoded:
-        return ("list", *self._mutable(value, self._items))
-
-    def _items(self, value: list[Any]) -> list[Encoded]:
-        return [_METHODS[type(item)](self, item) for item in value]
-
-    def _dict(self, value: dict[Any, Any]) -> Encoded:
-        return ("dict", *self._mutable(value, self._pairs))
-
-    def _pairs(self, value: dict[Any, Any]) -> list[Encoded]:
-        return [(self.encode(k), self.encode(v)) for k, v in value.items()]
+        if not value:
+            return (type(value).__qualname__, "tuple")
+        return (type(value).__qualname__, "tuple", self._boxed(value), *[self.encode(item) for item in value])
 
     def _set(self, value: Any) -> Encoded:
         return (type(value).__name__, *self._mutable(value, self._set_items))
@@ -136,9 +77,6 @@ class Encoder:
         items = [self.encode(item) for item in value]
         # The order of ints is the same in every process; that of texts depends on the hash seed.
         return items if all(type(item) is int for item in value) else sorted(items, key=repr)
-
-    def _array(self, value: np.ndarray[Any, Any]) -> Encoded:
-        return ("array", *self._mutable(value, self._array_facts))
 
     def _array_of_a_subclass(self, value: np.ndarray[Any, Any]) -> Encoded:
         return (
@@ -156,16 +94,6 @@ class Encoder:
         # A dtype may be another object than NumPy's own.
         flags = value.flags.num if dtype.isbuiltin else -value.flags.num
         return (dtype.str, value.shape, value.strides, flags, self._memory(value), data)
-
-    def _memory(self, value: np.ndarray[Any, Any]) -> tuple[int, int]:
-        """(number of the memory, offset in it): arrays share memory where the first agrees and the second overlaps."""
-        root = value
-        while isinstance(root.base, np.ndarray):
-            root = root.base
-        offset = 0
-        if root is not value:
-            offset = value.__array_interface__["data"][0] - root.__array_interface__["data"][0]
-        return self._number(root, self._memories), offset
 
     def _exception(self, value: BaseException) -> Encoded:
         return ("exception", *self._mutable(value, lambda _: (type(value).__qualname__, self.encode(value.args))))
@@ -195,18 +123,6 @@ def _bits(value: np.ndarray[Any, Any]) -> bytes:
     return value.tobytes()
 
 
-def _numpy_number(scalar: type) -> Method:
-    """_numpy_scalar for a class of numbers that has one dtype, whose bits are all of its bytes."""
-    name, dtype = scalar.__name__, np.dtype(scalar).str
-
-    def encode(self: Encoder, value: Any) -> Encoded:
-        if value == value:
-            return (name, dtype, value.tobytes(), self._boxed(value))
-        return self._numpy_scalar(value)
-
-    return encode
-
-
 class _Methods(dict[type, "Method"]):
     """Which method encodes the values of a type. A program's own classes are looked up each time, and not kept."""
 
@@ -218,27 +134,17 @@ Method = Callable[[Encoder, Any], Encoded]
 _FAMILIES: tuple[tuple[type, Method], ...] = (
     (np.generic, Encoder._numpy_scalar),
     (np.ndarray, Encoder._array_of_a_subclass),
-    (np.dtype, Encoder._dtype),
     (tuple, Encoder._named_tuple),
     (BaseException, Encoder._exception),
 )
 _METHODS = _Methods(
     {
-        **{scalar: _numpy_number(scalar) for scalar in {np.dtype(code).type for code in "bhilqBHILQefdFD"}},
-        type(None): Encoder._plain,
-        bool: Encoder._plain,
         bytes: Encoder._plain,
         type(Ellipsis): Encoder._plain,
         str: Encoder._text,
-        int: Encoder._int,
-        float: Encoder._float,
         complex: Encoder._complex,
-        tuple: Encoder._tuple,
-        list: Encoder._list,
-        dict: Encoder._dict,
         set: Encoder._set,
         frozenset: Encoder._set,
-        np.ndarray: Encoder._array,
         random.Random: lambda self, value: self._random(value, value.getstate),
         np.random.Generator: lambda self, value: self._random(value, lambda: value.bit_generator.state),
         np.random.RandomState: lambda self, value: self._random(value, lambda: value.get_state(legacy=False)),
@@ -250,6 +156,5 @@ _METHODS = _Methods(
             tuple(sorted(value.f_locals)),
         ),
         types.ModuleType: lambda _, value: ("module", value.__name__),
-        type: lambda _, value: ("type", value.__qualname__),
     }
 )

@@ -24,6 +24,7 @@ namespace py = pybind11;
 
 namespace dalsegno::replay {
 
+void bind_encoder(py::module_& m);
 void bind_store(py::module_& m);
 
 namespace {
@@ -179,5 +180,6 @@ PYBIND11_MODULE(_core, m) {
   m.def("configure", &configure);
   m.def("versions", &versions);
   m.def("cpu_features", &cpu_features);
+  bind_encoder(m);
   bind_store(m);
 }
