@@ -25,7 +25,7 @@ def spin(seconds):
 def test_compare_sees_which_side_is_slower_and_by_how_much():
     slow, fast = (lambda s: spin(20 * s)), (lambda s: spin(s))
     timing = compare(slow, fast, (1e-4,), rounds=3, budget=0.5)
-    assert 4.0 < timing.ratio < 100.0  # 20, on a machine that may be busy with other things
+    assert timing.ratio > 4.0  # 20, on a machine that may be busy with other things
     low, high = timing.spread
     assert 0 < low <= high
     assert compare(fast, slow, (1e-4,), rounds=3, budget=0.5).ratio < 0.25
