@@ -6,8 +6,8 @@ an earlier call" is visible; immutable boxed objects are numbered within one cal
 Arrays say which memory they lie in and where. Addresses in texts are blanked out: they are outside the contract.
 
 Most of what a test or a fuzzed program takes is spent here: what is met most often, and the numbers, are in C++
-(replay/bind/encoder.cc): None, bool, int, float, str, tuple, list, dict, NumPy's own numbers and
-their dtypes, arrays of them.
+(replay/bind/encoder.cc): None, bool, int, float, str, tuple, list, dict, type, NumPy's own numbers and their dtypes,
+arrays of them.
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ class Encoder(_core.Encoder):
         return (type(value).__name__, value.dtype.str, value.tobytes(), *number)
 
     def _named_tuple(self, value: tuple[Any, ...]) -> Encoded:
-        if not value:
-            return (type(value).__qualname__, "tuple")
-        return (type(value).__qualname__, "tuple", self._boxed(value), *[self.encode(item) for item in value])
+        return (type(value).__qualname__, *self._tuple(value))
 
     def _set(self, value: Any) -> Encoded:
         return (type(value).__name__, *self._mutable(value, self._set_items))

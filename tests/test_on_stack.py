@@ -400,4 +400,4 @@ KINDS = {
 def test_a_variable_of_another_type_is_carried_to_a_loop(function: Callable[..., Any], native: bool) -> None:
     for first, second in itertools.permutations(KINDS[function], 2):
         with stepped(step_aside=False, native=native):
-            check(function, *((x, n) for n in (3, 40, 150) for x in (first, second, first)), rounds=1)
+            check(function, *((x, n) for n in (3, 40, 300) for x in (first, second, first)), rounds=1)

@@ -3,8 +3,8 @@
 #include <pybind11/pybind11.h>
 
 #include <array>
-#include <cmath>
 #include <cstring>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -170,6 +170,17 @@ class Encoder {
     return self.attr("_other")(value);
   }
 
+  // As a tuple, whatever its class.
+  py::object tuple(py::handle self, py::handle value) {
+    const Py_ssize_t size = PyTuple_GET_SIZE(value.ptr());
+    py::tuple made(size > 0 ? size + 2 : 1);
+    made[0] = py::handle(names().tuple);
+    if (size > 0) made[1] = number_object(boxed(value));
+    for (Py_ssize_t i = 0; i < size; ++i)
+      PyTuple_SET_ITEM(made.ptr(), i + 2, encode(self, PyTuple_GET_ITEM(value.ptr(), i)).release().ptr());
+    return made;
+  }
+
  private:
   Py_ssize_t number(py::handle value, Numbers& numbers) {
     const auto [at, fresh] = numbers.try_emplace(value.ptr(), static_cast<Py_ssize_t>(numbers.size()));
@@ -182,16 +193,6 @@ class Encoder {
     const long n = PyLong_AsLongAndOverflow(value.ptr(), &overflow);
     if (!overflow && n >= -5 && n <= 256) return tuple_of(py::handle(names().whole), value);  // CPython keeps one object of each
     return tuple_of(py::handle(names().whole), value, number_object(boxed(value)));
-  }
-
-  py::object tuple(py::handle self, py::handle value) {
-    const Py_ssize_t size = PyTuple_GET_SIZE(value.ptr());
-    py::tuple made(size > 0 ? size + 2 : 1);
-    made[0] = py::handle(names().tuple);
-    if (size > 0) made[1] = number_object(boxed(value));
-    for (Py_ssize_t i = 0; i < size; ++i)
-      PyTuple_SET_ITEM(made.ptr(), i + 2, encode(self, PyTuple_GET_ITEM(value.ptr(), i)).release().ptr());
-    return made;
   }
 
   py::object list(py::handle self, py::handle value) {
@@ -267,15 +268,20 @@ class Encoder {
 
 }  // namespace
 
+// When it is first asked for: it is no work for those who only import the package.
 void bind_encoder(py::module_& m) {
-  py::class_<Encoder>(m, "Encoder")
-      .def(py::init<>())
-      .def("begin_call", &Encoder::begin_call, "Mutable objects keep their numbers but are described afresh.")
-      .def("forget", &Encoder::forget, "Lets go of everything: what is met next gets new numbers.")
-      .def("encode", [](const py::object& self, const py::object& value) { return self.cast<Encoder&>().encode(self, value); })
-      .def("_boxed", &Encoder::boxed)
-      .def("_met", &Encoder::met)
-      .def("_memory", &Encoder::memory);
+  m.def("__getattr__", [](const std::string& name) -> py::object {
+    if (name != "Encoder") throw py::attribute_error("module 'dalsegno._core' has no attribute '" + name + "'");
+    return py::class_<Encoder>(py::module_::import("dalsegno._core"), "Encoder")
+        .def(py::init<>())
+        .def("begin_call", &Encoder::begin_call, "Mutable objects keep their numbers but are described afresh.")
+        .def("forget", &Encoder::forget, "Lets go of everything: what is met next gets new numbers.")
+        .def("encode", [](const py::object& self, const py::object& value) { return self.cast<Encoder&>().encode(self, value); })
+        .def("_boxed", &Encoder::boxed)
+        .def("_met", &Encoder::met)
+        .def("_memory", &Encoder::memory)
+        .def("_tuple", [](const py::object& self, const py::tuple& value) { return self.cast<Encoder&>().tuple(self, value); });
+  });
 }
 
 }  // namespace dalsegno::replay
