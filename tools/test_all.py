@@ -123,13 +123,13 @@ def main() -> None:
 
 
 def test_main_version(plain: threading.Event, runner: Runner) -> None:
-    """The main version, with every test that asks nothing of CPython."""
+    """The main version: what is tested on each."""
     try:
         built = runner.run("build 3.11", sys.executable, "tools/build.py")
     finally:
         plain.set()
     if built:
-        runner.run("tests 3.11", sys.executable, "-m", "pytest", "tests")
+        runner.run("tests 3.11", sys.executable, "-m", "pytest", "-m", "not once", "tests")
 
 
 def test_sanitized(plain: threading.Event, runner: Runner) -> None:
@@ -140,9 +140,10 @@ def test_sanitized(plain: threading.Event, runner: Runner) -> None:
 
 
 def check_the_rest(plain: threading.Event, idle: threading.Event, runner: Runner) -> None:
-    """What needs the main version's build, and nobody waits for."""
+    """What needs the main version's build, and nobody waits for; last what keeps all cores busy."""
     plain.wait()
     idle.wait()
+    runner.run("tests 3.11, once", sys.executable, "-m", "pytest", "-m", "once", "tests")
     runner.run("lint", sys.executable, "tools/lint.py")
     runner.run("pip install", sys.executable, "tools/check_install.py")
 
