@@ -275,7 +275,7 @@ bool compile_ir(const std::string& text, CompileKind kind, native::Output output
   static_assert(native::kUsers == static_cast<int>(CompileKind::kCount));
   if (!open_loader(error)) return false;
   const std::lock_guard<std::mutex> lock(llvm_mutex(kind));
-  const char* features = kind == CompileKind::kKernel ? "" : native::kLeavesVectorsAlone;
+  const char* features = kind == CompileKind::kKernel ? "" : native::kSixteenRegisters;
   return native::compile(g_session.load()->library, text, output, effort, static_cast<int>(kind), features, out, error);
 }
 

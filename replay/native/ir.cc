@@ -27,12 +27,17 @@ constexpr const char* kDeclarations =
     "declare double @llvm.trunc.f64(double)\n"
     "declare double @llvm.rint.f64(double)\n"
     "declare float @llvm.fabs.f32(float)\n"
+#if defined(__x86_64__)
+    "attributes #0 = { noinline cold \"target-cpu\"=\"x86-64\" \"target-features\"=\"\" }\n"
+#else
+    "attributes #0 = { noinline cold }\n"
+#endif
     "!0 = !{!\"branch_weights\", i32 2000, i32 1}\n";
 
 // Calls a function of the frame's where the way goes round: all registers stay as they are, so the way that is mostly taken need not care.
 // What is returned comes through memory, behind what the function puts there itself. (One that takes fewer arguments finds them in place.)
 constexpr const char* kAside =
-    "define internal preserve_allcc void @aside(ptr %f, i64 %at, i32 %n, i64 %a, i64 %b, ptr %out) noinline cold {\n"
+    "define internal preserve_allcc void @aside(ptr %f, i64 %at, i32 %n, i64 %a, i64 %b, ptr %out) #0 {\n"
     "  %place = getelementptr i8, ptr %f, i64 %at\n"
     "  %function = load ptr, ptr %place\n"
     "  %r = call i32 %function(ptr %f, i32 %n, i64 %a, i64 %b, ptr %out)\n"
@@ -83,7 +88,7 @@ void Writer::write_head_exit(int32_t loop) {
 }
 
 void Writer::head(const std::string& symbol) {
-  // No vectors where several registers are stored: C code that is called may not expect their upper halves in use (llvm.h).
+  // No vectors where several registers are stored: no upper half is in use (llvm.h).
   head_ = "define i32 @" + symbol + "(ptr %r, ptr %f) noimplicitfloat {\nentry:\n";
   text_.clear();
   for (const auto& [key, bits] : slots_)

@@ -90,7 +90,7 @@ namespace {
 
 // Boxes by the frame's function.
 std::string make_aside() {
-  return "define internal preserve_allcc void @make_aside(ptr %f, i32 %rep, i64 %bits, ptr %out) noinline cold {\n"
+  return "define internal preserve_allcc void @make_aside(ptr %f, i32 %rep, i64 %bits, ptr %out) #0 {\n"
          "  %place = getelementptr i8, ptr %f, i64 " +
          std::to_string(offsetof(Frame, box)) +
          "\n  %function = load ptr, ptr %place\n"
@@ -135,8 +135,8 @@ void Writer::write_function(Shared what, Rep rep) {
   const SharedFunction& of = shared_function(what);
   (this->*of.write)(rep);
   const std::string takes = of.takes ? of.takes : type_of(bits_of(rep)) + std::string(" %x");
-  text_ = before + "define internal " + with_arguments(what, rep, takes) + " noinline {\n  %came = getelementptr i8, ptr %out, i64 16\n" +
-          loaded_addresses() + text_ + "}\n";
+  text_ = before + "define internal " + with_arguments(what, rep, takes) +
+          " noinline noimplicitfloat {\n  %came = getelementptr i8, ptr %out, i64 16\n" + loaded_addresses() + text_ + "}\n";
   addresses_ = addresses;
 }
 

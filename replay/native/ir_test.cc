@@ -99,7 +99,7 @@ Function loaded(const std::string& object) {
 Function compiled(const Region& region) {
   std::string object, error;
   const bool ok = library() && compile(library(), to_ir(region, {}, "f"), Output::kObject, Effort::kQuick, 1, "", &object, &error) &&
-                  compile(library(), to_ir(region, {}, "f"), Output::kObject, Effort::kFull, 0, kLeavesVectorsAlone, &object, &error);
+                  compile(library(), to_ir(region, {}, "f"), Output::kObject, Effort::kFull, 0, kSixteenRegisters, &object, &error);
   EXPECT_TRUE(ok) << error;
   return ok ? loaded(object) : nullptr;
 }
@@ -155,28 +155,13 @@ TEST(Text, WhatIsNoTextIsRefused) {
   EXPECT_NE(error, "");
 }
 
-TEST(Code, FunctionsThatLeaveRegistersAloneLeaveWholeVectorsAlone) {
-  const char* text = R"(
-define internal preserve_allcc void @aside(ptr %called) noinline cold {
-  call void %called()
-  ret void
-}
-define i32 @f(ptr %r, ptr %called) {
-  %whole = load <4 x i64>, ptr %r, align 8
-  call preserve_allcc void @aside(ptr %called)
-  %to = getelementptr [2 x i64], ptr %r, i64 2
-  store <4 x i64> %whole, ptr %to, align 8
-  ret i32 0
-}
-)";
-  std::string object, error;
-  ASSERT_TRUE(library() && compile(library(), text, Output::kObject, Effort::kFull, 0, kLeavesVectorsAlone, &object, &error)) << error;
-  const Function function = loaded(object);
-  ASSERT_TRUE(function);
-  int64_t numbers[8] = {1, 2, 3, 4};
-  const auto nothing = +[] {};
-  function(reinterpret_cast<Register*>(numbers), reinterpret_cast<Frame*>(nothing));
-  for (int k = 0; k < 4; ++k) EXPECT_EQ(numbers[4 + k], k + 1) << k;
+TEST(Code, HasNoWholeVectors) {
+  std::string text, error;
+  ASSERT_TRUE(library() &&
+              compile(library(), to_ir(counting(), {}, "f"), Output::kAssembly, Effort::kFull, 0, kSixteenRegisters, &text, &error))
+      << error;
+  ASSERT_NE(text.find("aside"), std::string::npos);
+  for (const char* whole : {"ymm", "zmm", "xmm16", "vzeroupper"}) EXPECT_EQ(text.find(whole), std::string::npos) << whole;
 }
 
 // ---- code ------------------------------------------------------------------------------------------------------------------------
