@@ -77,6 +77,8 @@ LONG_STEPS: Weighted[str] = Weighted(
             1,
             "WHOLES[$i % 3] = WHOLES[-1] * 3 % 41; $s += WHOLES[0] + len(REALS); LOG.append(REALS[$i % 4])",
         ),
+        (2, "REALS[$i % 4] = $i if $i % 3 else $i * 0.5; $s = $s % 97 + REALS[$i % 4 - 1] - REALS[$i % 3]"),
+        (1, "p1 = Point($i if $i % 5 else None, <num>); $s = $s % 97 + (1 if p1.x is None else p1.x)"),
         (1, "h, w = LARGE.T.shape; $s += h * w - LARGE.size + <arrvar>.ndim"),
         (1, "$s = $s % 3 + len(<arrvar>.shape) + sum(<arrvar>.shape); LOG.append(<arrvar>.shape)"),
         (2, "$s = max(0, min($s - <num>, <list>[$i % 3 % len(<list>)], 255))"),

@@ -480,7 +480,7 @@ int32_t side_plan(native::Do what, const Step& s) {
   if (s.advances) return s.other;
   constexpr Do kGuards[] = {Do::kGuardedCompare, Do::kGuardTruth, Do::kGuardIs, Do::kGuardFunction, Do::kGuardDefaults,
                             Do::kGuardTruthy,    Do::kGuardType,  Do::kUnbox,   Do::kGuardWaiting};
-  if (std::find(std::begin(kGuards), std::end(kGuards), what) != std::end(kGuards)) return s.exit;
+  if (std::find(std::begin(kGuards), std::end(kGuards), what) != std::end(kGuards) || native::tells_types(what, s.rep)) return s.exit;
   return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kItemsEnd || what == Do::kNextItem || what == Do::kNextElement ||
                  what == Do::kNext
              ? s.other

@@ -90,6 +90,9 @@ enum class Do : uint8_t {
 // Does native code take numbers of this kind out of their objects itself?
 constexpr bool reads_number(Rep rep) { return typed::is_python_number(rep) || typed::is_pair(rep) || rep == Rep::kNpFloat64; }
 
+// Does it leave, as a guard of the type would, where what it takes is no number of this kind?
+constexpr bool tells_types(Do what, Rep rep) { return (what == Do::kTakeItem || what == Do::kAttribute) && rep != Rep::kNone; }
+
 // How an instance keeps an attribute.
 enum Keeps : int32_t { kUnknown, kInSlot, kInValues, kAsItem };  // kAsItem: of a named tuple
 
