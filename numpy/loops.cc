@@ -1,6 +1,7 @@
 #include "numpy/loops.h"
 
 #include "numpy/dtypes.h"
+#include "numpy/exp_log.h"
 
 namespace dalsegno::numpy {
 
@@ -24,7 +25,10 @@ static InnerLoop loop_of(PyObject* module, const char* name, DType loop, DType r
 
 // (np.clip is no ufunc, but a function that calls one.)
 InnerLoop inner_loop(ArrayFn fn, DType loop, DType result) {
-  if (fn != ArrayFn::clip) return loop_of(module(), array_fn_name(fn), loop, result);
+  if (fn != ArrayFn::clip) {
+    const InnerLoop numpys = loop_of(module(), array_fn_name(fn), loop, result);
+    return loop == DType::kFloat64 && result == loop ? by_fours(fn, numpys) : numpys;
+  }
   PyObject* umath = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy._core.umath");
   return umath ? loop_of(umath, "clip", loop, result) : InnerLoop{};
 }

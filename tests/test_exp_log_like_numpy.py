@@ -1,0 +1,141 @@
+"""exp and log of doubles, four at once (numpy/exp_log.h): the bits, the flags and the warnings of NumPy's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import dalsegno as ds
+import numpy as np
+from tests.test_reduced_groups import agrees
+
+pytestmark = pytest.mark.once
+
+EDGES = [
+    1 - 2**-4,
+    1.064697265625,
+    2.0**-54,
+    512.0,
+    709.782712893384,
+    -745.1332191019412,
+    2.0**-1022,
+    1.0,
+    0.6875,
+    1.375,
+]
+APART = [
+    0.0,
+    -0.0,
+    -1.0,
+    np.inf,
+    -np.inf,
+    np.nan,
+    -np.nan,
+    5e-324,
+    -5e-324,
+    1e-310,
+    800.0,
+    -800.0,
+    1.7e308,
+    -1.7e308,
+    1e-20,
+]
+SPECIAL = [*APART, *EDGES, *(np.nextafter(x, 0) for x in EDGES), *(np.nextafter(x, np.inf) for x in EDGES)]
+
+
+def both(a: Any) -> Any:
+    return np.exp(a) * 1.0, np.log(a) + 0.0
+
+
+def numbers(n: int) -> Any:
+    rng = np.random.default_rng(n)
+    return np.concatenate(
+        [
+            rng.uniform(-760, 720, n),
+            rng.normal(size=n),
+            rng.uniform(0.9, 1.1, n),
+            rng.integers(0, 0x7FF0 << 48, n, dtype=np.uint64).view("f8"),
+        ]
+    )
+
+
+def test_numbers_of_all_magnitudes() -> None:
+    a = numbers(100_000)
+    with np.errstate(all="ignore"):
+        agrees(both, a)
+        agrees(both, np.abs(a))
+
+
+@pytest.mark.parametrize("special", SPECIAL)
+def test_numbers_that_are_treated_apart(special: float) -> None:
+    for n in (1, 3, 4, 5, 8, 40, 5000):
+        for at in {0, n // 2, n - 1}:
+            a = np.linspace(0.25, 3.0, n)
+            a[at] = special
+            agrees(lambda a: np.exp(a) * 1.0, a)
+            agrees(lambda a: np.log(a) + 0.0, a)
+
+
+def test_each_flag_is_told_as_numpy_tells_it() -> None:
+    for fn in (np.exp, np.log):
+        for special in SPECIAL:
+            for flag in ("over", "under", "invalid", "divide"):
+                with np.errstate(all="ignore", **{flag: "raise"}):
+                    agrees(_told(fn), np.array([1.5, 2.5, special, 0.5, 3.5]))
+
+
+def _told(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def told(a: Any) -> Any:
+        try:
+            return fn(a) * 1.0
+        except FloatingPointError as error:
+            return str(error)
+
+    return told
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 9, 30, 1000, 30_000])
+def test_layouts(n: int) -> None:
+    a = np.random.default_rng(n).uniform(0.1, 3.0, 4 * n + 8)
+    for b in (
+        a[1 : n + 1],
+        a[: 2 * n : 2],
+        a[n::-1],
+        a[: 4 * n].reshape(n, 4).T,
+        a[: 4 * n].reshape(2, 2 * n)[:, ::2],
+        a[:1],
+    ):
+        agrees(both, b)
+    unaligned = np.frombuffer(b"x" + a[:n].tobytes(), dtype="u1")[1:].view("f8")
+    agrees(both, unaligned)
+
+
+def test_in_place() -> None:
+    def over_itself(a: Any) -> Any:
+        b = a.copy()
+        np.exp(b, out=b)
+        np.log(b[1:], out=b[:-1])
+        b[2:] = np.exp(b[:-2]) * 0.5
+        return b
+
+    for n in (5, 9, 300, 20_000):
+        agrees(over_itself, np.linspace(-1.0, 2.0, n))
+
+
+def test_a_loop_over_small_arrays() -> None:
+    def softmax(rows: Any) -> Any:
+        out = np.empty_like(rows)
+        for i in range(len(rows)):
+            e = np.exp(rows[i] - rows[i].max())
+            out[i] = np.log(e / e.sum())
+        return out
+
+    rows = np.random.default_rng(3).normal(size=(40, 7))
+    wanted = softmax(rows)
+    jitted = ds.jit(store=False)(softmax)
+    for _ in range(6):
+        assert np.array_equal(jitted(rows).view("i8"), wanted.view("i8"))
+    assert math.isclose(float(np.exp(wanted[0]).sum()), 1.0)
