@@ -1,4 +1,4 @@
-"""exp and log of doubles, four at once (numpy/exp_log.h): the bits, the flags and the warnings of NumPy's."""
+"""exp, log and power of doubles, four at once (numpy/exp_log.h): the bits, the flags and the warnings of NumPy's."""
 
 from __future__ import annotations
 
@@ -139,3 +139,65 @@ def test_a_loop_over_small_arrays() -> None:
     for _ in range(6):
         assert np.array_equal(jitted(rows).view("i8"), wanted.view("i8"))
     assert math.isclose(float(np.exp(wanted[0]).sum()), 1.0)
+
+
+EXPONENTS = [
+    -3,
+    -2.0,
+    -1.5,
+    -1.0,
+    -0.5,
+    0.0,
+    1 / 3,
+    0.5,
+    1.0,
+    1.5,
+    2.0,
+    2.4,
+    3,
+    4.0,
+    7,
+    1e-70,
+    1e70,
+    2.0**53 + 2,
+    np.nan,
+    np.inf,
+]
+
+
+@pytest.mark.parametrize("exponent", EXPONENTS)
+def test_powers_of_numbers_of_all_magnitudes(exponent: float) -> None:
+    a = numbers(20_000)
+    with np.errstate(all="ignore"):
+        agrees(lambda a: a**exponent + 1.0, a)
+        agrees(lambda a: np.power(a, exponent) * 1.0, -np.abs(a))
+        agrees(lambda a: np.power(a[:999], exponent) * 1.0, np.exp(a * 1e-2))
+
+
+@pytest.mark.parametrize("special", SPECIAL)
+def test_powers_that_are_treated_apart(special: float) -> None:
+    for n in (1, 3, 4, 5, 40, 3000):
+        a = np.linspace(-3.0, 3.0, n)
+        a[n // 2] = special
+        agrees(lambda a: a**3 + 1.0, a)
+        agrees(lambda a: np.power(a, -2.5) + 1.0, a)
+        agrees(lambda a: np.power(1.75, a) + 1.0, a)
+        agrees(lambda a: np.power(a, a[::-1]) + 1.0, a)
+        agrees(lambda a: (a[::2] ** 5 + 1.0, a.reshape(-1, 1) ** -3 + 1.0), a)
+
+
+def test_bases_and_exponents_of_all_magnitudes() -> None:
+    a = numbers(30_000)
+    b = np.roll(a, 31_234)
+    with np.errstate(all="ignore"):
+        agrees(lambda a, b: np.power(a, b) + 1.0, a, b)
+        agrees(lambda a, b: np.power(np.abs(a), np.remainder(b, 30.0)) + 1.0, a, b)
+        agrees(lambda a, b: np.power(a, np.rint(np.remainder(b, 30.0))) + 1.0, a, b)
+
+
+def test_flags_of_powers() -> None:
+    for special in SPECIAL:
+        for exponent in (3, -2.5, 300.0, -300.0):
+            for flag in ("over", "under", "invalid", "divide"):
+                with np.errstate(all="ignore", **{flag: "raise"}):
+                    agrees(_told(lambda a, e=exponent: np.power(a, e)), np.array([1.5, 2.5, special, 0.5, 3.5]))
