@@ -1,28 +1,17 @@
-#include "numpy/exp_log.h"
-
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <vector>
-
-#include "halide_gen/runtime/flags.h"
-#include "numpy/exp_log_tables.h"
+// exp, log and powers: Arm Optimized Routines, math/exp.c, math/log.c, math/pow.c.
+#include "numpy/fours.h"
 
 #if defined(__x86_64__) && !defined(__clang_analyzer__)  // clang-tidy reads with GCC's headers, whose intrinsics are GCC's own
-#include <immintrin.h>
-#define DALSEGNO_FOURS __attribute__((target("avx2,fma")))
+#include "numpy/exp_log_tables.h"
+#include "numpy/fours_cases.h"
+#include "numpy/fours_loop.h"
 
 namespace dalsegno::numpy {
 namespace {
 
-constexpr int kLanes = 4;
-constexpr int kIndexBits = 7;  // of the tables
+using namespace fours;
 
-DALSEGNO_FOURS inline __m256d all(double x) { return _mm256_set1_pd(x); }
-DALSEGNO_FOURS inline __m256d all_bits(uint64_t x) { return _mm256_castsi256_pd(_mm256_set1_epi64x(static_cast<int64_t>(x))); }
-DALSEGNO_FOURS inline __m256i bits_of(__m256d x) { return _mm256_castpd_si256(x); }
+constexpr int kIndexBits = 7;  // of the tables
 
 // The pairs of a table that the low bits say.
 DALSEGNO_FOURS inline void look_up(const uint64_t* table, __m256i indices, __m256d* first, __m256d* second) {
@@ -34,9 +23,6 @@ DALSEGNO_FOURS inline void look_up(const uint64_t* table, __m256i indices, __m25
   *first = _mm256_unpacklo_pd(even, odd);
   *second = _mm256_unpackhi_pd(even, odd);
 }
-
-DALSEGNO_FOURS inline __m256d either(__m256d condition, __m256d yes, __m256d no) { return _mm256_blendv_pd(no, yes, condition); }
-DALSEGNO_FOURS inline __m256d size_of(__m256d x) { return _mm256_andnot_pd(all(-0.0), x); }
 
 // exp(x + rest), `rest` being small beside x, for x in [2**-54, 512) or minus that; `signs`: of the result.
 DALSEGNO_FOURS inline __m256d exponential(__m256d x, __m256d rest, __m256d signs) {
@@ -73,9 +59,9 @@ DALSEGNO_FOURS inline __m256d is_normal(__m256d x) {
                        _mm256_cmp_pd(x, all(std::numeric_limits<double>::max()), _CMP_LE_OQ));
 }
 
-// value(): what the C library gives, flags included, for the elements that are `plain` then; kPlain: one of them.
 struct Exp {
   static constexpr int kInputs = 1;
+  static std::span<const double> hard(int) { return kHardExp; }
   static constexpr double kPlain = 0.5;
 
   DALSEGNO_FOURS static __m256d value(const __m256d* inputs, __m256d* plain) {
@@ -92,6 +78,7 @@ struct Exp {
 
 struct Log {
   static constexpr int kInputs = 1;
+  static std::span<const double> hard(int) { return kHardLog; }
   static constexpr double kPlain = 2.0;
 
   DALSEGNO_FOURS static __m256d value(const __m256d* inputs, __m256d* plain) {
@@ -145,6 +132,7 @@ struct Log {
 // x to the y.
 struct Power {
   static constexpr int kInputs = 2;
+  static std::span<const double> hard(int input) { return input == 0 ? std::span(kHardBases) : std::span(kHardExponents); }
   static constexpr double kPlain = 1.5;
 
   DALSEGNO_FOURS static __m256d value(const __m256d* inputs, __m256d* plain) {
@@ -203,169 +191,12 @@ struct Power {
                                     0xbfe555555529a47a, 0xbff2495b9b4845e9, 0x3ff0002b8b263fc3};
 };
 
-template <class F>
-InnerLoop g_numpys;
-
-constexpr int kMostInputs = 2;
-
-// Of the first `some` of four elements.
-template <class F>
-DALSEGNO_FOURS inline __m256d value_of(const __m256d* inputs, int some) {
-  __m256d plain;
-  const __m256d y = F::value(inputs, &plain);
-  unsigned others = ~static_cast<unsigned>(_mm256_movemask_pd(plain)) & ((1U << some) - 1);
-  if (others == 0) [[likely]]
-    return y;
-  alignas(32) double in[kMostInputs][kLanes], out[kLanes];
-  for (int i = 0; i < F::kInputs; ++i) _mm256_store_pd(in[i], inputs[i]);
-  _mm256_store_pd(out, y);
-  for (; others != 0; others &= others - 1) {
-    const auto k = static_cast<size_t>(std::countr_zero(others));
-    char* operands[kMostInputs + 1] = {};
-    for (int i = 0; i < F::kInputs; ++i) operands[i] = reinterpret_cast<char*>(in[i] + k);
-    operands[F::kInputs] = reinterpret_cast<char*>(out + k);
-    const intptr_t one = 1, strides[] = {sizeof(double), sizeof(double), sizeof(double)};
-    g_numpys<F>.function(operands, &one, strides, g_numpys<F>.data);
-  }
-  return _mm256_load_pd(out);
-}
-
-// Is an element read that has been written by then?
-bool meets(const char* in, intptr_t stride, const char* out, intptr_t stride_out, intptr_t n) {
-  if (in == out && stride == stride_out) return false;
-  const auto reach = [&](const char* at, intptr_t step) {
-    const char* last = at + (n - 1) * step;
-    return std::pair(std::min(at, last), std::max(at, last) + sizeof(double));
-  };
-  const auto [a, a_end] = reach(in, stride);
-  const auto [b, b_end] = reach(out, stride_out);
-  return a < b_end && b < a_end;
-}
-
-// NumPy has other ways for some exponents that are the same for all elements (loops_umath_fp.dispatch.c.src).
-template <class F>
-bool is_numpys(char** operands, const intptr_t* strides) {
-  if (F::kInputs == 1 || strides[1] != 0) return false;
-  double exponent;
-  std::memcpy(&exponent, operands[1], sizeof exponent);
-  return exponent == 2 || exponent == 1 || exponent == 0.5 || exponent == 0 || exponent == -1;
-}
-
-template <class F>
-DALSEGNO_FOURS [[gnu::flatten]] void loop(char** operands, const intptr_t* n, const intptr_t* strides, void*) {
-  constexpr int kOut = F::kInputs;
-  bool numpys = is_numpys<F>(operands, strides), near = strides[kOut] == sizeof(double);
-  for (int i = 0; i < F::kInputs; ++i) {
-    numpys |= meets(operands[i], strides[i], operands[kOut], strides[kOut], *n);
-    near &= strides[i] == sizeof(double) || (i > 0 && strides[i] == 0);
-  }
-  if (numpys) return g_numpys<F>.function(operands, n, strides, g_numpys<F>.data);
-  intptr_t done = 0;
-  __m256d inputs[kMostInputs];
-  const bool same = F::kInputs > 1 && strides[1] == 0;
-  if (near && same && *n >= kLanes) inputs[1] = _mm256_broadcast_sd(reinterpret_cast<const double*>(operands[1]));
-  for (; near && done + kLanes <= *n; done += kLanes) {
-    const intptr_t at = done * static_cast<intptr_t>(sizeof(double));
-    inputs[0] = _mm256_loadu_pd(reinterpret_cast<const double*>(operands[0] + at));
-    if (F::kInputs > 1 && !same) inputs[1] = _mm256_loadu_pd(reinterpret_cast<const double*>(operands[1] + at));
-    _mm256_storeu_pd(reinterpret_cast<double*>(operands[kOut] + at), value_of<F>(inputs, kLanes));
-  }
-  for (; done < *n; done += kLanes) {
-    const int some = static_cast<int>(std::min<intptr_t>(kLanes, *n - done));
-    for (int i = 0; i < F::kInputs; ++i) {
-      alignas(32) double x[kLanes] = {F::kPlain, F::kPlain, F::kPlain, F::kPlain};
-      for (int k = 0; k < some; ++k) std::memcpy(x + k, operands[i] + (done + k) * strides[i], sizeof(double));
-      inputs[i] = _mm256_load_pd(x);
-    }
-    alignas(32) double y[kLanes];
-    _mm256_store_pd(y, value_of<F>(inputs, some));
-    for (int k = 0; k < some; ++k) std::memcpy(operands[kOut] + (done + k) * strides[kOut], y + k, sizeof(double));
-  }
-}
-
-// Numbers of all magnitudes, most of them where the function's values are, and those that it treats apart.
-std::vector<double> numbers() {
-  std::vector<double> made = {0.0,   -0.0,     1.0,    -1.0,  5e-324, 0x1p-1022, 0x1p-54, 0x1p-55,
-                              512.0, 511.9999, -512.0, 709.5, 710.0,  -745.0,    -746.0};
-  for (const double at : {1 - 0x1p-4, 1 + 0x1.09p-4, 0.6875, 1.375})
-    for (const double x : {std::nextafter(at, 0.0), at, std::nextafter(at, 2.0)}) made.push_back(x);
-  for (const double x :
-       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::max()})
-    made.push_back(x), made.push_back(-x);
-  uint64_t state = 88172645463325252;
-  for (int k = 0; k < 6000; ++k) {
-    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-    const double part = static_cast<double>(state >> 11) * 0x1p-53;
-    made.push_back(k % 4 == 0   ? 1500 * part - 760
-                   : k % 4 == 1 ? 8 * part - 4
-                   : k % 4 == 2 ? 0.9 + 0.2 * part
-                                : std::bit_cast<double>(state & 0x7fffffffffffffff));
-  }
-  return made;
-}
-
-// What a loop gives for one element, and which flags it raises.
-std::pair<uint64_t, int> outcome(const InnerLoop& of, double x, double y, intptr_t stride_of_y, int n_inputs) {
-  double made = 0;
-  char* operands[] = {reinterpret_cast<char*>(&x), reinterpret_cast<char*>(&y), reinterpret_cast<char*>(&made)};
-  if (n_inputs == 1) operands[1] = operands[2];
-  const intptr_t one = 1, strides[] = {sizeof x, n_inputs == 1 ? intptr_t{sizeof made} : stride_of_y, sizeof made};
-  rt::clear_all_raised();
-  of.function(operands, &one, strides, of.data);
-  return {std::bit_cast<uint64_t>(made), rt::all_raised()};
-}
-
-// One after the other, for their flags: only there they tell.
-template <class F>
-bool gives_same(const InnerLoop& numpys) {
-  const double kExponents[] = {-3, -2, -1.5, -1, -0.5, -1.0 / 3, -0.0, 0, 1.0 / 3, 0.5, 1, 1.5, 2, 2.2, 2.4, 1 / 2.4, 3, 4, 5, 6, 7, 8, 10};
-  const InnerLoop ours = {loop<F>, nullptr};
-  const std::vector<double> all_of_them = numbers();
-  bool same = true;
-  for (size_t k = 0; k < all_of_them.size() && same; ++k) {
-    const double x = all_of_them[k];
-    // Of the second half of them, and the exponents that programs have.
-    double y = all_of_them[all_of_them.size() - 1 - k];
-    if (k % 8 != 0) y = std::remainder(y, 40);
-    same = outcome(numpys, x, y, sizeof y, F::kInputs) == outcome(ours, x, y, sizeof y, F::kInputs);
-    const double some = kExponents[k % std::size(kExponents)];
-    if (F::kInputs > 1) same &= outcome(numpys, x, some, 0, F::kInputs) == outcome(ours, x, some, 0, F::kInputs);
-  }
-  rt::clear_all_raised();
-  return same;
-}
-
-template <class F>
-InnerLoop found(const InnerLoop& numpys) {
-  g_numpys<F> = numpys;
-  const bool known = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && !__builtin_cpu_supports("avx512f");
-  return known && numpys.function && gives_same<F>(numpys) ? InnerLoop{loop<F>, nullptr} : numpys;
-}
-
 }  // namespace
 
-InnerLoop by_fours(ArrayFn fn, const InnerLoop& numpys) {
-  if (fn == ArrayFn::exp) {
-    static const InnerLoop kExp = found<Exp>(numpys);
-    return kExp;
-  }
-  if (fn == ArrayFn::log) {
-    static const InnerLoop kLog = found<Log>(numpys);
-    return kLog;
-  }
-  if (fn == ArrayFn::power) {
-    static const InnerLoop kPower = found<Power>(numpys);
-    return kPower;
-  }
-  return numpys;
-}
+InnerLoop exp_by_fours(const InnerLoop& numpys) { return found<Exp>(numpys); }
+InnerLoop log_by_fours(const InnerLoop& numpys) { return found<Log>(numpys); }
+InnerLoop power_by_fours(const InnerLoop& numpys) { return found<Power>(numpys); }
 
-}  // namespace dalsegno::numpy
-
-#else
-
-namespace dalsegno::numpy {
-InnerLoop by_fours(ArrayFn, const InnerLoop& numpys) { return numpys; }
 }  // namespace dalsegno::numpy
 
 #endif

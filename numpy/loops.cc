@@ -1,7 +1,7 @@
 #include "numpy/loops.h"
 
 #include "numpy/dtypes.h"
-#include "numpy/exp_log.h"
+#include "numpy/fours.h"
 
 namespace dalsegno::numpy {
 

@@ -1,4 +1,4 @@
-"""exp, log and power of doubles, four at once (numpy/exp_log.h): the bits, the flags and the warnings of NumPy's."""
+"""exp, log, power, sin and cos of doubles, four at once (numpy/fours.h): NumPy's bits, flags and warnings."""
 
 from __future__ import annotations
 
@@ -26,6 +26,17 @@ EDGES = [
     0.6875,
     1.375,
 ]
+RIGHT = np.pi / 2
+ANGLES = [
+    0.126,
+    0.85546875,
+    2.426265716552734,
+    105414350.0,
+    105414352.0,
+    2.0**-26,
+    2.0**-27,
+    *(k * RIGHT for k in range(1, 9)),
+]
 APART = [
     0.0,
     -0.0,
@@ -43,11 +54,12 @@ APART = [
     -1.7e308,
     1e-20,
 ]
-SPECIAL = [*APART, *EDGES, *(np.nextafter(x, 0) for x in EDGES), *(np.nextafter(x, np.inf) for x in EDGES)]
+BOUNDS = [*EDGES, *ANGLES]
+SPECIAL = [*APART, *BOUNDS, *(np.nextafter(x, 0) for x in BOUNDS), *(np.nextafter(x, np.inf) for x in BOUNDS)]
 
 
-def both(a: Any) -> Any:
-    return np.exp(a) * 1.0, np.log(a) + 0.0
+def each(a: Any) -> Any:
+    return np.exp(a) * 1.0, np.log(a) + 0.0, np.sin(a) * 1.0, np.cos(a) * 1.0
 
 
 def numbers(n: int) -> Any:
@@ -57,6 +69,8 @@ def numbers(n: int) -> Any:
             rng.uniform(-760, 720, n),
             rng.normal(size=n),
             rng.uniform(0.9, 1.1, n),
+            rng.uniform(-1.2e8, 1.2e8, n),
+            rng.uniform(-9, 9, n),
             rng.integers(0, 0x7FF0 << 48, n, dtype=np.uint64).view("f8"),
         ]
     )
@@ -65,8 +79,8 @@ def numbers(n: int) -> Any:
 def test_numbers_of_all_magnitudes() -> None:
     a = numbers(100_000)
     with np.errstate(all="ignore"):
-        agrees(both, a)
-        agrees(both, np.abs(a))
+        agrees(each, a)
+        agrees(each, np.abs(a))
 
 
 @pytest.mark.parametrize("special", SPECIAL)
@@ -77,10 +91,11 @@ def test_numbers_that_are_treated_apart(special: float) -> None:
             a[at] = special
             agrees(lambda a: np.exp(a) * 1.0, a)
             agrees(lambda a: np.log(a) + 0.0, a)
+            agrees(lambda a: (np.sin(a) * 1.0, np.cos(-a) * 1.0), a)
 
 
 def test_each_flag_is_told_as_numpy_tells_it() -> None:
-    for fn in (np.exp, np.log):
+    for fn in (np.exp, np.log, np.sin, np.cos):
         for special in SPECIAL:
             for flag in ("over", "under", "invalid", "divide"):
                 with np.errstate(all="ignore", **{flag: "raise"}):
@@ -108,9 +123,9 @@ def test_layouts(n: int) -> None:
         a[: 4 * n].reshape(2, 2 * n)[:, ::2],
         a[:1],
     ):
-        agrees(both, b)
+        agrees(each, b)
     unaligned = np.frombuffer(b"x" + a[:n].tobytes(), dtype="u1")[1:].view("f8")
-    agrees(both, unaligned)
+    agrees(each, unaligned)
 
 
 def test_in_place() -> None:
@@ -118,6 +133,8 @@ def test_in_place() -> None:
         b = a.copy()
         np.exp(b, out=b)
         np.log(b[1:], out=b[:-1])
+        np.sin(b, out=b)
+        np.cos(b[::-1], out=b)
         b[2:] = np.exp(b[:-2]) * 0.5
         return b
 
