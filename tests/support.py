@@ -116,9 +116,14 @@ def reasons(jitted: Any) -> set[str]:
 
 
 def run_python(
-    source: str | Path, *arguments: str, store: str | Path = "off", returncode: int = 0, **environment: str
+    source: str | Path,
+    *arguments: str,
+    store: str | Path = "off",
+    returncode: int = 0,
+    seconds: float = 250.0,
+    **environment: str,
 ) -> Any:
-    """Runs a script (text or file) in a fresh process; what it printed as its last line, read as JSON."""
+    """Runs a script (text or file) in a fresh process; what it printed as its last line, read as JSON. `seconds`: else it hangs."""
     script = ["-c", source] if isinstance(source, str) else [str(source)]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     variables = {
@@ -130,7 +135,7 @@ def run_python(
     }
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", *script, *arguments],
-        env=variables, capture_output=True, text=True, timeout=250, check=False,
+        env=variables, capture_output=True, text=True, timeout=seconds, check=False,
     )  # fmt: skip
     assert done.returncode == returncode, f"exit status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     lines = done.stdout.splitlines()

@@ -54,10 +54,11 @@ def summary(folder: str) -> dict[str, Any]:
     return {"counts": counts, "seen": "".join(program.source + program.calls for program in programs_run)}
 
 
+@pytest.mark.timeout(1000)  # 100 s of processor time: more than twice that beside other tests
 def test_programs_are_valid_and_do_something(tmp_path) -> None:
     # As the fuzzer runs: Hypothesis draws constants of the modules that are loaded, here those of all tests.
     command = "import json, sys; from tests.test_fuzz_generate import summary; print(json.dumps(summary(sys.argv[1])))"
-    said = run_python(command, str(tmp_path))
+    said = run_python(command, str(tmp_path), seconds=900)
     counts, seen = collections.Counter(said["counts"]), said["seen"]
     assert counts["calls"] > 1200
     assert counts["raised"] < 0.5 * counts["calls"]
