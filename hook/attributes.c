@@ -95,8 +95,8 @@ Py_ssize_t dalsegno_named_item(PyTypeObject* type, PyObject* found) {
 
 static int class_gives_now(const dalsegno_attribute* a, dalsegno_attribute_cache* cache) {
   if (_PyType_Lookup(a->type, a->name) != a->found) return 0;
-    /* The look-up gave the type a version, if it has any left to give. */
-#if PY_VERSION_HEX >= 0x030e0000
+    /* The look-up gave the type a version, if it has any left to give. (Since 3.13 no flag says that it is valid: else it is 0.) */
+#if PY_VERSION_HEX >= 0x030d0000
   const int has_version = a->type->tp_version_tag != 0;
 #else
   const int has_version = PyType_HasFeature(a->type, Py_TPFLAGS_VALID_VERSION_TAG) && a->type->tp_version_tag != 0;

@@ -41,8 +41,7 @@ class Node:
         self.count = 0
 
 
-def weigh(weights: list[Any]) -> Any:
-    nodes = [Node(w) for w in weights]
+def added(nodes: list[Node]) -> Any:
     total = 0
     for _ in range(3):
         for node in nodes:
@@ -51,7 +50,12 @@ def weigh(weights: list[Any]) -> Any:
                 node.count += 1
             else:
                 total = total + w
-    return total, [n.count for n in nodes]
+    return total
+
+
+def weigh(weights: list[Any]) -> Any:
+    nodes = [Node(w) for w in weights]
+    return added(nodes), [n.count for n in nodes]
 
 
 def mixed(n: int) -> list[Any]:
@@ -92,4 +96,4 @@ def test_attributes_of_two_types() -> None:
         ([2**70, 1, None] * 20,),
         ([True, 1, "x"] * 20,),
     )
-    assert steps_of(weigh, [1, 2.5, 3] * 40) < 300
+    assert steps_of(added, [Node(w) for w in [1, 2.5, 3] * 40]) < 100
