@@ -159,20 +159,14 @@ struct Power {
   DALSEGNO_FOURS static __m256d whole(__m256d x) { return _mm256_round_pd(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
   DALSEGNO_FOURS static __m256d is_whole(__m256d x) { return _mm256_cmp_pd(x, whole(x), _CMP_EQ_OQ); }
 
-  DALSEGNO_FOURS static __m256d row(int64_t k) { return _mm256_loadu_pd(reinterpret_cast<const double*>(kPowerTable + 4 * k)); }
-
   // And what is left of it.
   DALSEGNO_FOURS static __m256d logarithm_of(__m256d x, __m256d* tail) {
     __m256d kd;
     __m256i interval;
     const __m256d z = part_of(x, 0x3fe6955500000000, &kd, &interval);
-    alignas(32) int64_t at[kLanes];
-    _mm256_store_si256(reinterpret_cast<__m256i*>(at), _mm256_and_si256(interval, _mm256_set1_epi64x((1 << kIndexBits) - 1)));
-    const __m256d a = row(at[0]), b = row(at[1]), c = row(at[2]), d = row(at[3]);
-    const __m256d ab = _mm256_unpacklo_pd(a, b), cd = _mm256_unpacklo_pd(c, d), ab2 = _mm256_unpackhi_pd(a, b),
-                  cd2 = _mm256_unpackhi_pd(c, d);
-    const __m256d inverse = _mm256_permute2f128_pd(ab, cd, 0x20), log_c = _mm256_permute2f128_pd(ab, cd, 0x31),
-                  log_c_tail = _mm256_permute2f128_pd(ab2, cd2, 0x31);
+    __m256d row[4];
+    look_up_rows(kPowerTable, interval, row);
+    const __m256d inverse = row[0], log_c = row[2], log_c_tail = row[3];
     const __m256d t1 = _mm256_fmadd_pd(kd, all_bits(0x3fe62e42fefa3800), log_c);
     const __m256d low1 = _mm256_fmadd_pd(kd, all_bits(0x3d2ef35793c76730), log_c_tail);
     const __m256d r = _mm256_fmadd_pd(z, inverse, all(-1.0));

@@ -1,6 +1,7 @@
 // A loop of NumPy's, four doubles at once: what exp_log.cc and sin_cos.cc are made of. A function is a class: kInputs; value(inputs,
 // &plain), which gives what the C library does, flags included, for the elements that are `plain` then (whole lanes of ones; the others
-// NumPy's loop is given); kPlain: one of them, with which lanes without an element are filled.
+// NumPy's loop is given); kPlain: one of them, with which lanes without an element are filled; hard(k): for which NumPy is asked before the
+// first use, of the k-th input (fours_cases.h).
 #pragma once
 #include <immintrin.h>
 
@@ -28,6 +29,18 @@ DALSEGNO_FOURS inline __m256i bits_of(__m256d x) { return _mm256_castpd_si256(x)
 
 DALSEGNO_FOURS inline __m256d either(__m256d condition, __m256d yes, __m256d no) { return _mm256_blendv_pd(no, yes, condition); }
 DALSEGNO_FOURS inline __m256d size_of(__m256d x) { return _mm256_andnot_pd(all(-0.0), x); }
+
+// Rows of four of a table, those that the low seven bits say, as their columns.
+DALSEGNO_FOURS inline void look_up_rows(const uint64_t* table, __m256i indices, __m256d* columns) {
+  alignas(32) int64_t at[kLanes];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(at), _mm256_and_si256(indices, _mm256_set1_epi64x(0x7f)));
+  __m256d rows[kLanes];
+  for (int k = 0; k < kLanes; ++k) rows[k] = _mm256_loadu_pd(reinterpret_cast<const double*>(table + 4 * at[k]));
+  const __m256d low01 = _mm256_unpacklo_pd(rows[0], rows[1]), low23 = _mm256_unpacklo_pd(rows[2], rows[3]);
+  const __m256d high01 = _mm256_unpackhi_pd(rows[0], rows[1]), high23 = _mm256_unpackhi_pd(rows[2], rows[3]);
+  columns[0] = _mm256_permute2f128_pd(low01, low23, 0x20), columns[1] = _mm256_permute2f128_pd(high01, high23, 0x20);
+  columns[2] = _mm256_permute2f128_pd(low01, low23, 0x31), columns[3] = _mm256_permute2f128_pd(high01, high23, 0x31);
+}
 
 template <class F>
 InnerLoop g_numpys;

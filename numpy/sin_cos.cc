@@ -16,15 +16,9 @@ using namespace fours;
 DALSEGNO_FOURS inline __m256d near_table(__m256d a, __m256d da, __m256d cosine) {
   const __m256d zero = _mm256_setzero_pd(), sign = all(-0.0), big = all(0x1.8p45);
   const __m256d size = size_of(a), shifted = _mm256_add_pd(size, big);
-  alignas(32) int64_t at[kLanes];
-  _mm256_store_si256(reinterpret_cast<__m256i*>(at), _mm256_and_si256(bits_of(shifted), _mm256_set1_epi64x(0x7f)));
-  const auto* table = reinterpret_cast<const double*>(kSineTable);
-  const __m256d r0 = _mm256_loadu_pd(table + 4 * at[0]), r1 = _mm256_loadu_pd(table + 4 * at[1]), r2 = _mm256_loadu_pd(table + 4 * at[2]),
-                r3 = _mm256_loadu_pd(table + 4 * at[3]);
-  const __m256d low01 = _mm256_unpacklo_pd(r0, r1), low23 = _mm256_unpacklo_pd(r2, r3), high01 = _mm256_unpackhi_pd(r0, r1),
-                high23 = _mm256_unpackhi_pd(r2, r3);
-  const __m256d sn = _mm256_permute2f128_pd(low01, low23, 0x20), cs = _mm256_permute2f128_pd(low01, low23, 0x31),
-                sn_rest = _mm256_permute2f128_pd(high01, high23, 0x20), cs_rest = _mm256_permute2f128_pd(high01, high23, 0x31);
+  __m256d row[4];
+  look_up_rows(kSineTable, bits_of(shifted), row);
+  const __m256d sn = row[0], sn_rest = row[1], cs = row[2], cs_rest = row[3];
   // The other side of 0 is that of a mirror: a sine there is for a <= 0, a cosine for a < 0.
   const __m256d mirrored = either(cosine, _mm256_cmp_pd(a, zero, _CMP_LT_OQ), _mm256_cmp_pd(a, zero, _CMP_LE_OQ));
   const __m256d dx = _mm256_xor_pd(da, _mm256_and_pd(mirrored, sign));

@@ -34,28 +34,6 @@ constexpr const char* kDeclarations =
 #endif
     "!0 = !{!\"branch_weights\", i32 2000, i32 1}\n";
 
-// Calls a function of the frame's where the way goes round: all registers stay as they are, so the way that is mostly taken need not care.
-// What is returned comes through memory, behind what the function puts there itself. (One that takes fewer arguments finds them in place.)
-constexpr const char* kAside =
-    "define internal preserve_allcc void @aside(ptr %f, i64 %at, i32 %n, i64 %a, i64 %b, ptr %out) #0 {\n"
-    "  %place = getelementptr i8, ptr %f, i64 %at\n"
-    "  %function = load ptr, ptr %place\n"
-    "  %r = call i32 %function(ptr %f, i32 %n, i64 %a, i64 %b, ptr %out)\n"
-    "  %came = getelementptr i8, ptr %out, i64 16\n"
-    "  store i32 %r, ptr %came\n"
-    "  ret void\n}\n";
-
-// The same for an operator on two doubles.
-std::string scalar_aside() {
-  return "define internal preserve_allcc void @scalar(ptr %f, i32 %n, double %x, double %y, ptr %out) noinline cold {\n"
-         "  %a = bitcast double %x to i64\n"
-         "  %b = bitcast double %y to i64\n"
-         "  call preserve_allcc void @aside(ptr %f, i64 " +
-         std::to_string(offsetof(Frame, scalar)) +
-         ", i32 %n, i64 %a, i64 %b, ptr %out)\n"
-         "  ret void\n}\n";
-}
-
 }  // namespace
 
 std::string Writer::write(const std::string& symbol) {
@@ -73,9 +51,7 @@ std::string Writer::write(const std::string& symbol) {
   if (differs_) return "";
   text_ += "elsewhere:\n  ret i32 -1\n}\n";
   write_functions();
-  text_ += kDeclarations;
-  if (goes_aside_) text_ += kAside + scalar_aside();
-  return text_;
+  return text_ += kDeclarations;
 }
 
 // Leaves at a loop's head, with what was carried there.

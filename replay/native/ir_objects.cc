@@ -290,9 +290,9 @@ std::string Writer::items(const Instr& in, const std::string& sequence) {
 
 // An item, borrowed, becomes dst and, unboxed, c. The side trace goes on with one of another type.
 void Writer::took(const Instr& in, const std::string& item) {
-  const bool has_side = tells_types(in.what, in.rep) && in.side >= 0;
-  if (has_side) leads_to(in.side);
-  if (in.rep != Rep::kNone) take_number(in.c, in.rep, item, has_side ? in.side : -1);
+  const int32_t side = tells_types(in.what, in.rep) ? in.side : -1;
+  if (side >= 0) leads_to(side);
+  if (in.rep != Rep::kNone) take_number(in.c, in.rep, item, side);
   if (in.what == Do::kNextItem || in.n != 0) add_reference(item);
   line("store ptr " + item + ", ptr " + place(in.dst));
   std::erase_if(fresh_, [&](const Fact& fact) { return fact.key == key_of(in.dst); });

@@ -88,6 +88,28 @@ const Writer::SharedFunction& Writer::shared_function(Shared what) {
 
 namespace {
 
+// Calls a function of the frame's where the way goes round: all registers stay as they are, so the way that is mostly taken need not care.
+// What is returned comes through memory, behind what the function puts there itself. (One that takes fewer arguments finds them in place.)
+constexpr const char* kAside =
+    "define internal preserve_allcc void @aside(ptr %f, i64 %at, i32 %n, i64 %a, i64 %b, ptr %out) #0 {\n"
+    "  %place = getelementptr i8, ptr %f, i64 %at\n"
+    "  %function = load ptr, ptr %place\n"
+    "  %r = call i32 %function(ptr %f, i32 %n, i64 %a, i64 %b, ptr %out)\n"
+    "  %came = getelementptr i8, ptr %out, i64 16\n"
+    "  store i32 %r, ptr %came\n"
+    "  ret void\n}\n";
+
+// The same for an operator on two doubles.
+std::string scalar_aside() {
+  return "define internal preserve_allcc void @scalar(ptr %f, i32 %n, double %x, double %y, ptr %out) noinline cold {\n"
+         "  %a = bitcast double %x to i64\n"
+         "  %b = bitcast double %y to i64\n"
+         "  call preserve_allcc void @aside(ptr %f, i64 " +
+         std::to_string(offsetof(Frame, scalar)) +
+         ", i32 %n, i64 %a, i64 %b, ptr %out)\n"
+         "  ret void\n}\n";
+}
+
 // Boxes by the frame's function.
 std::string make_aside() {
   return "define internal preserve_allcc void @make_aside(ptr %f, i32 %rep, i64 %bits, ptr %out) #0 {\n"
@@ -125,6 +147,7 @@ void Writer::write_functions() {
       if (written.insert(function).second) write_function(function.first, function.second);
   const bool boxes = std::any_of(written.begin(), written.end(), [](const auto& function) { return function.first == Shared::kBox; });
   if (boxes) text_ += make_aside();
+  if (goes_aside_) text_ += kAside + scalar_aside();
 }
 
 void Writer::write_function(Shared what, Rep rep) {
