@@ -1,7 +1,9 @@
-"""Groups of array operations too large for NumPy's inner loops: their kernel goes through views that are not built."""
+"""Groups of array operations too large for NumPy's inner loops: their kernel goes through views that are not built. Of the largest ones
+they are built, as the kernel lets go of the GIL; but what ends the group by a write is still its last operation."""
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from typing import Any
 
@@ -12,7 +14,12 @@ import numpy as np
 from tests.support import check, counting
 
 R = np.random.default_rng(5)
-N = 12_000  # elements of a row: more than inner loops do
+SMALL = 12_000  # elements of a row: more than inner loops do
+SIZES = [
+    SMALL,
+    250_000,
+    400_000,
+]  # the GIL is let go of; what is written is first made in an array, not in memory of the thread's
 
 
 def smooth(a: Any, b: Any) -> Any:
@@ -54,49 +61,55 @@ def divided(a: Any, b: Any, out: Any) -> Any:
     return out
 
 
-@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4"])
-def test_views_are_read_and_written(dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "n"), [*((dtype, SMALL) for dtype in ("f8", "f4", "i8", "i4")), ("f8", SIZES[1]), ("f4", SIZES[2])]
+)
+def test_views_are_read_and_written(dtype: str, n: int) -> None:
     def row() -> Any:
-        return (R.random(N) * 100).astype(dtype)
+        return (R.random(n) * 100).astype(dtype)
+
+    rows = n // 110
 
     def grid() -> Any:
-        return (R.random((120, 110)) * 9).astype(dtype)
+        return (R.random((rows, 110)) * 9).astype(dtype)
 
     check(smooth, (row(), row()), (row()[::-1], row()), (row()[::2], row()[1::2]), (a := row(), a))
     check(limited, (row(), row()), (row()[::-1], row()[::-1]))
     if dtype[0] == "f":
         check(leap, (grid(), grid()), (grid().T, grid().T), (grid()[::-1], grid()[:, ::-1]), (g := grid(), g))
-        check(leap, (np.asfortranarray(grid()), grid()), (grid(), np.empty((120, 0), dtype)), (grid(), grid()[:1]))
+        check(leap, (np.asfortranarray(grid()), grid()), (grid(), np.empty((rows, 0), dtype)), (grid(), grid()[:1]))
     for by in (2, True, np.float32(2), np.float64(3), np.int64(3), np.int8(3), 2.5, 10**30):
         check(scaled, (row(), by), (row()[::-1], by))
 
 
-def test_every_group_is_one_launch() -> None:
+@pytest.mark.parametrize("n", SIZES)
+def test_every_group_is_one_launch(n: int) -> None:
     with ds.config(background=False):
         jitted = ds.jit(store=False)(smooth)
         for _ in range(10):
-            jitted(R.random(N), R.random(N))
+            jitted(R.random(n), R.random(n))
         with counting(jitted) as grown:
-            a, b = R.random(N), R.random(N)
+            a, b = R.random(n), R.random(n)
             want = smooth(a.copy(), b.copy())
             assert all((x == y).all() for x, y in zip(jitted(a, b), want, strict=True))
     assert (grown["replays"], grown["kernel_launches"]) == (1, 12)
 
 
+@pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("background", [True, False])  # True: the kernels are still being compiled, NumPy's loops do it
-def test_nothing_is_written_where_a_flag_is_up(background: bool) -> None:
-    a, b, zeros = R.random(N), R.random(N) + 1, R.random(N) + 1
-    zeros[N // 2] = 0
+def test_nothing_is_written_where_a_flag_is_up(background: bool, n: int) -> None:
+    a, b, zeros = R.random(n), R.random(n) + 1, R.random(n) + 1
+    zeros[n // 2] = 0
     with ds.config(background=background):
         jitted = ds.jit(store=False)(divided)
         for _ in range(6):
-            jitted(a, b, np.zeros(N))
+            jitted(a, b, np.zeros(n))
         for how in ("raise", "warn", "ignore"):
             for error in (False, True):
                 for divisor in (zeros, b):
                     outcomes = []
                     for f in (divided, jitted):
-                        out = np.ones(N)
+                        out = np.ones(n)
                         with np.errstate(all=how), warnings.catch_warnings(record=True) as caught:  # type: ignore[call-overload]
                             warnings.simplefilter("error" if error else "always")
                             try:
@@ -108,12 +121,32 @@ def test_nothing_is_written_where_a_flag_is_up(background: bool) -> None:
                     assert outcomes[0] == outcomes[1], (how, error)
 
 
-def test_a_read_only_array_is_not_written() -> None:
+@pytest.mark.parametrize("n", SIZES)
+def test_a_read_only_array_is_not_written(n: int) -> None:
     with ds.config(background=False):
         jitted = ds.jit(store=False)(smooth)
         for _ in range(6):
-            jitted(R.random(N), R.random(N))
-        a, b = R.random(N), R.random(N)
+            jitted(R.random(n), R.random(n))
+        a, b = R.random(n), R.random(n)
         a.flags.writeable = False
         with pytest.raises(ValueError, match="read-only"):
             jitted(a, b)
+
+
+def test_what_is_written_is_no_array_first() -> None:
+    def step(e: Any, h: Any) -> None:
+        for _ in range(4):
+            e[1:] -= 0.5 * (h[1:] - h[:-1])
+            h[:-1] = e[1:] * 0.7 - e[:-1]
+
+    n = SIZES[1]
+    with ds.config(background=False):
+        jitted = ds.jit(store=False)(step)
+        for _ in range(6):
+            jitted(R.random(n), R.random(n))
+        arrays = R.random(n), R.random(n)
+        tracemalloc.start()
+        jitted(*arrays)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert most < arrays[0].nbytes / 2

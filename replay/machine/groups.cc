@@ -141,6 +141,7 @@ const Step* run_with_objects(const Step* s, Reg* r, Machine& m, std::optional<Wa
   if (group.unread && !m.kept_frames.empty()) return one_by_one(s, m, group, false);  // a frame was kept: it is looked at later
   if (!way) way = way_of(p, group, r);
   if (*way == Way::kInParts) return in_parts(s, m, group);
+  if (*way == Way::kAtOnce && run_letting_go(p, group, r)) return s + 1;
   if (*way == Way::kAtOnce && group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
     return group.sink >= 0 ? written(s, m, group) : s + 1;
   return one_by_one(s, m, group, *way == Way::kMeasured);

@@ -65,6 +65,9 @@ struct ReducedGroup {
   int refusals = 0;   // calls in which it is not tried
 };
 
+// The array that an input is, or is a view of.
+PyArrayObject* array_behind(const LoopInput& in, const Reg* r);
+
 // The operands of a kernel, from registers. spans[k]: room for the extents of a view.
 struct ViewRoom {
   npy_intp shape[typed::kMaxViewRank], strides[typed::kMaxViewRank];

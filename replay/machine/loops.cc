@@ -4,13 +4,11 @@
 // memory or in a new array; what ends the group by writing into an array is computed in scratch, too, and copied when no flag is up. So
 // where anything is not as it was expected, nothing has been done, and NumPy does it all.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <type_traits>
 
 #include "halide_gen/runtime/flags.h"
-#include "halide_gen/runtime/per_thread.h"
 #include "numpy/dtypes.h"
 #include "numpy/elide.h"
 #include "numpy/errstate.h"
@@ -19,6 +17,7 @@
 #include "replay/machine/complex_spans.h"
 #include "replay/machine/loop_plan.h"
 #include "replay/machine/scalars.h"
+#include "replay/machine/shared_work.h"
 #include "replay/machine/span.h"
 #include "replay/memory/strided_copy.h"
 #include "replay/segment/scalars.h"
@@ -37,6 +36,8 @@ constexpr npy_intp kMostInBlocks = 1 << 21;    // that are done in blocks as lon
 constexpr size_t kMostScratchBytes = 4 << 20;  // for a kernel: beyond, it is the memory that takes the time
 constexpr npy_intp kMostStored = kMostScratchBytes / 2;  // of what is written when all is known to be well
 static_assert(kBlockMemory <= kMostStored);
+constexpr npy_intp kSharedBytes = 256 << 10;  // that several threads write
+constexpr int kParts = 4;                     // in so many parts
 
 void set_of_block(const Virtual& view, const Reg* r, Span* out) {
   out->data = reinterpret_cast<char*>(r[view.block].i);
@@ -47,31 +48,6 @@ void set_of_block(const Virtual& view, const Reg* r, Span* out) {
   }
 }
 
-// A thread's memory for results that nobody sees, for as long as it lives.
-class Scratch {
- public:
-  Scratch() = default;
-  Scratch(const Scratch&) = delete;
-  ~Scratch() { std::free(bytes_); }
-  char* reserve(size_t size) {
-    if (size > size_) {
-      std::free(bytes_);
-      bytes_ = static_cast<char*>(std::aligned_alloc(64, size));
-      size_ = bytes_ ? size : 0;
-    }
-    return bytes_;
-  }
-
- private:
-  char* bytes_ = nullptr;
-  size_t size_ = 0;
-};
-
-// The array that an input is, or is a view of.
-PyArrayObject* array_behind(const LoopInput& in, const Reg* r) {
-  return reinterpret_cast<PyArrayObject*>(r[in.view ? in.view->parts[0].obj : in.loc.obj].o);
-}
-
 class GroupRun {
  public:
   GroupRun(ProgramImpl& p, Group& group, Reg* r, npy_intp most)
@@ -79,23 +55,45 @@ class GroupRun {
 
   // `way`: of what is not small.
   bool run(std::optional<Way>* way) {
+    if (!find_operands()) return false;
+    const bool has_kernel = group_.runner >= 0 || group_.fused >= 0;
+    const bool small = is_small(std::clamp(most_, has_kernel ? 0 : kMostRefused, kMostWhole));
+    if (!small && ((!has_kernel && group_.ops.empty()) || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
+    if (!(small ? compute() : has_kernel ? compute_large() : compute_in_blocks())) return drop_made(), false;
+    return write_and_keep(), true;
+  }
+
+  // What is written, and all that it is computed from, by the kernel, which lets go of the GIL.
+  bool run_letting_go() {
+    lets_go_ = true;
+    if (group_.fused < 0 && (group_.runner < 0 || !plan_.sink.view)) return false;
+    if (group_.ops.empty() || !find_operands()) return false;
+    // (Meanwhile the array may have become another.)
+    if (!by_kernel() || !find_target() || !can_be_stored()) return drop_made(), false;
+    return write_and_keep(), true;
+  }
+
+ private:
+  bool find_operands() {
     if (plan_.inputs.size() + plan_.ops.size() > kMostOperands) return false;
     std::fill_n(made_, plan_.ops.size(), nullptr);
     for (size_t k = 0; k < plan_.inputs.size(); ++k)
       if (!find_input(plan_.inputs[k], k)) return false;
     if (plan_.writes && !find_target()) return false;
-    if (plan_.forwards && !suits_complex()) return false;
-    const bool has_kernel = group_.runner >= 0 || group_.fused >= 0;
-    const bool small = is_small(std::clamp(most_, has_kernel ? 0 : kMostRefused, kMostWhole));
-    if (!small && ((!has_kernel && group_.ops.empty()) || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
-    if (!(small ? compute() : has_kernel ? compute_large() : compute_in_blocks())) return drop_made(), false;
-    if (plan_.writes) write();
-    for (size_t k = 0; k < plan_.ops.size(); ++k)
-      if (made_[k]) r_[plan_.ops[k].out].o = made_[k];
-    return true;
+    return !plan_.forwards || suits_complex();
   }
 
- private:
+  void write_and_keep() {
+    if (plan_.writes) write();
+    for (size_t k = 0; k < plan_.ops.size(); ++k) {
+      if (!made_[k]) continue;
+      if (plan_.ops[k].out >= 0)
+        r_[plan_.ops[k].out].o = made_[k];
+      else
+        Py_DECREF(made_[k]);
+    }
+  }
+
   bool is_small(npy_intp most) { return plan_.by_loops && most_ > 0 && find_shapes(most); }
 
   bool compute_large() {
@@ -278,7 +276,7 @@ class GroupRun {
     size_t n = 0;
     for (size_t k = 0; k < ops.size(); ++k)
       if (ops[k].output) made[n++].in_memory = plan_.ops[k].out < 0;
-    const RunResult ran = memory ? runner.run(operands, made, {memory, kMostStored}) : RunResult::kMismatch;
+    const RunResult ran = memory ? runner.run(operands, made, {memory, kMostStored, lets_go_}, !lets_go_) : RunResult::kMismatch;
     waits_ = ran == RunResult::kNotReady, refused_ = ran == RunResult::kMismatch;
     if (ran != RunResult::kDone) return false;
     n = 0;
@@ -387,7 +385,17 @@ class GroupRun {
 
   void copy(const char* from, const npy_intp* from_strides, char* to, const npy_intp* to_strides) const {
     const CopiedSpace space{target_.rank, target_.shape, from_strides, to_strides, static_cast<size_t>(item_of_target())};
-    copy_strided(from, to, space, planted(Fault::ignored_overlap));
+    const bool one_by_one = planted(Fault::ignored_overlap);
+    const npy_intp rows = target_.rank == 0 ? 0 : target_.shape[0];
+    if (!lets_go_ || one_by_one || rows < kParts || target_.size() * item_of_target() < kSharedBytes || !launcher())
+      return copy_strided(from, to, space, one_by_one);
+    share(kParts, [&](int part) {
+      const npy_intp first = rows * part / kParts;
+      npy_intp shape[kMaxRank];
+      std::copy_n(space.shape, space.rank, shape);
+      shape[0] = rows * (part + 1) / kParts - first;
+      copy_strided(from + first * from_strides[0], to + first * to_strides[0], {space.rank, shape, from_strides, to_strides, space.item});
+    });
   }
 
   void write() {
@@ -421,45 +429,15 @@ class GroupRun {
   PyObject* made_[kMostOperands];
   PyArrayObject* array_ = nullptr;  // that is written into
   char* aside_ = nullptr;
+  bool lets_go_ = false;  // of the GIL
   bool waits_ = false;    // for its kernel, with which all would be done at once
   bool refused_ = false;  // by it: for shapes or strides
 };
 
 }  // namespace
 
-char* scratch(size_t size) {
-  thread_local Scratch* own = nullptr;  // (without a destructor: see per_thread.h)
-  if (!own && !(own = rt::PerThread<Scratch>::get())) return nullptr;
-  return own->reserve(size);
-}
-
-static bool number_for_kernel(Rep rep, Reg value, SegmentOperand* out) {
-  const typed::Bits bits = typed::bits_of(rep);
-  if (bits == typed::Bits::kInt64)
-    return out->as = SegmentOperand::kInteger, out->integer = value.i, (rep != Rep::kNpUint64 || value.i >= 0) && !typed::is_modular(rep);
-  return out->as = SegmentOperand::kDouble, out->real = bits == typed::Bits::kFloat ? value.s : value.f, bits != typed::Bits::kNone;
-}
-
-bool kernel_operands(const std::vector<LoopInput>& inputs, const Reg* r, SegmentOperand* operands, ViewRoom* room) {
-  for (size_t k = 0; k < inputs.size(); ++k) {
-    const LoopInput& in = inputs[k];
-    SegmentOperand& operand = operands[k];
-    if (in.view) {
-      const int rank = in.view->view.rank;
-      const Reg* block = r + in.view->block;
-      for (int d = 0; d < rank; ++d) room[k].shape[d] = block[1 + d].i, room[k].strides[d] = block[1 + rank + d].i;
-      operand.as = SegmentOperand::kView;
-      auto* descr = reinterpret_cast<PyObject*>(PyArray_DESCR(array_behind(in, r)));
-      operand.view = {reinterpret_cast<char*>(block[0].i), rank, dtype_size(in.as.dtype), room[k].shape, room[k].strides, false, descr};
-    } else if (in.as.kind == InputKind::kArray || in.loc.raw < 0 || in.loc.either()) {
-      operand.as = SegmentOperand::kObject;
-      operand.object = in.loc.obj >= 0 ? r[in.loc.obj].o : nullptr;
-      if (!operand.object) return false;
-    } else if (!number_for_kernel(in.loc.rep, r[in.loc.raw], &operand)) {
-      return false;
-    }
-  }
-  return true;
+bool run_letting_go(ProgramImpl& p, Group& group, Reg* r) {
+  return group.loops && group.sink >= 0 && GroupRun(p, group, r, 0).run_letting_go();
 }
 
 bool run_without_objects(ProgramImpl& p, Group& group, Reg* r, int64_t most, std::optional<Way>* way) {

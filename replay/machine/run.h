@@ -250,6 +250,9 @@ enum class Way : uint8_t { kAtOnce, kInParts, kMeasured };
 // All of a group, the write that ends it included, and none of the views that it reads are built: by NumPy's inner loops, if that is at
 // most so many elements, else by the kernel if that does not take long. False: nothing has been done; `way`, if that has been asked for.
 bool run_without_objects(ProgramImpl& p, Group& group, Reg* r, int64_t most, std::optional<Way>* way);
+// All of a group that ends in a write, by the kernel, however long it takes; the GIL is let go of. What other threads might look at is
+// built. False: nothing has been done.
+bool run_letting_go(ProgramImpl& p, Group& group, Reg* r);
 // step_segment's work where that runs no code, needs no objects and keeps the GIL, else nothing.
 enum class Tried : uint8_t { kDone, kNeedsObjects, kNot };
 Tried run_at_once(ProgramImpl& p, const Step& s, Reg* r, const Machine& m, std::optional<Way>* way);

@@ -7,13 +7,13 @@
 #include "hook/hook.h"
 #include "numpy/loops.h"
 #include "numpy/sums.h"
-#include "replay/kernels/table.h"
 #include "replay/machine/apart.h"
 #include "replay/machine/array_operand.h"
 #include "replay/machine/cut.h"
 #include "replay/machine/extremes.h"
 #include "replay/machine/reductions.h"
 #include "replay/machine/scalars.h"
+#include "replay/machine/shared_work.h"
 #include "replay/machine/small_arrays.h"
 #include "replay/machine/whole_numbers.h"
 
@@ -162,32 +162,17 @@ bool reduced_axes(PyObject* which, int rank, int* first, int* last) {
 
 namespace {
 
-template <class Whole>
-struct Shared {
-  const Whole* whole;
-  npy_intp parts;
-  std::atomic<bool> failed = false;
-  static void take(void* context, int32_t number, char* const*) {
-    auto& shared = *static_cast<Shared*>(context);
-    if (!shared.whole->part(number, shared.parts).run()) shared.failed = true;
-  }
-};
-
 // The flags that came up; -1: it has not been done.
 template <class Whole>
 int run_shared(const Whole& all) {
   constexpr npy_intp kParts = 8;
   rt::clear_all_raised();
   if (!launcher() || !all.is_shared(kParts)) return all.run() ? rt::all_raised() : -1;
-  Shared<Whole> shared{&all, kParts};
-  const rt::Pieces pieces{kParts, 0, nullptr, 0, 0, Shared<Whole>::take, &shared};
-  rt::Launch launch{};
-  launch.threads = launch_threads(), launch.pieces = &pieces;
-  PyThreadState* state = PyEval_SaveThread();
-  const int raised = launcher()(nullptr, &launch);
-  const hook::ThreadGuard guard;
-  PyEval_RestoreThread(state);
-  return shared.failed ? -1 : raised;
+  std::atomic<bool> failed = false;
+  const int raised = share(kParts, [&](int number) {
+    if (!all.part(number, kParts).run()) failed = true;
+  });
+  return failed ? -1 : raised;
 }
 
 // Of the result: its rank.

@@ -33,6 +33,7 @@ using halide_gen::Inner;
 // before another thread would have had the GIL.
 constexpr int64_t kParallelWork = 1 << 20;
 constexpr int64_t kReleaseWork = 1 << 20;
+constexpr int64_t kAnyWork = std::numeric_limits<int64_t>::max();
 constexpr int kMaxWholeRank = 4;   // loops of a kernel; more axes cost compile time
 constexpr int64_t kShortRow = 64;  // tiles that are rows shorter than this are mostly overhead
 
@@ -70,12 +71,12 @@ class Runner final : public SegmentRunner {
     return done;
   }
 
-  RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory) override {
+  RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory, bool holds_gil) override {
     if (refusals_left_ > 0) return --refusals_left_, RunResult::kMismatch;
     ArrayView views[64];
     if (!look_at_all(inputs, views)) return RunResult::kMismatch;
     Launching how;
-    if (const RunResult found = choose(views, &how, kReleaseWork); found != RunResult::kDone) return found;
+    if (const RunResult found = choose(views, &how, holds_gil ? kReleaseWork : kAnyWork); found != RunResult::kDone) return found;
     return launch(how, inputs, views, outputs, memory);
   }
 
@@ -165,7 +166,7 @@ class Runner final : public SegmentRunner {
     return true;
   }
 
-  RunResult choose(const ArrayView* views, Launching* how, int64_t below = std::numeric_limits<int64_t>::max()) {
+  RunResult choose(const ArrayView* views, Launching* how, int64_t below = kAnyWork) {
     Layout& layout = how->layout;
     const bool flat = !lowered_.rolls && make_flat(views, &layout);
     if (!flat) {
@@ -392,9 +393,7 @@ class Runner final : public SegmentRunner {
         if (how.pack) out[i].strides[0] = 1;
         continue;
       }
-      if (outputs[i].in_memory
-              ? !place_result(layout, lowered_.outputs[i], &outputs[i], &memory)
-              : !(outputs[i].object = new_result(layout, lowered_.outputs[i], handed_[i] < 0 ? nullptr : views[handed_[i]].descr))) {
+      if (!make_result(layout, i, views, &outputs[i], &memory)) {
         for (size_t k = 0; k < i; ++k) Py_CLEAR(outputs[k].object);
         return false;
       }
@@ -402,6 +401,15 @@ class Runner final : public SegmentRunner {
       std::memcpy(out[i].strides, layout.dense.at, sizeof(int64_t) * layout.loop_rank);
     }
     return true;
+  }
+
+  bool make_result(const Layout& layout, size_t i, const ArrayView* views, SegmentResult* result, SegmentMemory* memory) const {
+    const DType dtype = lowered_.outputs[i];
+    if (result->in_memory && place_result(layout, dtype, result, memory)) return true;
+    if (result->in_memory && !memory->or_object) return false;
+    result->in_memory = false;
+    result->object = new_result(layout, dtype, handed_[i] < 0 ? nullptr : views[handed_[i]].descr);
+    return result->object != nullptr;
   }
 
   bool make_views(SegmentResult* outputs) const {

@@ -33,7 +33,7 @@ struct SegmentOperand {
 
 // A result: a new array, or elements in the caller's memory.
 struct SegmentResult {
-  bool in_memory = false;
+  bool in_memory = false;      // asked for, and whether it is so
   PyObject* object = nullptr;  // new reference
   char* data = nullptr;        // in memory: where, and how it lies there (strides in bytes)
   int rank = 0;
@@ -44,6 +44,7 @@ struct SegmentResult {
 struct SegmentMemory {
   char* next = nullptr;  // at such a multiple
   size_t left = 0;
+  bool or_object = false;  // what it has no room for is a new array; else there is no result
 };
 
 // Who takes one of the results piece by piece, as it is made.
@@ -66,8 +67,8 @@ class SegmentRunner {
   virtual ~SegmentRunner() = default;
   // inputs[i]: borrowed object for spec.inputs[i]. Sets no exception.
   virtual RunResult run(PyObject* const* inputs, PyObject** outputs) = 0;
-  // The same without objects, and without ever letting go of the GIL: what would take long is kMismatch. outputs[i]: in order.
-  virtual RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory) = 0;
+  // The same without objects. What would take long lets go of the GIL, or is kMismatch if the GIL is to be held. outputs[i]: in order.
+  virtual RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory, bool holds_gil) = 0;
   // As run(), which may let go of the GIL; the result of this number is handed to `taker`. outputs[i].in_memory: it is not kept.
   virtual RunResult run_in_pieces(const SegmentOperand* inputs, SegmentResult* outputs, int number, Taker* taker) = 0;
   // Asks for the kernel of the likely layout (operands that are dense but for how they are cut) before any call needs it.
