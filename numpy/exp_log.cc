@@ -134,6 +134,10 @@ struct Power {
   static constexpr int kInputs = 2;
   static std::span<const double> hard(int input) { return input == 0 ? std::span(kHardBases) : std::span(kHardExponents); }
   static constexpr double kPlain = 1.5;
+  // (loops_umath_fp.dispatch.c.src)
+  static bool numpy_has_another(double exponent) {
+    return exponent == 2 || exponent == 1 || exponent == 0.5 || exponent == 0 || exponent == -1;
+  }
 
   DALSEGNO_FOURS static __m256d value(const __m256d* inputs, __m256d* plain) {
     const __m256d y_size = size_of(inputs[1]);

@@ -23,6 +23,12 @@ InnerLoop by_fours(ArrayFn fn, const InnerLoop& numpys) {
       return once<sin_by_fours>(numpys);
     case ArrayFn::cos:
       return once<cos_by_fours>(numpys);
+    case ArrayFn::remainder:
+      return once<remainder_by_fours>(numpys);
+    case ArrayFn::fmod:
+      return once<fmod_by_fours>(numpys);
+    case ArrayFn::floor_divide:
+      return once<floor_divide_by_fours>(numpys);
     default:
       return numpys;
   }

@@ -1,7 +1,8 @@
 // A loop of NumPy's, four doubles at once: what exp_log.cc and sin_cos.cc are made of. A function is a class: kInputs; value(inputs,
 // &plain), which gives what the C library does, flags included, for the elements that are `plain` then (whole lanes of ones; the others
 // NumPy's loop is given); kPlain: one of them, with which lanes without an element are filled; hard(k): for which NumPy is asked before the
-// first use, of the k-th input (fours_cases.h).
+// first use, of the k-th input (fours_cases.h); numpy_has_another(x), if there is any: NumPy has another way where the second input is x
+// for all elements.
 #pragma once
 #include <immintrin.h>
 
@@ -81,13 +82,14 @@ inline bool meets(const char* in, intptr_t stride, const char* out, intptr_t str
   return a < b_end && b < a_end;
 }
 
-// NumPy has other ways for some exponents that are the same for all elements (loops_umath_fp.dispatch.c.src).
 template <class F>
 bool is_numpys(char** operands, const intptr_t* strides) {
-  if (F::kInputs == 1 || strides[1] != 0) return false;
-  double exponent;
-  std::memcpy(&exponent, operands[1], sizeof exponent);
-  return exponent == 2 || exponent == 1 || exponent == 0.5 || exponent == 0 || exponent == -1;
+  if constexpr (requires { F::numpy_has_another(0.0); }) {
+    double second;
+    std::memcpy(&second, operands[1], sizeof second);
+    return strides[1] == 0 && F::numpy_has_another(second);
+  }
+  return false;
 }
 
 template <class F>
@@ -182,10 +184,16 @@ bool gives_same(const InnerLoop& numpys) {
 }
 
 template <class F>
-InnerLoop found(const InnerLoop& numpys) {
+InnerLoop found_anywhere(const InnerLoop& numpys) {
   g_numpys<F> = numpys;
-  const bool known = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && !__builtin_cpu_supports("avx512f");
+  const bool known = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return known && numpys.function && gives_same<F>(numpys) ? InnerLoop{loop<F>, nullptr} : numpys;
+}
+
+// Where NumPy has no vector code of its own.
+template <class F>
+InnerLoop found(const InnerLoop& numpys) {
+  return __builtin_cpu_supports("avx512f") ? numpys : found_anywhere<F>(numpys);
 }
 
 }  // namespace dalsegno::numpy::fours

@@ -368,19 +368,33 @@ class GroupRun {
       op.loop.function(data, &size, strides, op.loop.data);
       return true;
     }
-    npy_intp at[kMaxRank] = {}, row = result.shape[rank - 1];
+    std::copy_n(result.strides, rank, outer[n]);
+    const int along = axis_of_rows(result);
+    for (size_t i = 0; i <= n; ++i) strides[i] = outer[i][along];
+    npy_intp at[kMaxRank] = {};
+    const npy_intp row = result.shape[along];
     for (npy_intp done = 0; done < size; done += row) {
       char* here[4];
-      for (size_t i = 0; i < n; ++i) {
+      for (size_t i = 0; i <= n; ++i) {
         here[i] = data[i];
-        for (int d = 0; d + 1 < rank; ++d) here[i] += at[d] * outer[i][d];
+        for (int d = 0; d < rank; ++d) here[i] += at[d] * outer[i][d];
       }
-      here[n] = result.data + done * strides[n];
       npy_intp length = row;
       op.loop.function(here, &length, strides, op.loop.data);
-      for (int d = rank - 2; d >= 0 && ++at[d] == result.shape[d]; --d) at[d] = 0;
+      for (int d = rank - 1; d >= 0; --d) {
+        if (d == along) continue;
+        if (++at[d] < result.shape[d]) break;
+        at[d] = 0;
+      }
     }
     return true;
+  }
+
+  // The innermost one, unless its rows are so short that calling the loop takes the time.
+  static int axis_of_rows(const Span& result) {
+    constexpr npy_intp kShortRow = 16;
+    const npy_intp* last = result.shape + result.rank - 1;
+    return static_cast<int>((*last < kShortRow ? std::max_element(result.shape, last + 1) : last) - result.shape);
   }
 
   void copy(const char* from, const npy_intp* from_strides, char* to, const npy_intp* to_strides) const {
