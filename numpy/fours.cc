@@ -23,6 +23,8 @@ InnerLoop by_fours(ArrayFn fn, const InnerLoop& numpys) {
       return once<sin_by_fours>(numpys);
     case ArrayFn::cos:
       return once<cos_by_fours>(numpys);
+    case ArrayFn::hypot:
+      return once<hypot_by_fours>(numpys);
     case ArrayFn::remainder:
       return once<remainder_by_fours>(numpys);
     case ArrayFn::fmod:

@@ -18,6 +18,7 @@ InnerLoop log_by_fours(const InnerLoop& numpys);
 InnerLoop power_by_fours(const InnerLoop& numpys);
 InnerLoop sin_by_fours(const InnerLoop& numpys);
 InnerLoop cos_by_fours(const InnerLoop& numpys);
+InnerLoop hypot_by_fours(const InnerLoop& numpys);
 InnerLoop remainder_by_fours(const InnerLoop& numpys);
 InnerLoop fmod_by_fours(const InnerLoop& numpys);
 InnerLoop floor_divide_by_fours(const InnerLoop& numpys);

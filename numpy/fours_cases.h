@@ -41,6 +41,18 @@ constexpr double kHardCos[] = {
     0x1.311d310df0ba8p+0, 0x1.f69b94e3cee4cp+0, 0x1.5b8ff07586cbcp+6, 0x1.6345c910e8360p+0, -0x1.0f8b4ab5c6238p+6,
     -0x1.8607158235830p-2, 0x1.86ab9d1d1d5e0p+5,
 };
+constexpr double kHardLegs[] = {
+    -0x1.8bc52c3143038p+1, 0x1.9b94795964d6ep-1, -0x1.e4cc83f7a373ap+1, 0x1.2f5d40a55e2b6p+0, -0x1.58cda4978f6aep+0,
+    0x1.3347562676d36p+1, 0x1.6d99375e7ee3bp-1, 0x1.55204f6684787p+0, -0x1.2164499d6b314p+0, -0x1.7f96ac48a961ap+0,
+    -0x1.b730dbfee0b46p-1, 0x1.ec4a601140ae0p+1, 0x1.15eee32fdf46bp+1, 0x1.0425ad05a0498p+1, 0x1.c23d708c7af58p+0,
+    -0x1.6581e6faa052ap+0,
+};
+constexpr double kHardOtherLegs[] = {
+    -0x1.a506fa591cf96p+2, 0x1.33dee3e28121fp-2, -0x1.1023805e50c34p+1, 0x1.9bc21c190d30ap-1, -0x1.15cc95f6f4116p+1,
+    0x1.2d698ed68930ap+1, 0x1.bcc9878273f9bp-2, 0x1.59769e9899cb5p-2, -0x1.f01396f6c3858p+0, -0x1.e59fa3e602ae0p-1,
+    -0x1.63f7cb5a2fa31p+1, 0x1.f44dc888c1ff2p-2, 0x1.7e7edb3b9af05p+0, 0x1.14b4f5a779662p+3, 0x1.9861863c68ad3p+1,
+    -0x1.6d22b1634f5f5p+2,
+};
 constexpr double kHardBases[] = {
     0x1.360cdc6227afep+2, 0x1.63146b5054290p+1, 0x1.d0106de975e00p+1, 0x1.0a338bfa78a9ap+0, 0x1.6633dd3953de8p-3,
     0x1.be030d1fda9f0p-5, 0x1.b06ba48e94acbp+1, 0x1.0f445f0db9215p+1, 0x1.7f4a02d70cc34p+0, 0x1.656df620081a7p+1,

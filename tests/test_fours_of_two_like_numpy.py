@@ -1,4 +1,4 @@
-"""Remainders and floored quotients of doubles, four at once (numpy/remainders.cc): NumPy's bits, flags and warnings."""
+"""Functions of two doubles, four at once (numpy/remainders.cc, numpy/hypotenuses.cc): NumPy's bits, flags and warnings."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.test_reduced_groups import agrees
 pytestmark = pytest.mark.once
 
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 5e-324, -1e-310, 1e-200, 1.7e308, -1e300, 2.0**52, 2.0**53 + 2, 0.1, -3.0]
-OPERATIONS = {"remainder": np.remainder, "floor_divide": np.floor_divide, "fmod": np.fmod}
+OPERATIONS = {"remainder": np.remainder, "floor_divide": np.floor_divide, "fmod": np.fmod, "hypot": np.hypot}
 
 
 def each(a: Any, b: Any) -> Any:
-    return a % b + 0.0, a // b * 1.0, np.fmod(a, b) * 1.0
+    return a % b + 0.0, a // b * 1.0, np.fmod(a, b) * 1.0, np.hypot(a, b) + 0.0
 
 
 def pairs(kind: str, n: int) -> Any:
@@ -48,7 +48,7 @@ def test_by_one_number(b: float) -> None:
     a = np.concatenate([np.linspace(-30.0, 30.0, 301), SPECIAL])
     with np.errstate(all="ignore"):
         agrees(each, a, b)
-        agrees(lambda a, b: (b % a + 0.0, b // a + 0.0, np.fmod(b, a) + 0.0), a, b)
+        agrees(lambda a, b: (b % a + 0.0, b // a + 0.0, np.fmod(b, a) + 0.0, np.hypot(b, a) + 0.0), a, b)
         agrees(lambda a, b: (a.reshape(79, 4)[:, ::2] - b + np.pi) % (2 * np.pi) - np.pi, a, b)
 
 
