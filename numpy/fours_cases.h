@@ -1,5 +1,5 @@
 // Numbers for which glibc's function of FMA processors does not give the double next to the true value (one in a thousand is such): any
-// other way to compute it gives something else for some of them. Found with Python's decimal module.
+// other way to compute it gives something else for some of them. Found with Python's decimal module, with mpmath and libquadmath.
 #pragma once
 
 namespace dalsegno::numpy::fours {
@@ -70,6 +70,70 @@ constexpr double kHardExponents[] = {
     0x1.8000000000000p+0, -0x1.4000000000000p+1, 0x1.8000000000000p+1, -0x1.4000000000000p+1, 0x1.199999999999ap+1,
     0x1.6480d206e4910p+2, 0x1.8000000000000p+1, 0x1.199999999999ap+1, 0x1.405ccc99ffd3cp+2, -0x1.e169be146a528p+0,
     0x1.8000000000000p+0, 0x1.1e167f15f470ap+3,
+};
+// Of these, too, the most do not outlive that an operation more or less is fused.
+constexpr double kHardArctan[] = {
+    -0x1.6d6dade82b783p-2, 0x1.d373feb58fbcep-5, -0x1.880f953d4f80ap-4, 0x1.e3ccdd2d12912p-4, 0x1.f5f917ededdcbp-2,
+    0x1.90270362aab6fp+3, -0x1.41fb459138f9ep-2, 0x1.0ad0ddc43192ap+3, 0x1.1e85c790bfa68p+4, -0x1.c18523c91d884p+2,
+    0x1.4992019775864p+4, -0x1.9080c3af4af2bp+3, 0x1.d66c4871bcddap+1, -0x1.31d5109e7f86bp+4, -0x1.d34886ecfb1fdp-5,
+    -0x1.a209d99a5c50bp-5, 0x1.d700bb77a587cp-4, -0x1.2dee2f9fa1ae8p-4, 0x1.11e6c43202ca2p-1, -0x1.500d768a868ccp-5,
+    -0x1.4b71981ec26aap-6, 0x1.a247e57d869e0p+3, 0x1.e57ed1ce31b9cp-2, 0x1.e9ad5b6d1b132p-2, 0x1.08a1315b5eca2p+4,
+    0x1.f203abb16e941p-2, 0x1.927df1f31feb8p-2, -0x1.0d48d721c8ed0p+4, 0x1.55e87b35bb0b4p-2, -0x1.d31f374f82e5fp-5,
+    -0x1.51170a39c9652p+4, 0x1.1c4fe4856d8e0p+2,
+};
+constexpr double kHardHeights[] = {
+    -0x1.824e27892b8c8p-1, 0x1.2de5b4d2df0d0p+0, -0x1.6eedf425fcaf4p+1, 0x1.67a1dda850e3ep+1, -0x1.73de7cffbc31ap+1,
+    -0x1.c1087bf89cc78p-1, -0x1.aa5f4267031dap-3, 0x1.dc8a68be029f9p-10, 0x1.65e86ccf6982ep+1, -0x1.13374aec0c09ap-3,
+    -0x1.4cf5274f7c072p+1, -0x1.a12f2bf0158c0p-1, 0x1.25c882ecd9990p-3, -0x1.dccd6ecf81c62p+1, -0x1.3f599490488d8p+1,
+    -0x1.240a1dfac7cd8p-1, -0x1.28093d85dac9dp-3, 0x1.f141c28ac9630p-2, 0x1.a07c5bada9b96p+1, -0x1.37905ac6d482ep+1,
+    0x1.5fcd21192e4f0p-2, 0x1.83a3604680778p+1, -0x1.67d66a2c91696p+1, -0x1.d660549cc1211p-4, 0x1.01414a81a4df8p-3,
+    0x1.a5ec97d648740p-6, -0x1.158f9d342d3e4p+1, 0x1.0fa2b8443c424p+1, 0x1.e037421cda338p-1, -0x1.29a30b2b0a8b0p-1,
+    0x1.b995f80d1d15ap+1, 0x1.d1bd55a2ea6d0p-2,
+};
+constexpr double kHardWidths[] = {
+    -0x1.a01b926db3b9cp+0, -0x1.c1330cde52bf4p-5, -0x1.87894e4906200p-3, 0x1.4d34e537b0c08p+0, 0x1.55d09e2a46e71p-3,
+    0x1.f4a2bd01ecc6ep+1, 0x1.f4a368d644ff0p+1, 0x1.483fa54d2d100p-5, 0x1.2df8fe5794998p-3, 0x1.5c26d609da99ap+1,
+    -0x1.f68f0b6d6889cp+1, 0x1.d2bf95fb46e7cp+1, 0x1.be39b3f1c7090p+1, 0x1.1a63ef791399cp+1, -0x1.e75a39f57be7ep+1,
+    0x1.0a1a3beff566cp+1, -0x1.b3cd5f62e1730p+1, 0x1.91f42a1efd266p+1, 0x1.d1d099ba9f368p+1, 0x1.1c1d54a6f5c06p+1,
+    0x1.2c1ad8d214df1p-6, 0x1.31291ca906370p-2, -0x1.5f7090e10d9ebp-3, -0x1.3e84d9f7124bcp+1, 0x1.915caf8e3e6a8p+1,
+    -0x1.ccdf0a53ee4a0p-2, 0x1.1909211abcb51p-4, -0x1.da0d20cfc6408p-1, -0x1.1097f3f017110p-2, -0x1.b28c965d0854bp-6,
+    -0x1.286f77840e16bp-3, 0x1.084047b6024cep+1,
+};
+constexpr double kHardLog1p[] = {
+    0x1.e4757c2ed7018p-5, -0x1.43292275af9c7p-1, 0x1.4d8bab9df2338p+2, 0x1.7467b0d366711p+7, 0x1.9dd94aa5c32d2p-3,
+    -0x1.19d37eea363f3p-1, 0x1.80f68ce07fffap+2, 0x1.4d1fe05a20974p+8, -0x1.28963c7002d8dp-2, -0x1.34f8248de8fe0p-2,
+    0x1.978656becddf8p+2, 0x1.961b1106fe3b8p+9, 0x1.536642b47a6c7p-2, -0x1.6e93c79cdbf28p-2, 0x1.769afe998ade7p+2,
+    0x1.a3669a67fca38p+8, 0x1.9f94d83965646p-3, -0x1.8b6371d9df356p-2, 0x1.73f6d1f01e681p+2, 0x1.d1fa1e796536ep+9,
+    -0x1.690ae5194b208p-5, -0x1.171e26fc9a74bp-1, 0x1.417c60e28d9a0p+2, 0x1.8b7bfa29ddc03p+9, 0x1.8fbeca626a764p-4,
+    -0x1.b21d8665aacc0p-1, 0x1.3ef14c808739ep+2, 0x1.4fa00838d3d5ep+9, -0x1.1889d6e5d17c6p-3, -0x1.5e72c2168ad0ep-1,
+    0x1.7e34881fdf550p-1, 0x1.6947983105ddep+8,
+};
+constexpr double kHardLog2[] = {
+    0x1.f1843574f16ddp-1, 0x1.7c4e98932a7b5p-1, 0x1.5b35d0ddad6fdp+0, 0x1.4fe4b0dcaa80dp+9, 0x1.06d8af96ab8aap+0,
+    0x1.4b666ea18b520p-2, 0x1.68b94294c7872p+1, 0x1.18fedb691c01cp+5, 0x1.eb1076320240dp-1, 0x1.5e8dd307ab753p-1,
+    0x1.4e8feec71c738p+1, 0x1.bf8c65bf92e09p+9, 0x1.efa56114d3597p-1, 0x1.2ada577d98ec4p-2, 0x1.f42179a4acdfcp+1,
+    0x1.ac0596997026cp+9, 0x1.06f1cb75cce3cp+0, 0x1.a7eba829bdfccp-1, 0x1.20b77444be1b5p+0, 0x1.10754e69559e0p+0,
+    0x1.f33dbaa41fe15p-1, 0x1.fb685bfcf212ap-2, 0x1.294625692fd51p+0, 0x1.ec5a38b3a7379p+7, 0x1.078b19206fbe1p+0,
+    0x1.cc00651697ee1p-1, 0x1.0683b618bad08p+3, 0x1.b42685b94fda7p+8, 0x1.0884669a143f9p+0, 0x1.97133a7d93766p-1,
+    0x1.89c80b109d042p+1, 0x1.24ba424166f8cp+9,
+};
+constexpr double kHardExpm1[] = {
+    0x1.2a2473546ed89p-2, 0x1.91f2b90809211p-2, 0x1.00f72ce2e6abap-1, -0x1.87b0998cb4189p-2, -0x1.30d85c7fecf60p+0,
+    0x1.3a5a28af6b3bfp+0, 0x1.20096c73940f1p+5, 0x1.7e18e583351e7p+8, -0x1.7c377b141ebeep-3, 0x1.7568dfe9235b0p-2,
+    0x1.ed6bc09b18b34p-1, -0x1.f7a5bb4c28056p-2, -0x1.56038602bfa0bp+1, 0x1.d0d51d0fb5923p+2, 0x1.022359945013ap+5,
+    0x1.6c1de0b1dd962p+7, -0x1.5c099209d9185p-3, 0x1.b8381c97c3a18p-2, 0x1.f5aec6428d212p-1, -0x1.85ed404f9c977p-2,
+    -0x1.03ccd63464fd8p+1, 0x1.2956e965819adp+0, 0x1.2fdb573298b2ep+5, 0x1.d2a63c527e8ccp+8, -0x1.b12cb8476434ep-3,
+    0x1.6f4728d0b549ep-2, 0x1.a846e35553aecp-1, -0x1.9430d50140702p-2, -0x1.3bf4d4acfe93ep+1, 0x1.2cec1b8de2732p+2,
+    0x1.04508acef8488p+4, 0x1.5f3af9d3f8fdap+6,
+};
+constexpr double kHardLog10[] = {
+    0x1.f59c58ca2da70p-1, 0x1.df2d825b363bdp-1, 0x1.1e09cd6078d09p+0, 0x1.d6e031e420a27p+7, 0x1.f440a2417b4c6p-1,
+    0x1.5a00ae727cfe4p-1, 0x1.d32b51cb38699p+0, 0x1.d7277826c3b15p+7, 0x1.f5d6e818c14a1p-1, 0x1.376b75e4d00dcp-1,
+    0x1.de0109e5bbad2p+2, 0x1.eb38cedb5f261p+5, 0x1.02dd7740e4d3ep+0, 0x1.aebecaddb1cccp-1, 0x1.15f4d1ad0caa7p+3,
+    0x1.424b5e823570dp+7, 0x1.ef9661f62a795p-1, 0x1.b979bc9f499e1p-3, 0x1.7072aedcb12c9p+2, 0x1.50ae837c978e2p+9,
+    0x1.0322665ff04bep+0, 0x1.0f7046c6957abp-2, 0x1.2f930131fc8d9p+0, 0x1.b93c7b37784cdp+6, 0x1.086aaac6f5db0p+0,
+    0x1.d9cea01b7185dp-1, 0x1.4da98f126acddp+0, 0x1.8d8376be04c9dp+9, 0x1.0b07b77c15055p+0, 0x1.7b21068829c91p-2,
+    0x1.619cd6da89dacp+2, 0x1.c9c16c75b4388p+9,
 };
 // clang-format on
 

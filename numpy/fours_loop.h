@@ -35,10 +35,10 @@ DALSEGNO_FOURS inline __m256d size_of(__m256d x) { return _mm256_andnot_pd(all(-
 DALSEGNO_FOURS inline void look_up_rows(const uint64_t* table, __m256i indices, __m256d* columns) {
   alignas(32) int64_t at[kLanes];
   _mm256_store_si256(reinterpret_cast<__m256i*>(at), _mm256_and_si256(indices, _mm256_set1_epi64x(0x7f)));
-  __m256d rows[kLanes];
-  for (int k = 0; k < kLanes; ++k) rows[k] = _mm256_loadu_pd(reinterpret_cast<const double*>(table + 4 * at[k]));
-  const __m256d low01 = _mm256_unpacklo_pd(rows[0], rows[1]), low23 = _mm256_unpacklo_pd(rows[2], rows[3]);
-  const __m256d high01 = _mm256_unpackhi_pd(rows[0], rows[1]), high23 = _mm256_unpackhi_pd(rows[2], rows[3]);
+  const auto row = [&](int k) DALSEGNO_FOURS { return _mm256_loadu_pd(reinterpret_cast<const double*>(table + 4 * at[k])); };
+  const __m256d row0 = row(0), row1 = row(1), row2 = row(2), row3 = row(3);  // (in a loop they would go through memory)
+  const __m256d low01 = _mm256_unpacklo_pd(row0, row1), low23 = _mm256_unpacklo_pd(row2, row3);
+  const __m256d high01 = _mm256_unpackhi_pd(row0, row1), high23 = _mm256_unpackhi_pd(row2, row3);
   columns[0] = _mm256_permute2f128_pd(low01, low23, 0x20), columns[1] = _mm256_permute2f128_pd(high01, high23, 0x20);
   columns[2] = _mm256_permute2f128_pd(low01, low23, 0x31), columns[3] = _mm256_permute2f128_pd(high01, high23, 0x31);
 }
@@ -71,11 +71,11 @@ DALSEGNO_FOURS inline __m256d value_of(const __m256d* inputs, int some) {
 }
 
 // Is an element read that has been written by then?
-inline bool meets(const char* in, intptr_t stride, const char* out, intptr_t stride_out, intptr_t n) {
+inline bool meets(const char* in, intptr_t stride, const char* out, intptr_t stride_out, intptr_t n, intptr_t item = sizeof(double)) {
   if (in == out && stride == stride_out) return false;
   const auto reach = [&](const char* at, intptr_t step) {
     const char* last = at + (n - 1) * step;
-    return std::pair(std::min(at, last), std::max(at, last) + sizeof(double));
+    return std::pair(std::min(at, last), std::max(at, last) + item);
   };
   const auto [a, a_end] = reach(in, stride);
   const auto [b, b_end] = reach(out, stride_out);
@@ -176,7 +176,8 @@ bool gives_same(const InnerLoop& numpys) {
     return outcome(numpys, some, others, stride, stride_of_y, F::kInputs) == outcome(ours, some, others, stride, stride_of_y, F::kInputs);
   };
   bool all_same = same(x, y, kItem, kItem) && same(x, y, 2 * kItem, kItem);
-  for (size_t k = 0; k < kOnes; ++k) all_same = all_same && same({&x[k], 1}, {&y[k], 1}, kItem, kItem);
+  for (size_t k = 0; k < kOnes; ++k)
+    all_same = all_same && same({&x[k], 1}, {&y[k], 1}, kItem, kItem) && same({&y[k], 1}, {&x[k], 1}, kItem, kItem);
   for (size_t k = 0; F::kInputs > 1 && k < std::size(kExponents); ++k)
     all_same = all_same && same({&x[k * 20], 60}, {&kExponents[k], 1}, kItem, 0);
   rt::clear_all_raised();

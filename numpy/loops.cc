@@ -27,7 +27,7 @@ static InnerLoop loop_of(PyObject* module, const char* name, DType loop, DType r
 InnerLoop inner_loop(ArrayFn fn, DType loop, DType result) {
   if (fn != ArrayFn::clip) {
     const InnerLoop numpys = loop_of(module(), array_fn_name(fn), loop, result);
-    return loop == DType::kFloat64 && result == loop ? by_fours(fn, numpys) : numpys;
+    return result == loop ? by_fours(fn, loop, numpys) : numpys;
   }
   PyObject* umath = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy._core.umath");
   return umath ? loop_of(umath, "clip", loop, result) : InnerLoop{};

@@ -1,4 +1,4 @@
-"""exp, log, power, sin and cos of doubles, four at once (numpy/fours.h): NumPy's bits, flags and warnings."""
+"""Functions of one double, and powers, four at once (numpy/fours.h): NumPy's bits, flags and warnings."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ EDGES = [
     1.0,
     0.6875,
     1.375,
+    2.0**-29,
+    -0.2927144765853882,
+    0.4142129421234131,
+    2.0**53,
+    38.816241830587387,
+    -38.816241830587387,
+    0.3465736508369446,
+    1.0397208333015442,
+    709.0,
+    1 - 0.04239082336425781,
+    1 + 0.04427433013916016,
 ]
 RIGHT = np.pi / 2
 ANGLES = [
@@ -33,6 +44,10 @@ ANGLES = [
     2.426265716552734,
     105414350.0,
     105414352.0,
+    2.0**-4,
+    2.0**-60,
+    16.0,
+    2.0**54.3,
     2.0**-26,
     2.0**-27,
     *(k * RIGHT for k in range(1, 9)),
@@ -59,7 +74,11 @@ SPECIAL = [*APART, *BOUNDS, *(np.nextafter(x, 0) for x in BOUNDS), *(np.nextafte
 
 
 def each(a: Any) -> Any:
-    return np.exp(a) * 1.0, np.log(a) + 0.0, np.sin(a) * 1.0, np.cos(a) * 1.0
+    return np.exp(a) * 1.0, np.log(a) + 0.0, np.sin(a) * 1.0, np.cos(a) * 1.0, np.arctan(a) + 0.0, *logs(a)
+
+
+def logs(a: Any) -> Any:
+    return np.log1p(a) * 1.0, np.log2(a) + 0.0, np.log10(a) * 1.0, np.expm1(a) + 0.0
 
 
 def numbers(n: int) -> Any:
@@ -91,11 +110,12 @@ def test_numbers_that_are_treated_apart(special: float) -> None:
             a[at] = special
             agrees(lambda a: np.exp(a) * 1.0, a)
             agrees(lambda a: np.log(a) + 0.0, a)
-            agrees(lambda a: (np.sin(a) * 1.0, np.cos(-a) * 1.0), a)
+            agrees(lambda a: (np.sin(a) * 1.0, np.cos(-a) * 1.0, np.arctan(a) * 1.0), a)
+            agrees(logs, a)
 
 
 def test_each_flag_is_told_as_numpy_tells_it() -> None:
-    for fn in (np.exp, np.log, np.sin, np.cos):
+    for fn in (np.exp, np.log, np.sin, np.cos, np.arctan, np.log1p, np.log2, np.log10, np.expm1):
         for special in SPECIAL:
             for flag in ("over", "under", "invalid", "divide"):
                 with np.errstate(all="ignore", **{flag: "raise"}):
