@@ -141,7 +141,7 @@ class Keeper {
   // What malloc() has, if most of its pages are the process's by now: as eager would get it. Else null.
   static void* touched(size_t size) {
     void* memory = plain.malloc(plain.ctx, size);
-    if (!memory || is_touched(memory, size)) return memory;
+    if (!memory || was_touched(memory, size)) return memory;
     plain.free(plain.ctx, memory, size);
     return nullptr;
   }

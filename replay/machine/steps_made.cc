@@ -16,7 +16,8 @@
 namespace dalsegno::replay {
 namespace {
 
-constexpr npy_intp kMostMade = 8192;  // elements
+constexpr npy_intp kMostMade = 8192;     // elements
+constexpr npy_intp kInCache = 16 << 10;  // bytes
 
 // ---- of numbers
 
@@ -270,17 +271,22 @@ PyObject* side_by_side(std::span<PyObject* const> parts, Side side) {
   PyObject* made = new_array(dtype, rank + side.added, shape);
   if (!made) return nullptr;
   const npy_intp row = size / before * dtype_size(dtype);
-  char* to = data_of(made);
-  for (PyObject* part : parts) {
-    auto* a = reinterpret_cast<PyArrayObject*>(part);
-    const npy_intp bytes = PyArray_NBYTES(a) / before;
-    const char* from = PyArray_BYTES(a);
-    if (bytes == sizeof(int64_t)) {
-      for (npy_intp k = 0; k < before; ++k) std::memcpy(to + k * row, from + k * bytes, sizeof(int64_t));
-    } else {
-      for (npy_intp k = 0; k < before; ++k) std::memcpy(to + k * row, from + k * bytes, static_cast<size_t>(bytes));
+  // So many rows at a time that they stay in the cache while each part is put there.
+  const npy_intp at_once = std::max<npy_intp>(1, kInCache / row);
+  for (npy_intp first = 0; first < before; first += at_once) {
+    const npy_intp rows = std::min(at_once, before - first);
+    char* to = data_of(made) + first * row;
+    for (PyObject* part : parts) {
+      auto* a = reinterpret_cast<PyArrayObject*>(part);
+      const npy_intp bytes = PyArray_NBYTES(a) / before;
+      const char* from = PyArray_BYTES(a) + first * bytes;
+      if (bytes == sizeof(int64_t)) {
+        for (npy_intp k = 0; k < rows; ++k) std::memcpy(to + k * row, from + k * bytes, sizeof(int64_t));
+      } else {
+        for (npy_intp k = 0; k < rows; ++k) std::memcpy(to + k * row, from + k * bytes, static_cast<size_t>(bytes));
+      }
+      to += bytes;
     }
-    to += bytes;
   }
   return made;
 }

@@ -19,6 +19,9 @@ char* resize_block(char* block, size_t bytes, size_t now);
 
 // Have at least half of the memory's pages been given to the process? Others cost it when it touches them.
 bool is_touched(void* memory, size_t bytes);
+// The same, or had they when it was asked of late: it takes a microsecond to ask, and malloc() gives the same memory again and again. (It
+// may have been given back to the system meanwhile; so that is asked anew after a few times.)
+bool was_touched(void* memory, size_t bytes);
 
 // Where in its first page the next array begins, 64-byte aligned: at sixteen places by turns. The same elements of several arrays, which
 // kernels read together, would else all be in one set of the first-level cache.

@@ -97,6 +97,20 @@ TEST(MappedBlocks, TellsWhetherPagesHaveBeenTouched) {
   EXPECT_FALSE(is_touched(block, kPages * 4096));  // there is none
 }
 
+TEST(MappedBlocks, RemembersForAWhileWhatHasBeenTouched) {
+  constexpr size_t kBytes = size_t{20} * 4096;
+  char* block = map_block(kBytes, false);
+  EXPECT_FALSE(was_touched(block, kBytes));
+  std::memset(block, 1, kBytes);
+  EXPECT_TRUE(was_touched(block, kBytes));
+  unmap_block(block, kBytes);
+  int times = 0;
+  while (was_touched(block, kBytes) && times < 1000) ++times;
+  EXPECT_GT(times, 0);
+  EXPECT_LT(times, 1000);
+  EXPECT_FALSE(was_touched(block, kBytes));
+}
+
 TEST(MappedBlocks, MoreThanThereIsIsNull) { EXPECT_EQ(map_block(block_for(size_t{1} << 60), false), nullptr); }
 
 }  // namespace
