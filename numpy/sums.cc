@@ -53,13 +53,20 @@ template <bool squares, int bytes, class T>
   return sum;
 }
 
-#define DALSEGNO_PAIRWISE(name, bytes, target)                    \
-  template <bool squares, class T>                                \
-  target T name(const T* from, int64_t n, T mean) {               \
-    if (n <= kBlock) return block<squares, bytes>(from, n, mean); \
-    const int64_t half = n / 2 - n / 2 % kLanes;                  \
-    const T first = name<squares>(from, half, mean);              \
-    return first + name<squares>(from + half, n - half, mean);    \
+#define DALSEGNO_PAIRWISE(name, bytes, target)                                                        \
+  template <bool squares, class T>                                                                    \
+  target T name(const T* from, int64_t n, T mean) {                                                   \
+    if (n <= kBlock) return block<squares, bytes>(from, n, mean);                                     \
+    const int64_t half = n / 2 - n / 2 % kLanes;                                                      \
+    const T first = name<squares>(from, half, mean);                                                  \
+    return first + name<squares>(from + half, n - half, mean);                                        \
+  }                                                                                                   \
+  template <class T>                                                                                  \
+  target void name##s(const char* from, int64_t rows, int64_t step, int64_t n, T* sums) {             \
+    for (int64_t i = 0; i < rows; ++i, from += step) {                                                \
+      const T* row = reinterpret_cast<const T*>(from);                                                \
+      sums[i] = T{0} + (n <= kBlock ? block<false, bytes>(row, n, T{0}) : name<false>(row, n, T{0})); \
+    }                                                                                                 \
   }
 DALSEGNO_PAIRWISE(plain_sum, 16, )
 #if defined(__x86_64__) && !defined(__clang_analyzer__)
@@ -70,11 +77,14 @@ DALSEGNO_PAIRWISE(newer_sum, 16, )
 DALSEGNO_PAIRWISE(wide_sum, 16, )
 #endif
 
+template <class Way>
+Way best_of(Way plain, Way newer, Way wide) {
+  return __builtin_cpu_supports("avx512f") ? wide : __builtin_cpu_supports("avx2") ? newer : plain;
+}
+
 template <bool squares, class T>
 T pairwise(const T* from, int64_t n, T mean) {
-  static const auto kWay = __builtin_cpu_supports("avx512f") ? wide_sum<squares, T>
-                           : __builtin_cpu_supports("avx2")  ? newer_sum<squares, T>
-                                                             : plain_sum<squares, T>;
+  static const auto kWay = best_of(plain_sum<squares, T>, newer_sum<squares, T>, wide_sum<squares, T>);
   return kWay(from, n, mean);
 }
 
@@ -147,5 +157,15 @@ bool sum_of_squares(const T* from, int64_t n, T mean, T* sum) {
 }
 template bool sum_of_squares(const double*, int64_t, double, double*);
 template bool sum_of_squares(const float*, int64_t, float, float*);
+
+template <class T>
+bool sums_of_rows(const char* from, int64_t rows, int64_t step, int64_t n, T* sums) {
+  static const auto kWay = best_of(plain_sums<T>, newer_sums<T>, wide_sums<T>);
+  reducing_loop(ArrayFn::add, DType::kFloat64);
+  if (!g_same[kOf<T>]) return false;
+  return kWay(from, rows, step, n, sums), true;
+}
+template bool sums_of_rows(const char*, int64_t, int64_t, int64_t, double*);
+template bool sums_of_rows(const char*, int64_t, int64_t, int64_t, float*);
 
 }  // namespace dalsegno::numpy

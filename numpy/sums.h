@@ -18,4 +18,8 @@ InnerLoop reducing_loop(ArrayFn fn, DType dtype);
 template <class T>
 bool sum_of_squares(const T* from, int64_t n, T mean, T* sum);
 
+// Of each of `rows` rows, `step` bytes apart, of n elements without a gap: 0 and their sum. False, as above.
+template <class T>
+bool sums_of_rows(const char* from, int64_t rows, int64_t step, int64_t n, T* sums);
+
 }  // namespace dalsegno::numpy

@@ -10,6 +10,7 @@
 
 #include "numpy/dtypes.h"
 #include "numpy/sums.h"
+#include "replay/memory/added_rows.h"
 
 namespace dalsegno::replay {
 
@@ -96,47 +97,27 @@ bool sum_of_few(const Cut& cut, const char* from, char* to) {
 }
 
 // Sums of rows that are short, one added after the other as NumPy does: what has been added stays in registers.
-inline constexpr npy_intp kShortRow = 512;  // bytes: eight vectors
+inline constexpr npy_intp kShortRow = 512;  // bytes
 
 template <class T>
 bool sum_of_rows(const Cut& cut, const char* from, char* to) {
-  constexpr npy_intp kItem = sizeof(T), kLanes = 64 / kItem;
-  using Vector [[gnu::vector_size(64), gnu::aligned(alignof(T)), gnu::may_alias]] = T;
+  constexpr npy_intp kItem = sizeof(T);
   const npy_intp n = cut.behind.many;
   if (n < kFew || n * kItem > kShortRow || cut.behind.step != kItem) return false;
-  const auto each_row = [&](const char* at, const auto& add) {
-    for (npy_intp round = 0; round < cut.rounds.many; ++round)
-      for (npy_intp k = 0; k < cut.along.many; ++k) add(at + round * cut.rounds.step + k * cut.along.step);
-  };
-  // kVectors neighbours at a time: an addition need not wait for the one before it.
-  const auto sum_vectors = [&]<int kVectors>(std::integral_constant<int, kVectors>, npy_intp j) {
-    Vector sums[kVectors] = {};
-    each_row(from + j * kItem, [&](const char* row) {
-      for (int v = 0; v < kVectors; ++v) sums[v] += reinterpret_cast<const Vector*>(row)[v];
-    });
-    std::memcpy(to + j * kItem, sums, sizeof sums);
-  };
-  const auto sum_whole = [&]<int... kVectors>(std::integer_sequence<int, kVectors...>, npy_intp vectors) {
-    (void)((vectors == kVectors + 1 && (sum_vectors(std::integral_constant<int, kVectors + 1>(), 0), true)) || ...);
-  };
-  constexpr int kMany = kShortRow / 64;
-  for (npy_intp i = 0; i < cut.before.many; ++i, from += cut.before.step, to += n * kItem) {
-    const npy_intp j = n / kLanes * kLanes;
-    sum_whole(std::make_integer_sequence<int, kMany>(), n / kLanes);
-    if (j == n) continue;
-    T rest[kLanes] = {};
-    each_row(from + j * kItem, [&](const char* row) {
-      for (npy_intp l = 0; l < n - j; ++l) rest[l] += reinterpret_cast<const T*>(row)[l];
-    });
-    std::memcpy(to + j * kItem, rest, static_cast<size_t>((n - j) * kItem));
-  }
+  for (npy_intp i = 0; i < cut.before.many; ++i, from += cut.before.step, to += n * kItem)
+    add_stepped_rows<T>({from, cut.along.many, cut.along.step, cut.rounds.many, cut.rounds.step}, to, n);
   return true;
 }
 
 // False: NumPy's loop has to be called.
 template <class T>
 bool sum_at_once(const Cut& cut, const char* from, char* to) {
-  return sum_of_few<T>(cut, from, to) || sum_of_rows<T>(cut, from, to);
+  if (sum_of_few<T>(cut, from, to) || sum_of_rows<T>(cut, from, to)) return true;
+  if constexpr (std::is_floating_point_v<T>) {
+    if (cut.behind.many == 1 && cut.rounds.many == 1 && cut.along.step == sizeof(T))
+      return numpy::sums_of_rows(from, cut.before.many, cut.before.step, cut.along.many, reinterpret_cast<T*>(to));
+  }
+  return false;
 }
 
 inline bool sum_at_once(DType dtype, const Cut& cut, const char* from, char* to) {

@@ -55,11 +55,13 @@ class GroupRun {
 
   // `way`: of what is not small.
   bool run(std::optional<Way>* way) {
+    if (group_.refusals > 0) return --group_.refusals, false;
     if (!find_operands()) return false;
     const bool has_kernel = group_.runner >= 0 || group_.fused >= 0;
     const bool small = is_small(std::clamp(most_, has_kernel ? 0 : kMostRefused, kMostWhole));
     if (!small && ((!has_kernel && group_.ops.empty()) || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
     if (!(small ? compute() : has_kernel ? compute_large() : compute_in_blocks())) return drop_made(), false;
+    group_.flagged = 0;
     return write_and_keep(), true;
   }
 
@@ -92,6 +94,14 @@ class GroupRun {
       else
         Py_DECREF(made_[k]);
     }
+  }
+
+  // Data that keep raising flags are left to NumPy for a while, ever longer: what is done before they are seen is lost each time.
+  bool is_well(int raised) {
+    if (raised == 0 || planted(Fault::ignored_flags) || numpy::errstate_ignores(raised)) return true;
+    constexpr int kPatience = 3, kMostDoubled = 10;
+    if (++group_.flagged >= kPatience) group_.refusals = 1 << std::min(group_.flagged, kMostDoubled);
+    return false;
   }
 
   bool is_small(npy_intp most) { return plan_.by_loops && most_ > 0 && find_shapes(most); }
@@ -224,7 +234,7 @@ class GroupRun {
       if (!(op.shifts.empty() ? apply(op, result) : roll(op, result))) return false;
       raised |= rt::all_raised();
     }
-    return raised == 0 || planted(Fault::ignored_flags) || numpy::errstate_ignores(raised);
+    return is_well(raised);
   }
 
   // ---- in blocks: until there is a kernel
@@ -256,7 +266,7 @@ class GroupRun {
       if (static_cast<int32_t>(k) == stored && op.out < 0) result.data = memory + kMostStored;
     }
     const int raised = run_in_blocks(plan_, inputs_, shape, results_, memory);
-    return raised == 0 || planted(Fault::ignored_flags) || numpy::errstate_ignores(raised);
+    return is_well(raised);
   }
 
   // ---- by the kernel
@@ -314,7 +324,7 @@ class GroupRun {
     rt::clear_all_raised();
     if (!apply(op, result)) return false;
     const int raised = rt::all_raised();
-    return raised == 0 || planted(Fault::ignored_flags) || numpy::errstate_ignores(raised);
+    return is_well(raised);
   }
 
   bool new_result(const LoopOp& op, size_t k, Span* result) {

@@ -11,4 +11,12 @@ namespace dalsegno::replay {
 template <class T>
 void add_rows(const char* const* from, size_t n, char* to, intptr_t length);
 
+// Rows `step` bytes apart, `many` of them, and that `rounds` times, `round_step` bytes apart.
+struct SteppedRows {
+  const char* first;
+  intptr_t many, step, rounds, round_step;
+};
+template <class T>
+void add_stepped_rows(const SteppedRows& rows, char* to, intptr_t length);
+
 }  // namespace dalsegno::replay
