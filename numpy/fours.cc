@@ -26,6 +26,7 @@ constexpr Function kFunctions[] = {
     {ArrayFn::log10, DType::kFloat64, once<log10_by_fours>},   {ArrayFn::power, DType::kFloat64, once<power_by_fours>},
     {ArrayFn::sin, DType::kFloat64, once<sin_by_fours>},       {ArrayFn::cos, DType::kFloat64, once<cos_by_fours>},
     {ArrayFn::arctan, DType::kFloat64, once<arctan_by_fours>}, {ArrayFn::arctan2, DType::kFloat64, once<arctan2_by_fours>},
+    {ArrayFn::tanh, DType::kFloat64, once<tanh_by_fours>},
     {ArrayFn::hypot, DType::kFloat64, once<hypot_by_fours>},   {ArrayFn::remainder, DType::kFloat64, once<remainder_by_fours>},
     {ArrayFn::fmod, DType::kFloat64, once<fmod_by_fours>},     {ArrayFn::floor_divide, DType::kFloat64, once<floor_divide_by_fours>},
 };

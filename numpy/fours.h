@@ -1,8 +1,9 @@
-// Functions of doubles that NumPy has no vector code for, four at once. Where NumPy has no code of its own for a processor's vectors (of
-// most of them below AVX-512, of remainders and hypotenuses anywhere), it asks the C library for one after the other. glibc (2.28 and
-// later) computes them by few operations on doubles and a table, which are done side by side here: the same operations in the same order,
-// fused as in the functions that it has for processors with FMA, so the bits and the flags are the same, which is asked of NumPy's loop
-// before the first use. What these functions treat apart (what overflows, is no number, ...) NumPy's loop is given.
+// Functions of doubles four at once. Where NumPy has no code of its own for a processor's vectors (of most of them below AVX-512, of
+// remainders and hypotenuses anywhere), it asks the C library for one after the other. glibc (2.28 and later) computes them by few
+// operations on doubles and a table, which are done side by side here: the same operations in the same order, fused as in the functions
+// that it has for processors with FMA, so the bits and the flags are the same, which is asked of NumPy's loop before the first use. What
+// these functions treat apart (what overflows, is no number, ...) NumPy's loop is given. tanh is NumPy's own, from a table that lies
+// better.
 #pragma once
 #include "numpy/loops.h"
 #include "trace/array_fn.h"
@@ -25,6 +26,7 @@ InnerLoop sin_by_fours(const InnerLoop& numpys);
 InnerLoop cos_by_fours(const InnerLoop& numpys);
 InnerLoop arctan_by_fours(const InnerLoop& numpys);
 InnerLoop arctan2_by_fours(const InnerLoop& numpys);
+InnerLoop tanh_by_fours(const InnerLoop& numpys);
 InnerLoop hypot_by_fours(const InnerLoop& numpys);
 InnerLoop remainder_by_fours(const InnerLoop& numpys);
 InnerLoop fmod_by_fours(const InnerLoop& numpys);

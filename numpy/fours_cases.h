@@ -135,6 +135,16 @@ constexpr double kHardLog10[] = {
     0x1.d9cea01b7185dp-1, 0x1.4da98f126acddp+0, 0x1.8d8376be04c9dp+9, 0x1.0b07b77c15055p+0, 0x1.7b21068829c91p-2,
     0x1.619cd6da89dacp+2, 0x1.c9c16c75b4388p+9,
 };
+// Of NumPy's own vector code (tanh): glibc's gives something else, too.
+constexpr double kHardTanh[] = {
+    0x1.5bd1bae370d4dp-3, 0x1.b3574bb1a1065p-3, -0x1.0086dfc98ca37p-2, 0x1.dcfe617ee50e6p-2, 0x1.109c4f92af22ep-1,
+    -0x1.eebf904e70084p-1, 0x1.4e5b86bdfdab4p+0, 0x1.ba31599951a99p+0, -0x1.7e7112d216184p+1, 0x1.a4a8882449d84p+1,
+    0x1.34c0b86f20102p+2, -0x1.b896cafdd1c4ep+2, 0x1.0217e4850544fp+3, 0x1.c98328dd0359ep+3, -0x1.17e0695023103p+4,
+    0x1.e6db3bae7503bp-5, 0x1.a5cf3e620bebdp-3, -0x1.2ad4a5f2660f8p-2, 0x1.fc4a33f8bcb07p-2, 0x1.33d16a6f45678p-1,
+    -0x1.9c34e9b9ea50fp-1, 0x1.6c38e9101de14p+0, 0x1.b87c5bc3f94d6p+0, -0x1.046f6567d4ea0p+1, 0x1.b2f47d7c23d15p+1,
+    0x1.5d90f01122a46p+2, -0x1.8f089fba1e659p+2, 0x1.3f0f77c8e2b01p+3, 0x1.fee58dd301dc9p+3, -0x1.08d7af26f207fp+4,
+    0x1.883583c3eb10fp-4, 0x1.d66b7065b11eep-3,
+};
 // clang-format on
 
 }  // namespace dalsegno::numpy::fours

@@ -78,7 +78,7 @@ def each(a: Any) -> Any:
 
 
 def logs(a: Any) -> Any:
-    return np.log1p(a) * 1.0, np.log2(a) + 0.0, np.log10(a) * 1.0, np.expm1(a) + 0.0
+    return np.log1p(a) * 1.0, np.log2(a) + 0.0, np.log10(a) * 1.0, np.expm1(a) + 0.0, np.tanh(a) * 1.0
 
 
 def numbers(n: int) -> Any:
@@ -115,7 +115,7 @@ def test_numbers_that_are_treated_apart(special: float) -> None:
 
 
 def test_each_flag_is_told_as_numpy_tells_it() -> None:
-    for fn in (np.exp, np.log, np.sin, np.cos, np.arctan, np.log1p, np.log2, np.log10, np.expm1):
+    for fn in (np.exp, np.log, np.sin, np.cos, np.arctan, np.log1p, np.log2, np.log10, np.expm1, np.tanh):
         for special in SPECIAL:
             for flag in ("over", "under", "invalid", "divide"):
                 with np.errstate(all="ignore", **{flag: "raise"}):
