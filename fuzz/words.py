@@ -59,6 +59,7 @@ WORDS: dict[str, tuple[str, ...]] = {
         "sqrt", "absolute", "negative", "floor", "ceil", "trunc", "rint", "sign", "square", "exp", "log", "sin",
         "cos", "tanh", "reciprocal",
         "log1p", "expm1", "arctan", "cbrt", "exp2", "log2", "positive", "fabs", "sinh", "arcsinh", "spacing", "deg2rad",
+        "log10", "arcsin", "arccos",
     ),
     "ufunc2": (
         "add", "subtract", "multiply", "maximum", "minimum", "divide", "floor_divide", "remainder", "fmax", "fmin",

@@ -24,6 +24,8 @@ InnerLoop expm1_by_fours(const InnerLoop& numpys);
 InnerLoop power_by_fours(const InnerLoop& numpys);
 InnerLoop sin_by_fours(const InnerLoop& numpys);
 InnerLoop cos_by_fours(const InnerLoop& numpys);
+InnerLoop arcsin_by_fours(const InnerLoop& numpys);
+InnerLoop arccos_by_fours(const InnerLoop& numpys);
 InnerLoop arctan_by_fours(const InnerLoop& numpys);
 InnerLoop arctan2_by_fours(const InnerLoop& numpys);
 InnerLoop tanh_by_fours(const InnerLoop& numpys);

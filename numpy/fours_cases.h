@@ -145,6 +145,24 @@ constexpr double kHardTanh[] = {
     0x1.5d90f01122a46p+2, -0x1.8f089fba1e659p+2, 0x1.3f0f77c8e2b01p+3, 0x1.fee58dd301dc9p+3, -0x1.08d7af26f207fp+4,
     0x1.883583c3eb10fp-4, 0x1.d66b7065b11eep-3,
 };
+constexpr double kHardArcsin[] = {
+    0x1.790472d683766p-4, -0x1.ed766d90c6206p-4, -0x1.bd1b73da5b568p-4, -0x1.63741a5d42824p-6, 0x1.7fe6d5f0c13f9p-3,
+    0x1.61f1800d8925ap-3, 0x1.59ef270d8bd79p-3, 0x1.cdcaf0e5f154bp-3, -0x1.027e05be6cd54p-2, -0x1.2ff765188cf7cp-2,
+    -0x1.cf4747ba6e84dp-2, 0x1.237a83c3287fbp-2, 0x1.e93f3a5c39980p-2, -0x1.2e59500cea6dcp-1, 0x1.43f257428b215p-1,
+    -0x1.2bd6a422d8ecbp-1, 0x1.453b69441a6f2p-1, 0x1.d5efc8d365004p-1, 0x1.943c437a73af4p-1, -0x1.d38370b858349p-1,
+    -0x1.bf53be60019e9p-1, -0x1.dba8de94567f3p-1, 0x1.e4334d3e470e2p-1, 0x1.ee0b4039e2241p-1, 0x1.edefdebd73ec8p-1,
+    0x1.f89b9c226ab03p-1, -0x1.fa9ad562e93cep-1, -0x1.f4b9b6065fe52p-1, 0x1.f00a5530e4e40p-1, 0x1.f89f116267f4fp-1,
+    -0x1.f85d106558132p-1, -0x1.ff286b85efea4p-1,
+};
+constexpr double kHardArccos[] = {
+    -0x1.f3a5ad37b691cp-4, -0x1.ca889760a7349p-4, 0x1.b4678f16c14e9p-4, 0x1.6beb520219f99p-6, 0x1.e3553d4fb1b42p-3,
+    -0x1.0600083edf5c8p-3, -0x1.b5a706dc5ef60p-3, -0x1.a0232b161cff0p-3, 0x1.ac06a2bffe778p-2, -0x1.3ffd26226ad38p-2,
+    0x1.a85d8d73b9ca5p-2, -0x1.7c7e9c0f8eaffp-2, 0x1.6fed03416371ap-2, -0x1.1799644661869p-1, 0x1.51cfd3ee1a0f3p-1,
+    0x1.65c7e3e4f271cp-1, 0x1.4bc96f5ccb982p-1, 0x1.981d5b909ecf5p-1, 0x1.cc473e038edf9p-1, 0x1.a159df05ebeeap-1,
+    0x1.bc3db008ac684p-1, 0x1.e2cff7f66a29ep-1, 0x1.e5f759f9152fbp-1, 0x1.ea1eed5738942p-1, 0x1.ec1d1588a3394p-1,
+    0x1.f2b0e429e19c4p-1, -0x1.f501c2862549cp-1, 0x1.fb054645cf8c5p-1, 0x1.fbcfd17e3d7dbp-1, 0x1.f37aa6b1cea45p-1,
+    0x1.f5ad01a3099a5p-1, 0x1.f19263f06acf6p-1,
+};
 // clang-format on
 
 }  // namespace dalsegno::numpy::fours

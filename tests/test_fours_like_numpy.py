@@ -74,11 +74,16 @@ SPECIAL = [*APART, *BOUNDS, *(np.nextafter(x, 0) for x in BOUNDS), *(np.nextafte
 
 
 def each(a: Any) -> Any:
-    return np.exp(a) * 1.0, np.log(a) + 0.0, np.sin(a) * 1.0, np.cos(a) * 1.0, np.arctan(a) + 0.0, *logs(a)
+    return np.exp(a) * 1.0, np.log(a) + 0.0, np.sin(a) * 1.0, np.cos(a) * 1.0, np.arctan(a) + 0.0, *logs(a), *arcs(a)
 
 
 def logs(a: Any) -> Any:
     return np.log1p(a) * 1.0, np.log2(a) + 0.0, np.log10(a) * 1.0, np.expm1(a) + 0.0, np.tanh(a) * 1.0
+
+
+def arcs(a: Any) -> Any:
+    b = a / max(1.0, np.abs(a).max())
+    return np.arcsin(b) + 0.0, np.arccos(b) * 1.0, np.arcsin(a) * 1.0
 
 
 def numbers(n: int) -> Any:
@@ -112,10 +117,25 @@ def test_numbers_that_are_treated_apart(special: float) -> None:
             agrees(lambda a: np.log(a) + 0.0, a)
             agrees(lambda a: (np.sin(a) * 1.0, np.cos(-a) * 1.0, np.arctan(a) * 1.0), a)
             agrees(logs, a)
+            agrees(arcs, a)
+            agrees(lambda a: (np.arcsin(a) * 1.0, np.arccos(a) * 1.0), a)
 
 
 def test_each_flag_is_told_as_numpy_tells_it() -> None:
-    for fn in (np.exp, np.log, np.sin, np.cos, np.arctan, np.log1p, np.log2, np.log10, np.expm1, np.tanh):
+    for fn in (
+        np.exp,
+        np.log,
+        np.sin,
+        np.cos,
+        np.arctan,
+        np.log1p,
+        np.log2,
+        np.log10,
+        np.expm1,
+        np.tanh,
+        np.arcsin,
+        np.arccos,
+    ):
         for special in SPECIAL:
             for flag in ("over", "under", "invalid", "divide"):
                 with np.errstate(all="ignore", **{flag: "raise"}):

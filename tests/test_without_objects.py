@@ -1,5 +1,8 @@
-"""Groups of array operations too large for NumPy's inner loops: their kernel goes through views that are not built. Of the largest ones
-they are built, as the kernel lets go of the GIL; but what ends the group by a write is still its last operation."""
+"""Groups of array operations too large for NumPy's inner loops: their kernel goes through views that are not built.
+
+Of the largest ones they are built, as the kernel lets go of the GIL; but what ends the group by a write is still its
+last operation.
+"""
 
 from __future__ import annotations
 
