@@ -77,7 +77,7 @@ struct Stretches {
 
 // What is missing to a right angle, as a + da.
 DALSEGNO_FOURS inline __m256d to_right_angle(__m256d size, __m256d* da) {
-  const __m256d rest = all_bits(0x3c91a62633145c07), y = _mm256_sub_pd(all_bits(0x3ff921fb54442d18), size), a = _mm256_add_pd(y, rest);
+  const __m256d rest = all_bits(kRightRest), y = _mm256_sub_pd(all_bits(kRight), size), a = _mm256_add_pd(y, rest);
   *da = _mm256_add_pd(_mm256_sub_pd(y, a), rest);
   return a;
 }

@@ -15,20 +15,8 @@ using namespace fours;
 
 constexpr double kFirst = 0.125, kNear = 0.96875;  // where the table begins and ends
 constexpr double kFuller = 0.5, kFull = 0.921875;  // where the rows have the seventh and eighth powers, and the ninth and tenth
-constexpr uint64_t kRight = 0x3ff921fb54442d18, kRightRest = 0x3c91a62633145c07;
 
 constexpr int kColumns = 12;
-
-struct Columns {
-  __m256d first, second;
-};
-// Two columns of four rows, from the `first` on.
-DALSEGNO_FOURS inline Columns two_columns(const double* const* rows, int first) {
-  const auto pair = [&](int k) { return _mm_loadu_pd(rows[k] + first); };
-  const __m256d even = _mm256_insertf128_pd(_mm256_castpd128_pd256(pair(0)), pair(2), 1);
-  const __m256d odd = _mm256_insertf128_pd(_mm256_castpd128_pd256(pair(1)), pair(3), 1);
-  return {_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd)};
-}
 
 DALSEGNO_FOURS inline bool any_from(__m256d x, double least) { return _mm256_movemask_pd(_mm256_cmp_pd(x, all(least), _CMP_GE_OQ)) != 0; }
 
@@ -42,13 +30,13 @@ DALSEGNO_FOURS inline __m256d by_table(__m256d x, __m256d* start) {
   const double* const rows[kLanes] = {row(0), row(1), row(2), row(3)};
   __m256d p = _mm256_setzero_pd();
   const auto two_more = [&](int first) DALSEGNO_FOURS {
-    const Columns columns = two_columns(rows, first);
+    const TwoColumns columns = two_columns(rows, first);
     p = _mm256_fmadd_pd(_mm256_fmadd_pd(p, distance, columns.second), distance, columns.first);
   };
   if (any_from(x, kFull)) two_more(10);
   if (any_from(x, kFuller)) two_more(8);
   two_more(6), two_more(4);
-  const Columns first_powers = two_columns(rows, 2), starts = two_columns(rows, 0);
+  const TwoColumns first_powers = two_columns(rows, 2), starts = two_columns(rows, 0);
   p = _mm256_fmadd_pd(p, distance, first_powers.second);
   *start = starts.first;
   return _mm256_fmadd_pd(distance, first_powers.first, _mm256_fmadd_pd(_mm256_mul_pd(distance, distance), p, starts.second));

@@ -14,16 +14,7 @@ using namespace fours;
 
 constexpr double kFirst = 0x1p-4;  // of the table
 constexpr double kTiny = 0x1p-60;  // beside 1: a ratio that is its own arc tangent, and that changes no right angle
-constexpr uint64_t kRight = 0x3ff921fb54442d18, kRightRest = 0x3c91a62633145c07, kTwoRight = 0x400921fb54442d18,
-                   kTwoRightRest = 0x3ca1a62633145c07;
-
-// Two columns of four rows, from the `first` on.
-DALSEGNO_FOURS inline void two_columns(const double* const* rows, int first, __m256d* columns) {
-  const auto pair = [&](int k) { return _mm_loadu_pd(rows[k] + first); };
-  const __m256d even = _mm256_insertf128_pd(_mm256_castpd128_pd256(pair(0)), pair(2), 1);
-  const __m256d odd = _mm256_insertf128_pd(_mm256_castpd128_pd256(pair(1)), pair(3), 1);
-  columns[first] = _mm256_unpacklo_pd(even, odd), columns[first + 1] = _mm256_unpackhi_pd(even, odd);
-}
+constexpr uint64_t kTwoRight = 0x400921fb54442d18, kTwoRightRest = 0x3ca1a62633145c07;
 
 constexpr int kColumns = 7;
 
@@ -33,7 +24,8 @@ DALSEGNO_FOURS inline void look_up(__m256d ratio, __m256d* columns) {
   _mm256_store_si256(reinterpret_cast<__m256i*>(at), bits_of(_mm256_fmadd_pd(ratio, all(256.0), all(0x1p52))));
   const auto row = [&](int k) { return reinterpret_cast<const double*>(kArcTangentTable + kColumns * (at[2 * k] - 16)); };
   const double* const rows[kLanes] = {row(0), row(1), row(2), row(3)};
-  two_columns(rows, 0, columns), two_columns(rows, 2, columns), two_columns(rows, 4, columns), two_columns(rows, kColumns - 2, columns);
+  const auto put = [&](int first, const TwoColumns& two) DALSEGNO_FOURS { columns[first] = two.first, columns[first + 1] = two.second; };
+  put(0, two_columns(rows, 0)), put(2, two_columns(rows, 2)), put(4, two_columns(rows, 4)), put(5, two_columns(rows, 5));
 }
 
 // What the square of a distance from the table's number is taken times.

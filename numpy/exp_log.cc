@@ -9,17 +9,9 @@ namespace {
 
 using namespace fours;
 
-struct Log {
-  static constexpr int kInputs = 1;
+struct Log : Logarithm<Log> {
   static std::span<const double> hard(int) { return kHardLog; }
-  static constexpr double kPlain = 2.0;
-
-  DALSEGNO_FOURS static __m256d value(const __m256d* inputs, __m256d* plain) {
-    const __m256d is_usual = is_normal(inputs[0]), x = either(is_usual, inputs[0], all(kPlain));
-    *plain = _mm256_or_pd(is_usual, _mm256_cmp_pd(inputs[0], all(std::numeric_limits<double>::max()), _CMP_NLE_UQ));
-    const __m256d as_it_is = _mm256_andnot_pd(is_usual, _mm256_and_pd(*plain, inputs[0]));  // infinity, or no number
-    return either(is_usual, natural_log(x), _mm256_add_pd(as_it_is, as_it_is));
-  }
+  DALSEGNO_FOURS static __m256d of_normal(__m256d x) { return natural_log(x); }
 };
 
 // x to the y.

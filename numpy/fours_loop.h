@@ -31,6 +31,20 @@ DALSEGNO_FOURS inline __m256i bits_of(__m256d x) { return _mm256_castpd_si256(x)
 DALSEGNO_FOURS inline __m256d either(__m256d condition, __m256d yes, __m256d no) { return _mm256_blendv_pd(no, yes, condition); }
 DALSEGNO_FOURS inline __m256d size_of(__m256d x) { return _mm256_andnot_pd(all(-0.0), x); }
 
+// pi / 2, and what is left of it beside its double. Bits.
+inline constexpr uint64_t kRight = 0x3ff921fb54442d18, kRightRest = 0x3c91a62633145c07;
+
+// Two numbers of each of four rows, from the `first` on, as columns. (Returned: GCC 12 keeps an array of them in memory.)
+struct TwoColumns {
+  __m256d first, second;
+};
+DALSEGNO_FOURS inline TwoColumns two_columns(const double* const* rows, int first = 0) {
+  const auto pair = [&](int k) { return _mm_loadu_pd(rows[k] + first); };
+  const __m256d even = _mm256_insertf128_pd(_mm256_castpd128_pd256(pair(0)), pair(2), 1);
+  const __m256d odd = _mm256_insertf128_pd(_mm256_castpd128_pd256(pair(1)), pair(3), 1);
+  return {_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd)};
+}
+
 // Four numbers of each of four rows, as columns. (The rows one by one: in a loop GCC 12 sends them through memory.)
 DALSEGNO_FOURS inline void columns_of(const double* const* rows, int first, __m256d* columns) {
   const auto row = [&](int k) DALSEGNO_FOURS { return _mm256_loadu_pd(rows[k] + first); };

@@ -95,21 +95,16 @@ struct Log1p {
   }
 };
 
-struct Log2 {
-  static constexpr int kInputs = 1;
+struct Log2 : Logarithm<Log2> {
   static std::span<const double> hard(int) { return kHardLog2; }
-  static constexpr double kPlain = 1.5;
 
-  DALSEGNO_FOURS static __m256d value(const __m256d* inputs, __m256d* plain) {
-    const __m256d is_usual = is_normal(inputs[0]), x = either(is_usual, inputs[0], all(kPlain));
-    *plain = _mm256_or_pd(is_usual, _mm256_cmp_pd(inputs[0], all(std::numeric_limits<double>::max()), _CMP_NLE_UQ));
+  DALSEGNO_FOURS static __m256d of_normal(__m256d x) {
     const __m256d near = is_within(x, 1 - 0x1.5b51p-5, 1 + 0x1.6ab2p-5);
     const int which = _mm256_movemask_pd(near);
     __m256d found = x;
     if (which != 0xf) found = far_from_one(x);
     if (which != 0) found = either(near, near_one(either(near, x, all(1.0))), found);
-    const __m256d as_it_is = _mm256_andnot_pd(is_usual, _mm256_and_pd(*plain, inputs[0]));  // infinity, or no number
-    return either(is_usual, found, _mm256_add_pd(as_it_is, as_it_is));
+    return found;
   }
 
  private:
@@ -220,25 +215,19 @@ struct Expm1 {
   }
 };
 
-struct Log10 {
-  static constexpr int kInputs = 1;
+struct Log10 : Logarithm<Log10> {
   static std::span<const double> hard(int) { return kHardLog10; }
-  static constexpr double kPlain = 2.0;
 
-  DALSEGNO_FOURS static __m256d value(const __m256d* inputs, __m256d* plain) {
-    const __m256d one = all(1.0), is_usual = is_normal(inputs[0]), x = either(is_usual, inputs[0], all(kPlain));
-    *plain = _mm256_or_pd(is_usual, _mm256_cmp_pd(inputs[0], all(std::numeric_limits<double>::max()), _CMP_NLE_UQ));
+  DALSEGNO_FOURS static __m256d of_normal(__m256d x) {
     // x is z * 2**kd, z in [1/2, 1) for x < 1, else in [1, 2).
     __m256d kd;
     __m256i interval;
     __m256d z = part_of(x, 0x3fe0000000000000, &kd, &interval);
-    const __m256d is_one = _mm256_cmp_pd(x, one, _CMP_GE_OQ);
+    const __m256d one = all(1.0), is_one = _mm256_cmp_pd(x, one, _CMP_GE_OQ);
     z = either(is_one, _mm256_add_pd(z, z), z), kd = _mm256_sub_pd(kd, _mm256_and_pd(is_one, one));
     const __m256d natural = _mm256_mul_pd(natural_log(z), all_bits(0x3fdbcb7b1526e50e));
     const __m256d low = _mm256_add_pd(natural, _mm256_mul_pd(kd, all_bits(0x3d59fef311f12b36)));
-    const __m256d found = _mm256_add_pd(low, _mm256_mul_pd(kd, all_bits(0x3fd34413509f6000)));
-    const __m256d as_it_is = _mm256_andnot_pd(is_usual, _mm256_and_pd(*plain, inputs[0]));  // infinity, or no number
-    return either(is_usual, found, _mm256_add_pd(as_it_is, as_it_is));
+    return _mm256_add_pd(low, _mm256_mul_pd(kd, all_bits(0x3fd34413509f6000)));
   }
 };
 

@@ -13,11 +13,10 @@ template <int bits = kIndexBits>
 DALSEGNO_FOURS inline void look_up(const uint64_t* table, __m256i indices, __m256d* first, __m256d* second) {
   alignas(32) int64_t at[kLanes];
   _mm256_store_si256(reinterpret_cast<__m256i*>(at), _mm256_and_si256(indices, _mm256_set1_epi64x((1 << bits) - 1)));
-  const auto pair = [&](int k) { return _mm_loadu_pd(reinterpret_cast<const double*>(table + 2 * at[k])); };
-  const __m256d even = _mm256_insertf128_pd(_mm256_castpd128_pd256(pair(0)), pair(2), 1);
-  const __m256d odd = _mm256_insertf128_pd(_mm256_castpd128_pd256(pair(1)), pair(3), 1);
-  *first = _mm256_unpacklo_pd(even, odd);
-  *second = _mm256_unpackhi_pd(even, odd);
+  const auto row = [&](int k) { return reinterpret_cast<const double*>(table + 2 * at[k]); };
+  const double* const rows[kLanes] = {row(0), row(1), row(2), row(3)};
+  const TwoColumns columns = two_columns(rows);
+  *first = columns.first, *second = columns.second;
 }
 
 // The exponent of x, and x as if it were 0: an interval begins at `first`.
@@ -76,6 +75,20 @@ DALSEGNO_FOURS inline __m256d log_near_one(__m256d x) {
   low = _mm256_fmadd_pd(_mm256_mul_pd(half, lower), _mm256_add_pd(r, upper), low);
   return _mm256_add_pd(high, _mm256_fmadd_pd(y, r3, low));
 }
+
+// A logarithm, which F::of_normal() gives of normal numbers.
+template <class F>
+struct Logarithm {
+  static constexpr int kInputs = 1;
+  static constexpr double kPlain = 1.5;
+
+  DALSEGNO_FOURS static __m256d value(const __m256d* inputs, __m256d* plain) {
+    const __m256d is_usual = is_normal(inputs[0]);
+    *plain = _mm256_or_pd(is_usual, _mm256_cmp_pd(inputs[0], all(std::numeric_limits<double>::max()), _CMP_NLE_UQ));
+    const __m256d as_it_is = _mm256_andnot_pd(is_usual, _mm256_and_pd(*plain, inputs[0]));  // infinity, or no number
+    return either(is_usual, F::of_normal(either(is_usual, inputs[0], all(kPlain))), _mm256_add_pd(as_it_is, as_it_is));
+  }
+};
 
 // Of normal numbers.
 DALSEGNO_FOURS inline __m256d natural_log(__m256d x) {

@@ -30,10 +30,9 @@ struct Angle {
     const auto [is_first, is_second, is_far] = Stretches(x_size);
     __m256d a = x, da = _mm256_setzero_pd(), by_cosine = cosine ? is_first : is_second, signs = _mm256_setzero_pd();
     if (_mm256_movemask_pd(is_second) != 0) {  // beside a right angle
-      const __m256d right = all_bits(0x3ff921fb54442d18), right_rest = all_bits(0x3c91a62633145c07);
-      const __m256d y = _mm256_sub_pd(right, x_size), b = cosine ? _mm256_add_pd(y, right_rest) : y;
-      a = either(is_second, b, a);
-      da = either(is_second, cosine ? _mm256_add_pd(_mm256_sub_pd(y, b), right_rest) : right_rest, da);
+      __m256d db = all_bits(kRightRest);
+      const __m256d b = cosine ? to_right_angle(x_size, &db) : _mm256_sub_pd(all_bits(kRight), x_size);
+      a = either(is_second, b, a), da = either(is_second, db, da);
       if (!cosine) signs = _mm256_and_pd(_mm256_and_pd(is_second, x), sign);
     }
     if (_mm256_movemask_pd(is_far) != 0) {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <new>
 #include <type_traits>
-#include <utility>
 
 #include "numpy/dtypes.h"
 #include "numpy/sums.h"

@@ -29,6 +29,13 @@ class Scratch {
   size_t size_ = 0;
 };
 
+bool number_for_kernel(Rep rep, Reg value, SegmentOperand* out) {
+  const typed::Bits bits = typed::bits_of(rep);
+  if (bits == typed::Bits::kInt64)
+    return out->as = SegmentOperand::kInteger, out->integer = value.i, (rep != Rep::kNpUint64 || value.i >= 0) && !typed::is_modular(rep);
+  return out->as = SegmentOperand::kDouble, out->real = bits == typed::Bits::kFloat ? value.s : value.f, bits != typed::Bits::kNone;
+}
+
 }  // namespace
 
 char* scratch(size_t size) {
@@ -39,13 +46,6 @@ char* scratch(size_t size) {
 
 PyArrayObject* array_behind(const LoopInput& in, const Reg* r) {
   return reinterpret_cast<PyArrayObject*>(r[in.view ? in.view->parts[0].obj : in.loc.obj].o);
-}
-
-static bool number_for_kernel(Rep rep, Reg value, SegmentOperand* out) {
-  const typed::Bits bits = typed::bits_of(rep);
-  if (bits == typed::Bits::kInt64)
-    return out->as = SegmentOperand::kInteger, out->integer = value.i, (rep != Rep::kNpUint64 || value.i >= 0) && !typed::is_modular(rep);
-  return out->as = SegmentOperand::kDouble, out->real = bits == typed::Bits::kFloat ? value.s : value.f, bits != typed::Bits::kNone;
 }
 
 bool kernel_operands(const std::vector<LoopInput>& inputs, const Reg* r, SegmentOperand* operands, ViewRoom* room) {

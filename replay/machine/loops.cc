@@ -55,13 +55,13 @@ class GroupRun {
 
   // `way`: of what is not small.
   bool run(std::optional<Way>* way) {
-    if (group_.refusals > 0) return --group_.refusals, false;
+    if (group_.refusals.refuse()) return false;
     if (!find_operands()) return false;
     const bool has_kernel = group_.runner >= 0 || group_.fused >= 0;
     const bool small = is_small(std::clamp(most_, has_kernel ? 0 : kMostRefused, kMostWhole));
     if (!small && ((!has_kernel && group_.ops.empty()) || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
     if (!(small ? compute() : has_kernel ? compute_large() : compute_in_blocks())) return drop_made(), false;
-    group_.flagged = 0;
+    group_.refusals.went_well();
     return write_and_keep(), true;
   }
 
@@ -96,12 +96,9 @@ class GroupRun {
     }
   }
 
-  // Data that keep raising flags are left to NumPy for a while, ever longer: what is done before they are seen is lost each time.
   bool is_well(int raised) {
     if (raised == 0 || planted(Fault::ignored_flags) || numpy::errstate_ignores(raised)) return true;
-    constexpr int kPatience = 3, kMostDoubled = 10;
-    if (++group_.flagged >= kPatience) group_.refusals = 1 << std::min(group_.flagged, kMostDoubled);
-    return false;
+    return group_.refusals.flagged(), false;
   }
 
   bool is_small(npy_intp most) { return plan_.by_loops && most_ > 0 && find_shapes(most); }
@@ -265,8 +262,7 @@ class GroupRun {
       if (op.out >= 0 && !new_result(op, k, &result)) return false;
       if (static_cast<int32_t>(k) == stored && op.out < 0) result.data = memory + kMostStored;
     }
-    const int raised = run_in_blocks(plan_, inputs_, shape, results_, memory);
-    return is_well(raised);
+    return is_well(run_in_blocks(plan_, inputs_, shape, results_, memory));
   }
 
   // ---- by the kernel
@@ -323,8 +319,7 @@ class GroupRun {
     result.data = scratch(kMostScratchBytes) + kMostStored;
     rt::clear_all_raised();
     if (!apply(op, result)) return false;
-    const int raised = rt::all_raised();
-    return is_well(raised);
+    return is_well(rt::all_raised());
   }
 
   bool new_result(const LoopOp& op, size_t k, Span* result) {

@@ -18,6 +18,7 @@
 #include "replay/machine/machine.h"
 #include "replay/machine/recursion.h"
 #include "replay/machine/step.h"
+#include "replay/segment/refusals.h"
 #include "replay/typed/typed_trace.h"
 #include "trace/walk.h"
 
@@ -134,7 +135,7 @@ struct Group {
   int64_t measured_at = 0;  // largest input, in bytes, when
   int64_t need = 0;         // there were so many bytes of arrays before it, and in its outputs
   int measures = 0;
-  int flagged = 0, refusals = 0;  // times, one after the other, that a flag was up; calls in which it is not tried without objects
+  Refusals refusals;  // to try it without objects
 };
 
 struct Move {

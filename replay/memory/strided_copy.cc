@@ -10,7 +10,7 @@ namespace dalsegno::replay {
 namespace {
 
 constexpr int kMostAxes = 32;
-constexpr intptr_t kShortRow = 8;  // items
+constexpr intptr_t kShortRow = 8;  // items: copying a row at once costs more than its items do one by one
 constexpr intptr_t kTile = 16;     // items a side: two to four cache lines of what is read across
 
 struct Axis {
@@ -61,16 +61,10 @@ void tiles(const char* from, char* to, const Axis& outer, const Axis& inner, con
   }
 }
 
-// Rows so short that copying one at once costs more than its items do one by one.
-template <class Move>
-void short_rows(const char* from, char* to, const Axis& outer, const Axis& inner, const Move& move) {
-  for (intptr_t i = 0; i < outer.size; ++i) row(from + i * outer.from, to + i * outer.to, inner, move);
-}
-
 template <class Move>
 void copy_axes(const char* from, char* to, const Axis* axes, int n, intptr_t item, bool one_by_one, const Move& move) {
   if (n == 2 && axes[1].size <= kShortRow) {
-    short_rows(from, to, axes[0], axes[1], move);
+    for (intptr_t i = 0; i < axes[0].size; ++i) row(from + i * axes[0].from, to + i * axes[0].to, axes[1], move);
   } else if (n > 2 || (n == 2 && (one_by_one || std::abs(axes[0].from) >= std::abs(axes[1].from)))) {
     for (intptr_t i = 0; i < axes[0].size; ++i)
       copy_axes(from + i * axes[0].from, to + i * axes[0].to, axes + 1, n - 1, item, one_by_one, move);

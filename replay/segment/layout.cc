@@ -349,4 +349,23 @@ std::vector<int> shape_numbers(const SegmentSpec& spec, const ArrayView* arrays)
   return numbers;
 }
 
+bool is_c_contiguous(const ArrayView& view) {
+  intptr_t dense = view.itemsize;
+  for (int d = view.rank - 1; d >= 0; --d) {
+    if (view.shape[d] == 1) continue;
+    if (view.strides[d] != dense) return false;
+    dense *= view.shape[d];
+  }
+  return true;
+}
+
+bool usual_strides(const ArrayView& view) {
+  intptr_t dense = view.itemsize;
+  for (int d = view.rank - 1; d >= 0; --d) {
+    if (view.shape[d] == 1 && view.strides[d] != dense) return false;
+    dense *= view.shape[d];
+  }
+  return true;
+}
+
 }  // namespace dalsegno::replay

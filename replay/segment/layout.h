@@ -21,6 +21,10 @@ struct ArrayView {
   PyObject* descr;          // its dtype object, borrowed
 };
 
+bool is_c_contiguous(const ArrayView& view);
+// What NumPy computes into a large temporary has its strides, those of axes of one element too.
+bool usual_strides(const ArrayView& view);
+
 struct Axes {
   int64_t at[kMaxLayoutRank];
 };

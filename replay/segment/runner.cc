@@ -18,6 +18,7 @@
 #include "replay/kernels/table.h"
 #include "replay/segment/casts.h"
 #include "replay/segment/layout.h"
+#include "replay/segment/refusals.h"
 #include "replay/segment/results.h"
 #include "replay/segment/rolls.h"
 #include "replay/segment/scalars.h"
@@ -55,7 +56,7 @@ class Runner final : public SegmentRunner {
   const SegmentSpec& spec() const override { return spec_; }
 
   RunResult run(PyObject* const* inputs, PyObject** outputs) override {
-    if (refusals_left_ > 0) return --refusals_left_, RunResult::kMismatch;
+    if (refusals_.refuse()) return RunResult::kMismatch;
     ArrayView views[64];
     SegmentOperand operands[rt::kMaxOperands];
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
@@ -72,7 +73,7 @@ class Runner final : public SegmentRunner {
   }
 
   RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory, bool holds_gil) override {
-    if (refusals_left_ > 0) return --refusals_left_, RunResult::kMismatch;
+    if (refusals_.refuse()) return RunResult::kMismatch;
     ArrayView views[64];
     if (!look_at_all(inputs, views)) return RunResult::kMismatch;
     Launching how;
@@ -81,7 +82,7 @@ class Runner final : public SegmentRunner {
   }
 
   RunResult run_in_pieces(const SegmentOperand* inputs, SegmentResult* outputs, int number, Taker* taker) override {
-    if (refusals_left_ > 0) return --refusals_left_, RunResult::kMismatch;
+    if (refusals_.refuse()) return RunResult::kMismatch;
     ArrayView views[64];
     if (!look_at_all(inputs, views)) return RunResult::kMismatch;
     Launching how;
@@ -204,16 +205,6 @@ class Runner final : public SegmentRunner {
     return !elides_right_ || view.descr == reinterpret_cast<PyObject*>(numpy::descriptor(spec_.inputs[i].dtype));
   }
 
-  // What NumPy computes into a large temporary has its strides, those of axes of one element too.
-  static bool usual_strides(const ArrayView& view) {
-    intptr_t dense = view.itemsize;
-    for (int d = view.rank - 1; d >= 0; --d) {
-      if (view.shape[d] == 1 && view.strides[d] != dense) return false;
-      dense *= view.shape[d];
-    }
-    return true;
-  }
-
   // The common case: C-contiguous arrays of one shape, with more than one element.
   bool make_flat(const ArrayView* views, Layout* layout) const {
     const ArrayView* first = nullptr;
@@ -253,16 +244,6 @@ class Runner final : public SegmentRunner {
       const ArrayView& view = views[i];
       return is_c_contiguous(view) || std::find(view.shape, view.shape + view.rank, 1) == view.shape + view.rank;
     });
-  }
-
-  static bool is_c_contiguous(const ArrayView& view) {
-    intptr_t dense = view.itemsize;
-    for (int d = view.rank - 1; d >= 0; --d) {
-      if (view.shape[d] == 1) continue;
-      if (view.strides[d] != dense) return false;
-      dense *= view.shape[d];
-    }
-    return true;
   }
 
   // Of one element, NumPy's inner loops are told the stride all the same, and some go another way by it.
@@ -373,9 +354,9 @@ class Runner final : public SegmentRunner {
     } else {
       status = rt::kFailed;
     }
-    if ((status == 0 || accept(status)) && make_views(outputs)) return flag_streak_ = 0, count_launch(), RunResult::kDone;
+    if ((status == 0 || accept(status)) && make_views(outputs)) return refusals_.went_well(), count_launch(), RunResult::kDone;
     for (size_t i = 0; i < lowered_.outputs.size(); ++i) Py_CLEAR(outputs[i].object);
-    return status & rt::kFailed || status == 0 ? RunResult::kMismatch : flagged();
+    return status & rt::kFailed || status == 0 ? RunResult::kMismatch : (refusals_.flagged(), RunResult::kFlags);
   }
 
   bool scalar(const KernelSource& source, const SegmentOperand& operand, ScalarValue* out) const {
@@ -468,12 +449,6 @@ class Runner final : public SegmentRunner {
     return numpy::errstate_ignores(status);
   }
 
-  // Data that keep raising flags are left to NumPy for a while, ever longer: the kernel's work is lost each time.
-  RunResult flagged() {
-    if (++flag_streak_ >= 3) refusals_left_ = 1 << std::min(flag_streak_, 10);
-    return RunResult::kFlags;
-  }
-
   const SegmentSpec spec_;
   const LoweredSegment lowered_;
   const bool keep_ = use_kernel_cache;
@@ -483,7 +458,7 @@ class Runner final : public SegmentRunner {
   const bool elides_right_ = elides_right(spec_);
   Kernel* flat_kernel_ = nullptr;  // one of variants_
   std::vector<Variant> variants_;
-  int flag_streak_ = 0, refusals_left_ = 0;
+  Refusals refusals_;
   SplitSegment split_;
 };
 
