@@ -159,6 +159,8 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "(np.abs(LARGE[1:, 1:] - LARGE[:-1, :-1]) * <num> + LARGE[1:, :-1])[-1, <index>]"),
         (1, "relaxed(LARGE, <num>)[1, -1]"),
         (1, "crossed(LARGE, <num>)[1, -1]"),
+        (2, "brushed(LARGE, <num>)[1, <index>]"),
+        (1, "brushed(LARGE[:, ::-1], <num>)[<index>, 1]"),
         (1, "sum(LARGE[i:i+190, j:j+180:2] * (<floatlit> + 1.5) for i in range(2) for j in range(3))[-1, <index>]"),
         (1, "PART(*<list>[:2], **<dict>)"),
         (1, "functools.partial(wrapped, <num>, z=<num>)(*<tuple>)"),

@@ -280,6 +280,14 @@ _SMALL_FUNCTIONS = {
     "        if np.abs(step)[0, 0] < 1e-300:\n"
     "            break\n"
     "    return field\n",
+    "brushed": "def brushed(field, x):\n"
+    "    made, row = np.zeros((202, 202)), np.zeros(40000)\n"
+    "    for k in range(3):\n"
+    "        made[1:-1, 1:-1] = (field - x) * 0.5 + k / (field + 1)\n"
+    "        made[k:200 + k, :200] = np.where(field > x, field, -field)\n"
+    "        row[:] = field.ravel() * x - 1.0\n"
+    "        row[1:] = row[:-1] * 0.5 + k\n"
+    "    return made + row[:202]\n",
     "noticed": "def notice(kind, flags):\n"
     "    frame = sys._getframe(1)\n"
     "    LOG.append((kind, frame.f_lineno, sorted(frame.f_locals)))\n"

@@ -1,9 +1,16 @@
 #include "numpy/errstate.h"
 
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
 namespace dalsegno::numpy {
 namespace {
 
 PyObject* g_get_extobj = nullptr;  // numpy._core.umath._get_extobj_dict
+PyObject* g_extobj = nullptr;      // the context variable behind it, or null
+
+constexpr int kAll = rt::kInvalid | rt::kDivide | rt::kOverflow | rt::kUnderflow;
 
 struct Handled {
   int flag;
@@ -11,31 +18,176 @@ struct Handled {
 };
 constexpr Handled kHandled[] = {{rt::kInvalid, "invalid"}, {rt::kDivide, "divide"}, {rt::kOverflow, "over"}, {rt::kUnderflow, "under"}};
 
-bool is_ignored(PyObject* settings, const char* name) {
-  PyObject* mode = PyDict_GetItemString(settings, name);
-  return mode && PyUnicode_Check(mode) && PyUnicode_CompareWithASCIIString(mode, "ignore") == 0;
+bool is_text(PyObject* o, const char* text) { return o && PyUnicode_Check(o) && PyUnicode_CompareWithASCIIString(o, text) == 0; }
+
+struct Errstate {
+  int ignored = 0, warned = 0;  // flags
+};
+
+Errstate read_errstate() {
+  Errstate found;
+  PyObject* settings = PyObject_CallNoArgs(g_get_extobj);
+  if (settings && PyDict_Check(settings)) {
+    for (const Handled& h : kHandled) {
+      PyObject* mode = PyDict_GetItemString(settings, h.name);
+      if (is_text(mode, "ignore")) found.ignored |= h.flag;
+      if (is_text(mode, "warn")) found.warned |= h.flag;
+    }
+  }
+  Py_XDECREF(settings);
+  return found;
+}
+
+// What the context variable holds is made anew whenever a setting changes.
+Errstate errstate() {
+  static PyObject* seen = nullptr;  // of which `known` is true
+  static Errstate known;
+  PyObject *type, *value, *traceback, *now = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  if (g_extobj && PyContextVar_Get(g_extobj, nullptr, &now) < 0) now = nullptr;
+  Errstate found;
+  if (now && now == seen) {
+    found = known;
+    Py_DECREF(now);
+  } else {
+    found = read_errstate();
+    if (now) {
+      known = found;
+      Py_XSETREF(seen, now);
+    }
+  }
+  PyErr_Restore(type, value, traceback);
+  return found;
+}
+
+// ---- the module warnings
+
+PyObject* g_warnings = nullptr;                                                                // its name
+PyObject *g_pattern = nullptr, *g_text_file = nullptr, *g_buffer = nullptr, *g_raw = nullptr;  // types: re.Pattern and io's
+
+// Names in the module's dictionary.
+enum Name {
+  kFilters,
+  kDefaultAction,
+  kShowMessage,
+  kShowMessageImpl,
+  kFormatMessage,
+  kFormatMessageImpl,
+  kShowWarning,
+  kShowWarningOriginal,
+  kFormatWarning,
+  kFormatWarningOriginal,
+  kNames
+};
+constexpr const char* kTexts[] = {"filters",        "defaultaction",       "_showwarnmsg", "_showwarnmsg_impl",
+                                  "_formatwarnmsg", "_formatwarnmsg_impl", "showwarning",  "_showwarning_orig",
+                                  "formatwarning",  "_formatwarning_orig"};
+static_assert(std::size(kTexts) == kNames);
+PyObject* g_names[kNames];
+
+PyObject* item(PyObject* module, Name name) { return PyDict_GetItemWithError(module, g_names[name]); }
+
+PyObject* type_of(const char* module, const char* name) {
+  PyObject* m = PyImport_ImportModule(module);
+  PyObject* type = m ? PyObject_GetAttrString(m, name) : nullptr;
+  Py_XDECREF(m);
+  return type;
+}
+
+bool is_exactly(PyObject* o, PyObject* type) { return reinterpret_cast<PyObject*>(Py_TYPE(o)) == type; }
+
+// A filter that looks for texts, and makes no exception of what it finds.
+bool is_plain_filter(PyObject* filter) {
+  if (!PyTuple_CheckExact(filter) || PyTuple_GET_SIZE(filter) != 5) return false;
+  PyObject *action = PyTuple_GET_ITEM(filter, 0), *category = PyTuple_GET_ITEM(filter, 2);
+  for (const Py_ssize_t k : {1, 3}) {
+    PyObject* looked_for = PyTuple_GET_ITEM(filter, k);
+    if (looked_for != Py_None && !PyUnicode_CheckExact(looked_for) && !is_exactly(looked_for, g_pattern)) return false;
+  }
+  return PyUnicode_CheckExact(action) && !is_text(action, "error") && Py_TYPE(category) == &PyType_Type;
+}
+
+// The module's own function.
+bool is_own(PyObject* module, Name name) {
+  PyObject* found = item(module, name);
+  return found && PyFunction_Check(found) && PyFunction_GET_GLOBALS(found) == module;
+}
+
+// As the standard library opens it; ipykernel's hands on what is written.
+bool is_plain_file(PyObject* file) {
+  static PyObject* known = nullptr;
+  if (!file || file == Py_None || file == known) return true;
+  bool plain = false;
+  if (is_exactly(file, g_text_file)) {
+    PyObject* buffer = PyObject_GetAttrString(file, "buffer");
+    PyObject* raw = buffer && is_exactly(buffer, g_buffer) ? PyObject_GetAttrString(buffer, "raw") : Py_XNewRef(buffer);
+    plain = raw && is_exactly(raw, g_raw);  // (without a buffer by -u)
+    Py_XDECREF(raw), Py_XDECREF(buffer);
+    PyErr_Clear();
+  } else if (std::strcmp(Py_TYPE(file)->tp_name, "OutStream") == 0) {
+    plain = is_text(PyDict_GetItemString(Py_TYPE(file)->tp_dict, "__module__"), "ipykernel.iostream");
+  }
+  if (!plain) return false;
+  Py_XSETREF(known, Py_NewRef(file));
+  return true;
+}
+
+// catch_warnings(record=True) has them appended to a list.
+bool is_recorded(PyObject* shows) {
+  return PyCFunction_Check(shows) && PyCFunction_GET_SELF(shows) && PyList_CheckExact(PyCFunction_GET_SELF(shows)) &&
+         std::strcmp(reinterpret_cast<PyCFunctionObject*>(shows)->m_ml->ml_name, "append") == 0;
+}
+
+// (warnings.py and _warnings.c)
+bool is_shown_plainly(PyObject* module) {
+  PyObject* shows = item(module, kShowMessageImpl);
+  if (!shows || !is_own(module, kShowMessage) || item(module, kShowWarning) != item(module, kShowWarningOriginal)) return false;
+  if (is_recorded(shows)) return true;
+  return is_own(module, kShowMessageImpl) && is_own(module, kFormatMessage) && is_own(module, kFormatMessageImpl) &&
+         item(module, kFormatWarning) == item(module, kFormatWarningOriginal) && is_plain_file(PySys_GetObject("stderr"));
+}
+
+bool warns_plainly() {
+  PyObject* found = PyDict_GetItemWithError(PyImport_GetModuleDict(), g_warnings);
+  PyObject* module = found && PyModule_Check(found) ? PyModule_GetDict(found) : nullptr;
+  PyObject* filters = module ? item(module, kFilters) : nullptr;
+  if (!filters || !PyList_CheckExact(filters) || is_text(item(module, kDefaultAction), "error")) return false;
+  PyObject** items = reinterpret_cast<PyListObject*>(filters)->ob_item;
+  return std::all_of(items, items + PyList_GET_SIZE(filters), is_plain_filter) && is_shown_plainly(module);
 }
 
 }  // namespace
 
 bool init_errstate() {
-  PyObject* umath = g_get_extobj ? nullptr : PyImport_ImportModule("numpy._core.umath");
+  if (g_get_extobj) return true;
+  PyObject* umath = PyImport_ImportModule("numpy._core.umath");
   if (umath) g_get_extobj = PyObject_GetAttrString(umath, "_get_extobj_dict");
+  if (g_get_extobj) {
+    g_extobj = PyObject_GetAttrString(umath, "_extobj_contextvar");
+    if (!g_extobj || !PyContextVar_CheckExact(g_extobj)) {
+      PyErr_Clear();
+      Py_CLEAR(g_extobj);
+    }
+  }
   Py_XDECREF(umath);
-  return g_get_extobj != nullptr;
+  g_pattern = type_of("re", "Pattern"), g_text_file = type_of("io", "TextIOWrapper");
+  g_buffer = type_of("io", "BufferedWriter"), g_raw = type_of("io", "FileIO");
+  g_warnings = PyUnicode_InternFromString("warnings");
+  for (int k = 0; k < kNames; ++k) g_names[k] = PyUnicode_InternFromString(kTexts[k]);
+  return g_get_extobj && g_pattern && g_text_file && g_buffer && g_raw;
 }
 
-bool errstate_ignores(int flags) {
+bool errstate_ignores(int flags) { return (flags & ~errstate().ignored) == 0; }
+
+bool warns_unseen() {
+  const Errstate now = errstate();
+  if (now.ignored == kAll) return true;
+  if ((now.ignored | now.warned) != kAll) return false;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  PyObject* settings = PyObject_CallNoArgs(g_get_extobj);
-  bool ignored = settings && PyDict_Check(settings);
-  for (const Handled& h : kHandled) {
-    if (ignored && (flags & h.flag)) ignored = is_ignored(settings, h.name);
-  }
-  Py_XDECREF(settings);
+  const bool unseen = warns_plainly();
   PyErr_Restore(type, value, traceback);
-  return ignored;
+  return unseen;
 }
 
 }  // namespace dalsegno::numpy

@@ -36,6 +36,7 @@ constexpr npy_intp kMostInBlocks = 1 << 21;    // that are done in blocks as lon
 constexpr size_t kMostScratchBytes = 4 << 20;  // for a kernel: beyond, it is the memory that takes the time
 constexpr npy_intp kMostStored = kMostScratchBytes / 2;  // of what is written when all is known to be well
 static_assert(kBlockMemory <= kMostStored);
+constexpr npy_intp kLeastInPlace = 8 << 10;   // of what is written: less is sooner copied than asked about
 constexpr npy_intp kSharedBytes = 256 << 10;  // that several threads write
 constexpr int kParts = 4;                     // in so many parts
 
@@ -71,7 +72,7 @@ class GroupRun {
     if (group_.fused < 0 && (group_.runner < 0 || !plan_.sink.view)) return false;
     if (group_.ops.empty() || !find_operands()) return false;
     // (Meanwhile the array may have become another.)
-    if (!by_kernel() || !find_target() || !can_be_stored()) return drop_made(), false;
+    if (!by_kernel() || (!in_place_ && (!find_target() || !can_be_stored()))) return drop_made(), false;
     return write_and_keep(), true;
   }
 
@@ -198,7 +199,7 @@ class GroupRun {
       if (size == 0 || size > most) return false;
       work += size;
       // What is read from memory that is written goes through scratch.
-      if (plan_.sink.stored < 0 && stored.rank != 0 && overlaps(stored, target_)) {
+      if (plan_.sink.stored < 0 && stored.rank != 0 && overlaps_target(stored, item_of_target())) {
         bytes = (bytes + 63) & ~size_t{63};
         aside_ = memory + bytes;
         bytes += static_cast<size_t>(size * item_of_target());
@@ -209,16 +210,12 @@ class GroupRun {
 
   npy_intp item_of_target() const { return PyArray_ITEMSIZE(array_); }
 
-  bool overlaps(const Span& a, const Span& b) const {
+  // `item`: bytes of an element that is read.
+  bool overlaps_target(const Span& read, npy_intp item) const {
     if (planted(Fault::ignored_overlap)) return false;
-    const auto [a0, a1] = bounds(a);
-    const auto [b0, b1] = bounds(b);
+    const auto [a0, a1] = bounds(read, item);
+    const auto [b0, b1] = bounds(target_, item_of_target());
     return a0 < b1 && b0 < a1;
-  }
-  std::pair<const char*, const char*> bounds(const Span& s) const {
-    const char *first = s.data, *last = s.data;
-    for (int d = 0; d < s.rank; ++d) (s.strides[d] < 0 ? first : last) += (s.shape[d] - 1) * s.strides[d];
-    return {first, last + item_of_target()};
   }
 
   bool compute() {
@@ -282,6 +279,7 @@ class GroupRun {
     size_t n = 0;
     for (size_t k = 0; k < ops.size(); ++k)
       if (ops[k].output) made[n++].in_memory = plan_.ops[k].out < 0;
+    if (n == 1 && made[0].in_memory && (fused || plan_.sink.view) && may_be_in_place(inputs, operands)) set_in_place(&made[0]);
     const RunResult ran = memory ? runner.run(operands, made, {memory, kMostStored, lets_go_}, !lets_go_) : RunResult::kMismatch;
     waits_ = ran == RunResult::kNotReady, refused_ = ran == RunResult::kMismatch;
     if (ran != RunResult::kDone) return false;
@@ -289,7 +287,9 @@ class GroupRun {
     for (size_t k = 0; k < ops.size(); ++k) {
       if (!ops[k].output) continue;
       SegmentResult& result = made[n++];
-      if (result.in_memory) {
+      if (result.in_place) {
+        in_place_ = true, ++g_machine_counters.in_place;
+      } else if (result.in_memory) {
         results_[k] = {.data = result.data, .rank = result.rank};
         std::copy_n(result.shape, result.rank, results_[k].shape);
         std::copy_n(result.strides, result.rank, results_[k].strides);
@@ -298,7 +298,32 @@ class GroupRun {
         set_of_array(reinterpret_cast<PyArrayObject*>(result.object), &results_[k]);
       }
     }
-    return !plan_.writes || (fused || plan_.sink.view ? can_be_stored() : operate_in_place());
+    return !plan_.writes || in_place_ || (fused || plan_.sink.view ? can_be_stored() : operate_in_place());
+  }
+
+  // What is written, as the kernel makes it: where flags come up, NumPy does all of it once more, which nobody can tell from once if none
+  // of it is read and the warnings, which eager gives before it writes, run no code that looks.
+  bool may_be_in_place(const std::vector<LoopInput>& inputs, const SegmentOperand* operands) const {
+    if (!plan_.writes || plan_.sink.stored < 0 || target_.size() * item_of_target() < kLeastInPlace) return false;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      if (inputs[k].as.kind != InputKind::kArray) continue;
+      Span read;
+      if (inputs[k].view)
+        set_of_block(*inputs[k].view, r_, &read);
+      else if (PyArray_Check(operands[k].object) && PyArray_NDIM(reinterpret_cast<PyArrayObject*>(operands[k].object)) <= kMaxRank)
+        set_of_array(reinterpret_cast<PyArrayObject*>(operands[k].object), &read);
+      else
+        return false;
+      if (overlaps_target(read, dtype_size(inputs[k].as.dtype))) return false;
+    }
+    return lies_apart(target_, item_of_target()) && numpy::warns_unseen();
+  }
+
+  void set_in_place(SegmentResult* result) const {
+    result->in_place = true;
+    result->data = target_.data, result->rank = target_.rank;
+    std::copy_n(target_.shape, target_.rank, result->shape);
+    std::copy_n(target_.strides, target_.rank, result->strides);
   }
 
   bool can_be_stored() const {
@@ -418,6 +443,11 @@ class GroupRun {
   }
 
   void write() {
+    if (!in_place_) store();
+    if (plan_.sink.result >= 0 && !plan_.sink.target.view) r_[plan_.sink.result].o = Py_NewRef(reinterpret_cast<PyObject*>(array_));
+  }
+
+  void store() {
     const Span& stored = operand(plan_.sink.stored);
     const npy_intp item = item_of_target();
     npy_intp dense[kMaxRank], stride = item;
@@ -430,7 +460,6 @@ class GroupRun {
       from = aside_, strides = dense;
     }
     copy(from, strides, target_.data, target_.strides);
-    if (plan_.sink.result >= 0 && !plan_.sink.target.view) r_[plan_.sink.result].o = Py_NewRef(reinterpret_cast<PyObject*>(array_));
   }
 
   void drop_made() {
@@ -448,9 +477,10 @@ class GroupRun {
   PyObject* made_[kMostOperands];
   PyArrayObject* array_ = nullptr;  // that is written into
   char* aside_ = nullptr;
-  bool lets_go_ = false;  // of the GIL
-  bool waits_ = false;    // for its kernel, with which all would be done at once
-  bool refused_ = false;  // by it: for shapes or strides
+  bool in_place_ = false;  // what is written has been
+  bool lets_go_ = false;   // of the GIL
+  bool waits_ = false;     // for its kernel, with which all would be done at once
+  bool refused_ = false;   // by it: for shapes or strides
 };
 
 }  // namespace

@@ -82,6 +82,7 @@ struct MachineCounters {
   uint64_t steps, exits, guard_failures;
   uint64_t measures;  // groups that were done as eager does them, to see what memory that takes
   uint64_t growing;   // times native code was left for a trace that it will have as a part
+  uint64_t in_place;  // writes into arrays that a kernel has done as it made what is written
 };
 
 // Array ops of a trace that are done together, and what does them (null: always one by one).

@@ -1,6 +1,7 @@
 // Elements in memory, as array ops without objects work on them.
 #pragma once
 #include <algorithm>
+#include <utility>
 
 #include "replay/machine/loop_plan.h"
 
@@ -52,6 +53,24 @@ inline bool is_contiguous(const Span& s, npy_intp item) {
     dense *= s.shape[d];
   }
   return true;
+}
+
+// In C order, each element at a place of its own.
+inline bool lies_apart(const Span& s, npy_intp item) {
+  npy_intp inner = item;
+  for (int d = s.rank - 1; d >= 0; --d) {
+    if (s.shape[d] == 1) continue;
+    if (s.strides[d] < inner) return false;
+    inner += (s.shape[d] - 1) * s.strides[d];
+  }
+  return true;
+}
+
+// From its first byte to behind its last one.
+inline std::pair<const char*, const char*> bounds(const Span& s, npy_intp item) {
+  const char *first = s.data, *last = s.data;
+  for (int d = 0; d < s.rank; ++d) (s.strides[d] < 0 ? first : last) += (s.shape[d] - 1) * s.strides[d];
+  return {first, last + item};
 }
 
 // NumPy's rules of broadcasting. False: the shapes do not fit.

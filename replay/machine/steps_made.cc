@@ -167,7 +167,7 @@ PyObject* copied(const Step& s, const Reg* r) {
   PyArrayObject* a = dense_array(r[s.list[1]].o, &facts);
   if (!a || PyArray_SIZE(a) < 1 || PyArray_SIZE(a) > kMostMade) return nullptr;
   PyObject* made = new_array(PyArray_DESCR(a), facts.rank, PyArray_DIMS(a));
-  if (made) std::memcpy(data_of(made), PyArray_BYTES(a), static_cast<size_t>(PyArray_NBYTES(a)));
+  if (made) copy_bytes(data_of(made), PyArray_BYTES(a), static_cast<size_t>(PyArray_NBYTES(a)));
   return made;
 }
 
@@ -189,7 +189,7 @@ char* copy_vector(PyArrayObject* from, npy_intp first, npy_intp n, char* to) {
   const npy_intp item = PyArray_ITEMSIZE(from), stride = PyArray_STRIDE(from, 0);
   const char* at = PyArray_BYTES(from) + first * stride;
   if (stride == item) {
-    std::memcpy(to, at, static_cast<size_t>(n * item));
+    copy_bytes(to, at, static_cast<size_t>(n * item));
   } else {
     for (npy_intp i = 0; i < n; ++i) std::memcpy(to + i * item, at + i * stride, static_cast<size_t>(item));
   }
@@ -283,7 +283,7 @@ PyObject* side_by_side(std::span<PyObject* const> parts, Side side) {
       if (bytes == sizeof(int64_t)) {
         for (npy_intp k = 0; k < rows; ++k) std::memcpy(to + k * row, from + k * bytes, sizeof(int64_t));
       } else {
-        for (npy_intp k = 0; k < rows; ++k) std::memcpy(to + k * row, from + k * bytes, static_cast<size_t>(bytes));
+        for (npy_intp k = 0; k < rows; ++k) copy_bytes(to + k * row, from + k * bytes, static_cast<size_t>(bytes));
       }
       to += bytes;
     }

@@ -5,6 +5,10 @@
 
 namespace dalsegno::replay {
 
+// memcpy(), which glibc does by `rep movsb` from 2 KB on: at 3 GB/s instead of 50 to 100 on AMD's Zen 3, where the two begin less than a
+// cache line apart, modulo a page, as a[1:] and the b[:] it is copied from may. Here it is done in shorter pieces while it fits caches.
+void copy_bytes(char* to, const char* from, size_t n);
+
 // `rank` (0 to 32) extents, and for each axis the bytes from one item to the next; items are `item` bytes long.
 struct CopiedSpace {
   int rank;

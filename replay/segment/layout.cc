@@ -56,8 +56,8 @@ using Strides = std::vector<Axes>;
 
 class LayoutMaker {
  public:
-  LayoutMaker(const SegmentSpec& spec, const ArrayView* arrays, Layout* out, bool rolls, bool backwards)
-      : spec_(spec), arrays_(arrays), out_(*out), rolls_(rolls), may_go_backwards_(backwards && !rolls) {}
+  LayoutMaker(const SegmentSpec& spec, const ArrayView* arrays, Layout* out, bool rolls, bool backwards, const ArrayView* written)
+      : spec_(spec), arrays_(arrays), out_(*out), rolls_(rolls), may_go_backwards_(backwards && !rolls), written_(written) {}
 
   LayoutResult run(const std::vector<uint64_t>& reaches) {
     if (!broadcast()) return disagree_ ? LayoutResult::kMixed : LayoutResult::kRefused;
@@ -239,17 +239,21 @@ class LayoutMaker {
 
   // Axes of one element vanish; neighbours that every operand walks through evenly become one.
   void coalesce() {
+    if (written_ && (written_->rank != out_.rank || !std::equal(out_.shape, out_.shape + out_.rank, written_->shape))) written_ = nullptr;
+    intptr_t written = 0;  // stride of the last axis that became one of the iteration
     out_.loop_rank = 0;
     int64_t dense = 1;
     for (int k = 0; k < out_.rank; ++k) {
       const int axis = out_.order[k];
       const int64_t extent = out_.shape[axis];
       if (extent == 1) continue;
-      if (out_.loop_rank > 0 && !rolls_ && follows(axis)) {
+      const bool goes_on = !written_ || written_->strides[axis] == written * out_.extents[std::max(0, out_.loop_rank - 1)];
+      if (out_.loop_rank > 0 && !rolls_ && goes_on && follows(axis)) {
         out_.extents[out_.loop_rank - 1] *= extent;
       } else {
         const int d = out_.loop_rank++;
         out_.extents[d] = extent;
+        if (written_) written = written_->strides[axis];
         out_.dense.at[d] = dense;
         for (size_t i = 0; i < spec_.inputs.size(); ++i) out_.inputs[i].at[d] = is_array(i) ? strides_[i].at[axis] : 0;
       }
@@ -291,6 +295,7 @@ class LayoutMaker {
   Axes strides_[64];
   unsigned spans_[64];
   const bool rolls_, may_go_backwards_;
+  const ArrayView* written_;
   bool backwards_ = false;  // there are negative strides
   bool disagree_ = false;   // the inputs do not broadcast together; those of each op may
 };
@@ -325,8 +330,8 @@ struct Shape {
 }  // namespace
 
 LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout, bool rolls,
-                         bool backwards) {
-  return LayoutMaker(spec, arrays, layout, rolls, backwards).run(reaches);
+                         bool backwards, const ArrayView* written) {
+  return LayoutMaker(spec, arrays, layout, rolls, backwards, written).run(reaches);
 }
 
 std::vector<int> shape_numbers(const SegmentSpec& spec, const ArrayView* arrays) {

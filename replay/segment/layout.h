@@ -51,9 +51,10 @@ enum class LayoutResult : uint8_t {
 
 // `arrays[i]` is the view of spec.inputs[i] where that is an array; `reaches` see LoweredSegment.
 // `rolls`: C order only, and each axis stays one of its own (those of one element are none). `backwards`: strides may be negative, in C
-// order: there are no inner loops, some of which have other bits there.
+// order: there are no inner loops, some of which have other bits there. `written`: where a result is to be, if that is known; the iteration
+// goes through it, too, if that is of the results' shape.
 LayoutResult make_layout(const SegmentSpec& spec, const std::vector<uint64_t>& reaches, const ArrayView* arrays, Layout* layout,
-                         bool rolls = false, bool backwards = false);
+                         bool rolls = false, bool backwards = false, const ArrayView* written = nullptr);
 
 // Per op of the spec the number of its shape: a smaller shape has a smaller number, so that ops depend only on ops of the same or
 // of a smaller number. Empty: some op's operands do not broadcast.

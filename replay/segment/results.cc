@@ -1,16 +1,20 @@
 #include "replay/segment/results.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "replay/arrays.h"
 
 namespace dalsegno::replay {
 namespace {
 
+// The k-th from the innermost.
+int axis_at(const Layout& layout, int k) { return layout.c_order ? layout.rank - 1 - k : layout.order[k]; }
+
 void set_strides(const Layout& layout, DType dtype, intptr_t* strides) {
   intptr_t stride = dtype_size(dtype);
   for (int k = 0; k < layout.rank; ++k) {
-    const int axis = layout.c_order ? layout.rank - 1 - k : layout.order[k];
+    const int axis = axis_at(layout, k);
     strides[axis] = stride;
     stride *= layout.shape[axis];
   }
@@ -26,6 +30,26 @@ bool place_result(const Layout& layout, DType dtype, SegmentResult* result, Segm
   set_strides(layout, dtype, result->strides);
   memory->next += bytes, memory->left -= bytes;
   return true;
+}
+
+bool lies_in_place(const Layout& layout, DType dtype, const SegmentResult& result, int64_t* strides) {
+  if (result.rank != layout.rank || !std::equal(layout.shape, layout.shape + layout.rank, result.shape)) return false;
+  const intptr_t item = dtype_size(dtype);
+  int64_t left = 1, next = 0, furthest = 0;  // of the axis of the iteration: elements, and the stride that goes on with it
+  int d = -1;
+  strides[0] = 1;
+  for (int k = 0; k < layout.rank; ++k) {
+    const int axis = axis_at(layout, k);
+    const int64_t extent = layout.shape[axis], stride = result.strides[axis] / item;
+    if (extent == 1) continue;
+    if (result.strides[axis] % item != 0 || stride <= 0) return false;
+    if (left == 1)
+      strides[++d] = stride, left = layout.extents[d];
+    else if (stride != next)
+      return false;
+    left /= extent, next = stride * extent, furthest += stride * (extent - 1);
+  }
+  return strides[0] == 1 && furthest <= std::numeric_limits<int32_t>::max();
 }
 
 PyObject* new_result(const Layout& layout, DType dtype, PyObject* descr) {

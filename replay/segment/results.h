@@ -7,6 +7,8 @@ namespace dalsegno::replay {
 
 // In the caller's memory; false: there is not enough left.
 bool place_result(const Layout& layout, DType dtype, SegmentResult* result, SegmentMemory* memory);
+// Is it asked for where its elements follow one another along the iteration's axes? `strides`: along these, in elements.
+bool lies_in_place(const Layout& layout, DType dtype, const SegmentResult& result, int64_t* strides);
 // A new array. `descr`: its dtype object, null: NumPy's own. Null, without an exception, where there is no memory.
 PyObject* new_result(const Layout& layout, DType dtype, PyObject* descr);
 

@@ -77,7 +77,10 @@ class Runner final : public SegmentRunner {
     ArrayView views[64];
     if (!look_at_all(inputs, views)) return RunResult::kMismatch;
     Launching how;
-    if (const RunResult found = choose(views, &how, holds_gil ? kReleaseWork : kAnyWork); found != RunResult::kDone) return found;
+    const SegmentResult& first = outputs[0];
+    const ArrayView written{first.data, first.rank, dtype_size(lowered_.outputs[0]), first.shape, first.strides, false, nullptr};
+    const RunResult found = choose(views, &how, holds_gil ? kReleaseWork : kAnyWork, first.in_place ? &written : nullptr);
+    if (found != RunResult::kDone) return found;
     return launch(how, inputs, views, outputs, memory);
   }
 
@@ -167,11 +170,11 @@ class Runner final : public SegmentRunner {
     return true;
   }
 
-  RunResult choose(const ArrayView* views, Launching* how, int64_t below = kAnyWork) {
+  RunResult choose(const ArrayView* views, Launching* how, int64_t below = kAnyWork, const ArrayView* written = nullptr) {
     Layout& layout = how->layout;
-    const bool flat = !lowered_.rolls && make_flat(views, &layout);
+    const bool flat = !lowered_.rolls && (!written || is_c_contiguous(*written)) && make_flat(views, &layout);
     if (!flat) {
-      const LayoutResult result = make_layout(spec_, lowered_.reaches, views, &layout, lowered_.rolls, !plan_.loops);
+      const LayoutResult result = make_layout(spec_, lowered_.reaches, views, &layout, lowered_.rolls, !plan_.loops, written);
       how->mixed = result == LayoutResult::kMixed;
       if (result != LayoutResult::kOk) return RunResult::kMismatch;
     }
@@ -374,6 +377,8 @@ class Runner final : public SegmentRunner {
         if (how.pack) out[i].strides[0] = 1;
         continue;
       }
+      if (outputs[i].in_place && goes_in_place(how, i, outputs[i], &out[i])) continue;
+      outputs[i].in_place = false;
       if (!make_result(layout, i, views, &outputs[i], &memory)) {
         for (size_t k = 0; k < i; ++k) Py_CLEAR(outputs[k].object);
         return false;
@@ -382,6 +387,13 @@ class Runner final : public SegmentRunner {
       std::memcpy(out[i].strides, layout.dense.at, sizeof(int64_t) * layout.loop_rank);
     }
     return true;
+  }
+
+  bool goes_in_place(const Launching& how, size_t i, const SegmentResult& result, rt::LaunchOperand* out) const {
+    const Layout& layout = how.layout;
+    if (lowered_.rolls || !lies_in_place(layout, lowered_.outputs[i], result, out->strides)) return false;
+    out->data = result.data;
+    return !how.pack || std::equal(out->strides, out->strides + layout.loop_rank, layout.dense.at);  // (one row)
   }
 
   bool make_result(const Layout& layout, size_t i, const ArrayView* views, SegmentResult* result, SegmentMemory* memory) const {

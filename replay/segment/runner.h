@@ -34,6 +34,7 @@ struct SegmentOperand {
 // A result: a new array, or elements in the caller's memory.
 struct SegmentResult {
   bool in_memory = false;      // asked for, and whether it is so
+  bool in_place = false;       // of the only one, the same: where `data` is, of that shape and strides, which no operand is read from
   PyObject* object = nullptr;  // new reference
   char* data = nullptr;        // in memory: where, and how it lies there (strides in bytes)
   int rank = 0;
@@ -67,7 +68,8 @@ class SegmentRunner {
   virtual ~SegmentRunner() = default;
   // inputs[i]: borrowed object for spec.inputs[i]. Sets no exception.
   virtual RunResult run(PyObject* const* inputs, PyObject** outputs) = 0;
-  // The same without objects. What would take long lets go of the GIL, or is kMismatch if the GIL is to be held. outputs[i]: in order.
+  // The same without objects. What would take long lets go of the GIL, or is kMismatch if the GIL is to be held. outputs[i]: in order. What
+  // is asked for in place has been written, or begun, wherever it is not kMismatch or kNotReady.
   virtual RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory, bool holds_gil) = 0;
   // As run(), which may let go of the GIL; the result of this number is handed to `taker`. outputs[i].in_memory: it is not kept.
   virtual RunResult run_in_pieces(const SegmentOperand* inputs, SegmentResult* outputs, int number, Taker* taker) = 0;

@@ -249,6 +249,7 @@ void bind_machine(py::module_ m) {
     d["exits"] = c.exits;
     d["guard_failures"] = c.guard_failures;
     d["growing"] = c.growing;
+    d["in_place"] = c.in_place;
     return d;
   });
 }

@@ -1,0 +1,249 @@
+"""What ends a group of array operations by a write is written by its kernel, element by element, as it is made: where none of what is
+written is read, and nobody can tell from eager, which warns before it writes."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+
+import dalsegno as ds
+import numpy as np
+from dalsegno._testing import machine
+from tests.support import check, run_python
+
+R = np.random.default_rng(3)
+SIZES = [12_000, 250_000, 3_000_000]  # with the GIL, without it, and past the caches
+
+
+def line(a: Any, b: Any) -> None:
+    a[1:-1] = 0.25 * (b[:-2] + b[2:]) + b[1:-1]
+
+
+def grid(a: Any, b: Any) -> None:
+    a[1:-1, 1:-1] = 0.25 * (b[1:-1, :-2] + b[1:-1, 2:]) - b[2:, 1:-1] / b[:-2, 1:-1]
+
+
+def layer(a: Any, b: Any, i: int) -> None:
+    a[i] = np.where(b > 0.5, b * 2.0, b - 1.0)
+
+
+def divided(a: Any, b: Any) -> None:
+    a[:] = 1.0 / b + 2.0 * np.sqrt(b)
+
+
+def columns(a: Any, b: Any) -> None:
+    a[:, 3] = b * 2.0 + 1.0
+    a.T[4] = b * 3.0 - 1.0
+
+
+def over_itself(a: Any) -> None:
+    a[1:] = a[:-1] * 0.5 + 1.0
+    a[:-1] = a[1:] * 0.5 - 1.0
+    a[:] = a * 2.0 - 1.0
+
+
+def warmed(f: Callable[..., None], *arguments: Any) -> Any:
+    jitted = ds.jit(store=False)(f)
+    for _ in range(6):
+        jitted(*(a.copy() if isinstance(a, np.ndarray) else a for a in arguments))
+    return jitted
+
+
+def written(jitted: Any, *arguments: Any) -> int:
+    before = machine.counters()["in_place"]
+    jitted(*arguments)
+    return int(machine.counters()["in_place"] - before)
+
+
+@pytest.fixture(autouse=True)
+def compiled_at_once() -> Iterator[None]:
+    with ds.config(background=False):
+        yield
+
+
+@pytest.fixture
+def recorded() -> Iterator[None]:
+    """Pytest's own stderr is no plain file, and it makes errors of warnings; what records runs nothing."""
+    with warnings.catch_warnings(record=True):
+        warnings.resetwarnings()
+        yield
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_it_is_written_as_it_is_made(n: int, dtype: str) -> None:
+    rows = n // 150
+
+    def made(*shape: int) -> Any:
+        return (R.random(shape) + 0.1).astype(dtype)
+
+    for f, a in (
+        (line, lambda: (made(n), made(n))),
+        (grid, lambda: (made(rows, 150), made(rows, 150))),
+        (grid, lambda: (made(150, rows), made(150, rows))),
+        (layer, lambda: (made(4, rows, 150), made(rows, 150), 2)),
+        (divided, lambda: (made(rows, 150)[:, 3:-4], made(rows, 143))),
+    ):
+        jitted = warmed(f, *a())
+        ours = a()
+        eager = tuple(x.copy() if isinstance(x, np.ndarray) else x for x in ours)
+        f(*eager)
+        assert written(jitted, *ours) == 1, f
+        assert ours[0].tobytes() == eager[0].tobytes()
+
+
+@pytest.mark.usefixtures("recorded")
+def test_what_is_read_is_not_written_in_place() -> None:
+    n = SIZES[0]
+    assert written(warmed(over_itself, R.random(n)), R.random(n)) == 0
+    a = R.random(n)
+    assert written(warmed(line, R.random(n), R.random(n)), a, a) == 0
+    both = R.random(n + 1)
+    assert written(warmed(line, R.random(n), R.random(n)), both[:-1], both[1:]) == 0
+    bytes_of = np.zeros(8 * n + 8, "i1")  # of another dtype, in the same memory
+    assert (
+        written(
+            warmed(layer, R.random((1, n)), np.ones(n, "i1"), 0),
+            bytes_of[: 8 * n].view("f8").reshape(1, n),
+            bytes_of[-n:],
+            0,
+        )
+        == 0
+    )
+
+
+@pytest.mark.usefixtures("recorded")
+def test_where_elements_lie_apart() -> None:
+    n = SIZES[0]
+    assert written(warmed(columns, np.zeros((n, 6)), R.random(n)), np.zeros((n, 6)), R.random(n)) == 0
+    assert written(warmed(columns, np.zeros((n, 6)), R.random(n)), np.zeros((6, n)).T, R.random(n)) == 2
+
+
+def test_equal_to_eager_whatever_the_layout() -> None:
+    n, rows = SIZES[0], 90
+
+    def row(k: int = n) -> Any:
+        return R.random(k) + 0.1
+
+    def plane() -> Any:
+        return R.random((rows, 150)) + 0.1
+
+    check(
+        line,
+        (row(), row()),
+        (row()[::-1], row()),
+        (row(2 * n)[::2], row()),
+        (row(), row()[::-1]),
+        (a := row(), a),
+        (a[1:], a[:-1]),
+    )
+    check(
+        grid,
+        (plane(), plane()),
+        (plane().T, plane().T),
+        (plane()[::-1], plane()[:, ::-1]),
+        (g := plane(), g),
+        (plane(), g.T.copy().T),
+    )
+    check(grid, (np.lib.stride_tricks.as_strided(row(), (rows, 150), (8 * 75, 8)), plane()))
+    check(over_itself, (row(),), (row()[::-1],))
+    check(columns, (np.zeros((n, 6)), row()), (np.zeros((6, n)).T, row()))
+    for value in (0.0, -1.0, np.nan, 1e308, 1e-308):
+        b = row()
+        b[n // 3] = value
+        check(divided, (row(), row()), (row(), b))
+        check(line, (row(), b * 1e150))
+
+
+class Looks:
+    """Code that a warning runs, and what it finds in the array that is about to be written."""
+
+    def __init__(self) -> None:
+        self.array: Any = None
+        self.seen: list[tuple[str, bytes]] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.seen.append((str(args[0]), self.array.tobytes()))
+        return "a line"
+
+    def write(self, text: str) -> None:
+        self.seen.append((text.partition("Warning")[1], self.array.tobytes()))
+
+    def flush(self) -> None: ...
+
+
+@contextmanager
+def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
+    before = getattr(owner, name)
+    setattr(owner, name, by)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+LOOKS: dict[str, Callable[[Looks], AbstractContextManager[Any]]] = {
+    "nothing": lambda _: warnings.catch_warnings(record=True),
+    "errstate raises": lambda _: np.errstate(all="raise"),
+    "errstate calls": lambda look: np.errstate(all="call", call=look),
+    "a filter raises": lambda _: warnings.catch_warnings(action="error"),
+    "showwarning": lambda look: replaced(warnings, "showwarning", look),
+    "_showwarnmsg": lambda look: replaced(warnings, "_showwarnmsg", look),
+    "_showwarnmsg_impl": lambda look: replaced(warnings, "_showwarnmsg_impl", look),
+    "formatwarning": lambda look: replaced(warnings, "formatwarning", look),
+    "stderr": lambda look: replaced(sys, "stderr", look),
+}
+
+
+def outcomes_of(way: str, n: int) -> list[list[Any]]:
+    """For each divisor: what eager does, and what the jitted function."""
+    b = R.random(n) + 0.1
+    jitted = warmed(divided, R.random(n), b)
+    found = []
+    for value in (b[0], 0.0, -1.0):
+        b[n - 5] = value
+        outcomes = []
+        for f in (divided, jitted):
+            look = Looks()
+            look.array = a = np.ones(n)
+            said: list[str] = []
+            with warnings.catch_warnings():
+                warnings.simplefilter("always")
+                with LOOKS[way](look) as caught:
+                    try:
+                        f(a, b)
+                    except (FloatingPointError, RuntimeWarning) as e:
+                        said.append(repr(e))
+                if isinstance(caught, list):
+                    said += [str(w.message) for w in caught]
+            outcomes.append([said, look.seen, a.tobytes()])
+        found.append(outcomes)
+    return found
+
+
+SCRIPT = """
+import json
+import dalsegno as ds
+from tests.test_written_in_place import outcomes_of
+
+with ds.config(background=False):
+    found = [outcomes_of({way!r}, n) for n in {sizes}]
+told = lambda outcome: (outcome[0], [text for text, _ in outcome[1]])
+print(json.dumps([[a == b for each in found for a, b in each], [told(a) for each in found for a, _ in each]]))
+"""
+
+
+@pytest.mark.parametrize("way", LOOKS)
+def test_warnings_come_before_it_is_written(way: str) -> None:
+    """In a process of its own, where nobody but the program catches warnings."""
+    equal, told = run_python(SCRIPT.format(way=way, sizes=SIZES[:2]))
+    assert all(equal)
+    assert all(said or seen for said, seen in told[1:3]), (
+        told
+    )  # somebody was told of a zero, and of the negative number
