@@ -11,7 +11,8 @@ def child_command(*arguments: str) -> list[str]:
 
 
 def child_environment() -> dict[str, str]:
-    """This process's, with the same modules to be found, and no threads of OpenBLAS: a signal that one of them gets is not
-    seen by CPython's main thread as long as nothing but a loop runs there, so programs that wait for one hang, plain, too."""
+    """This process's, with the same modules to be found, and no threads of OpenBLAS: a signal that one of them gets is
+    not seen by CPython's main thread as long as nothing but a loop runs there, so what waits for one hangs, plain, too.
+    """
     found = os.pathsep.join(path or os.getcwd() for path in sys.path)
     return dict(os.environ, PYTHONPATH=found, OPENBLAS_NUM_THREADS="1")

@@ -1,5 +1,5 @@
-"""What ends a group of array operations by a write is written by its kernel, element by element, as it is made: where none of what is
-written is read, and nobody can tell from eager, which warns before it writes."""
+"""What ends a group of array operations by a write is written by its kernel, element by element, as it is made: where
+none of what is written is read, and nobody can tell from eager, which warns before it writes."""
 
 from __future__ import annotations
 
