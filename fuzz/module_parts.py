@@ -287,6 +287,7 @@ _SMALL_FUNCTIONS = {
     "        made[k:200 + k, :200] = np.where(field > x, field, -field)\n"
     "        row[:] = field.ravel() * x - 1.0\n"
     "        row[1:] = row[:-1] * 0.5 + k\n"
+    "        row -= 0.1 * (row * row - x) / (row + 3.5)\n"
     "    return made + row[:202]\n",
     "noticed": "def notice(kind, flags):\n"
     "    frame = sys._getframe(1)\n"

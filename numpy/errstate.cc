@@ -15,8 +15,12 @@ constexpr int kAll = rt::kInvalid | rt::kDivide | rt::kOverflow | rt::kUnderflow
 struct Handled {
   int flag;
   const char* name;
+  int reported;  // as NumPy numbers it
 };
-constexpr Handled kHandled[] = {{rt::kInvalid, "invalid"}, {rt::kDivide, "divide"}, {rt::kOverflow, "over"}, {rt::kUnderflow, "under"}};
+constexpr Handled kHandled[] = {{rt::kInvalid, "invalid", NPY_FPE_INVALID},
+                                {rt::kDivide, "divide", NPY_FPE_DIVIDEBYZERO},
+                                {rt::kOverflow, "over", NPY_FPE_OVERFLOW},
+                                {rt::kUnderflow, "under", NPY_FPE_UNDERFLOW}};
 
 bool is_text(PyObject* o, const char* text) { return o && PyUnicode_Check(o) && PyUnicode_CompareWithASCIIString(o, text) == 0; }
 
@@ -179,6 +183,8 @@ bool init_errstate() {
 
 bool errstate_ignores(int flags) { return (flags & ~errstate().ignored) == 0; }
 
+int watched_flags() { return kAll & ~errstate().ignored; }
+
 bool warns_unseen() {
   const Errstate now = errstate();
   if (now.ignored == kAll) return true;
@@ -188,6 +194,13 @@ bool warns_unseen() {
   const bool unseen = warns_plainly();
   PyErr_Restore(type, value, traceback);
   return unseen;
+}
+
+bool warn_of(const char* ufunc, int flags) {
+  int reported = 0;
+  for (const Handled& h : kHandled)
+    if (flags & h.flag) reported |= h.reported;
+  return PyUFunc_GiveFloatingpointErrors(ufunc, reported) == 0;
 }
 
 }  // namespace dalsegno::numpy

@@ -41,6 +41,19 @@ def columns(a: Any, b: Any) -> None:
     a.T[4] = b * 3.0 - 1.0
 
 
+def updated(a: Any, b: Any) -> None:
+    a -= 0.5 * (b + 1.0 / b)
+
+
+def leaped(a: Any, b: Any) -> None:
+    a[1:] -= 0.5 * (b[1:] - b[:-1]) * b[1:]
+    a[:, 2:] = np.sqrt(a[:, 2:]) * b[:, :-2] + b[0, 2:] / b[:, :1]
+
+
+def planes(a: Any, b: Any) -> None:
+    a[:, 1:-1] *= (b[:, 2:] - b[:, :-2]) / b[:, 1:-1]
+
+
 def over_itself(a: Any) -> None:
     a[1:] = a[:-1] * 0.5 + 1.0
     a[:-1] = a[1:] * 0.5 - 1.0
@@ -125,6 +138,67 @@ def test_where_elements_lie_apart() -> None:
     assert written(warmed(columns, np.zeros((n, 6)), R.random(n)), np.zeros((6, n)).T, R.random(n)) == 2
 
 
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_operands_in_place_are_written_in_pieces(dtype: str) -> None:
+    def made(*shape: int) -> Any:
+        return (R.random(shape) + 0.3).astype(dtype)
+
+    for f, shape, writes in (
+        (updated, (80_000,), 1),
+        (updated, (3_000_001,), 1),
+        (leaped, (300, 310), 2),
+        (leaped, (3, 200_000), 1),  # rows of the second one are longer than a piece may be
+        (leaped, (7001, 20), 2),
+        (planes, (4, 260, 300), 0),  # so are its
+        (planes, (200, 5, 150), 1),
+    ):
+        jitted = warmed(f, made(*shape), made(*shape))
+        ours = made(*shape), made(*shape)
+        eager = ours[0].copy(), ours[1]
+        f(*eager)
+        assert written(jitted, *ours) == writes, (f, shape)
+        assert ours[0].tobytes() == eager[0].tobytes()
+
+
+def told(f: Callable[..., None], a: Any, *arguments: Any) -> tuple[Any, ...]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.resetwarnings()
+        warnings.simplefilter("always")
+        f(a, *arguments)
+    return a.tobytes(), [(str(w.message), w.category, w.filename, w.lineno) for w in caught]
+
+
+@pytest.mark.parametrize("f", [updated, leaped, planes])
+def test_every_op_warns_as_in_eager(f: Callable[..., None]) -> None:
+    shape = (40, 18, 301) if f is planes else (260, 305)
+    jitted = warmed(f, R.random(shape) + 0.5, R.random(shape) + 0.5)
+    for value in (0.25, 0.0, -1.0, np.nan, np.inf, 1e308, 1e-308):
+        for places in ([0], [-1], [1000, 70_000], [40_000]):
+            for which in (0, 1):
+                both = R.random(shape) + 0.5, R.random(shape) + 0.5
+                both[which].reshape(-1)[places] = value
+                for errstate in ({}, {"all": "ignore"}, {"all": "warn"}, {"over": "ignore"}):
+                    with np.errstate(**errstate):  # type: ignore[arg-type]
+                        assert told(f, both[0].copy(), both[1]) == told(jitted, both[0].copy(), both[1]), (
+                            value,
+                            places,
+                            which,
+                        )
+    before = machine.counters()["in_place"]
+    for _ in range(2000):  # (what raises flags is left to NumPy for a while)
+        told(jitted, R.random(shape) + 0.5, R.random(shape) + 0.5)
+        if machine.counters()["in_place"] > before:
+            break
+    b = R.random(shape) + 0.5
+    b.reshape(-1)[40_000] = 0.0
+    for _ in range(2):
+        a = R.random(shape) + 0.5
+        before = machine.counters()["in_place"]
+        assert told(f, a.copy(), b) == told(jitted, a.copy(), b)
+        assert machine.counters()["in_place"] > before
+
+
 def test_equal_to_eager_whatever_the_layout() -> None:
     n, rows = SIZES[0], 90
 
@@ -201,15 +275,15 @@ LOOKS: dict[str, Callable[[Looks], AbstractContextManager[Any]]] = {
 }
 
 
-def outcomes_of(way: str, n: int) -> list[list[Any]]:
+def outcomes_of(way: str, n: int, g: Callable[..., None] = divided) -> list[list[Any]]:
     """For each divisor: what eager does, and what the jitted function."""
     b = R.random(n) + 0.1
-    jitted = warmed(divided, R.random(n), b)
+    jitted = warmed(g, R.random(n), b)
     found = []
     for value in (b[0], 0.0, -1.0):
         b[n - 5] = value
         outcomes = []
-        for f in (divided, jitted):
+        for f in (g, jitted):
             look = Looks()
             look.array = a = np.ones(n)
             said: list[str] = []
@@ -230,10 +304,10 @@ def outcomes_of(way: str, n: int) -> list[list[Any]]:
 SCRIPT = """
 import json
 import dalsegno as ds
-from tests.test_written_in_place import outcomes_of
+from tests.test_written_in_place import divided, outcomes_of, updated
 
 with ds.config(background=False):
-    found = [outcomes_of({way!r}, n) for n in {sizes}]
+    found = [outcomes_of({way!r}, n, f) for f in (divided, updated) for n in {sizes}]
 told = lambda outcome: (outcome[0], [text for text, _ in outcome[1]])
 print(json.dumps([[a == b for each in found for a, b in each], [told(a) for each in found for a, _ in each]]))
 """

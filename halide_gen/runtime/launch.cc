@@ -296,7 +296,7 @@ struct InPieces {
 void run_piece(void* context, int i) {
   auto& p = *static_cast<InPieces*>(context);
   const Pieces& pieces = *p.launch->pieces;
-  if (p.kernel == nullptr) return pieces.take(pieces.context, i, nullptr);
+  if (p.kernel == nullptr) return pieces.take(pieces.context, i, nullptr, 0);
   Launch launch = *p.launch;
   LaunchOperand outputs[kMaxOperands];
   char* begins[kMaxOperands];
@@ -308,7 +308,7 @@ void run_piece(void* context, int i) {
   char* memory = scratch ? scratch->get(room * static_cast<size_t>(std::max(1, std::popcount(pieces.aside)))) : nullptr;
   if (memory == nullptr) {
     p.status.fetch_or(kFailed);
-    return;
+    return pieces.take(pieces.context, i, nullptr, kFailed);
   }
   for (int k = 0; k < pieces.outputs; ++k) {
     const intptr_t offset = static_cast<intptr_t>(pieces.first[i] * outputs[k].strides[axis] * outputs[k].size);
@@ -322,7 +322,8 @@ void run_piece(void* context, int i) {
   c.extents[axis] = pieces.first[i + 1] - pieces.first[i];
   const int status = run_chunk(c);
   p.status.fetch_or(status);
-  if ((status & kFailed) == 0) pieces.take(pieces.context, i, begins);
+  const bool failed = (status & kFailed) != 0;
+  pieces.take(pieces.context, i, failed ? nullptr : begins, failed ? kFailed : status | raised());
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ struct Pieces {
   const int64_t* first;  // count + 1 of them: piece i is [first[i], first[i + 1])
   uint64_t aside;        // outputs (by bit) of which nothing is kept: each piece lies in memory of the thread's
   int64_t most_bytes;    // of such a piece
-  void (*take)(void* context, int32_t piece, char* const* outputs);  // on any thread; outputs: where the piece begins
+  // On any thread. outputs: where the piece begins, and the flags that came up in it; null and kFailed: it was not made.
+  void (*take)(void* context, int32_t piece, char* const* outputs, int raised);
   void* context;
 };
 

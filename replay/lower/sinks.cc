@@ -7,6 +7,7 @@
 #include "replay/lower/lower.h"
 #include "replay/machine/magnitudes.h"
 #include "replay/machine/to_complex.h"
+#include "replay/machine/written_pieces.h"
 #include "replay/segment/casts.h"
 #include "replay/segment/complex_loops.h"
 #include "replay/settings.h"
@@ -143,6 +144,7 @@ bool Lowering::plan_sink(ValueId i, const Operand& operand, LoopPlan* plan) {
   if (!loop_input(target, dtype, &sink.target)) return false;
   sink.result = loc(i).obj;
   made.result = dtype;
+  made.fn = into.fn;
   made.loop = numpy::inner_loop(into.fn, dtype, dtype);
   plan->forwards |= is_complex(dtype) && looks_at_direction(into.fn);
   for (int32_t k = 0; k < into.n; ++k)
@@ -234,6 +236,7 @@ std::shared_ptr<LoopPlan> Lowering::plan_loops(const Group& group, const Segment
   if (!plan->by_loops) plan->inputs.clear();
   if (group.sink != kNull && !plan_sink(group.sink, operand, plan.get())) return nullptr;
   if (plan->by_loops) compare_magnitudes_at_once(plan.get());
+  plan->in_pieces = may_write_pieces(*plan, group.ops.size());
   return kernel_inputs(inputs, &plan->of_kernel) ? plan : nullptr;
 }
 

@@ -43,16 +43,19 @@ class Blocks {
     if (!rows) row_ = shape.size();
   }
 
-  int run() {
+  int run(int* raised) {
     const npy_intp size = shape_.size(), rows = std::max<npy_intp>(1, block_ / row_);
     Place at;
     for (; at.element < size; advance(&at, rows)) {
       const npy_intp together = std::min(rows, (size - at.element) / row_);
       for (npy_intp begin = 0; begin < row_; begin += block_) {
         const npy_intp length = std::min(block_, row_ - begin);
-        for (const Op& op : ops_) {
+        for (size_t k = 0; k < ops_.size(); ++k) {
+          const Op& op = ops_[k];
           op.by_rows ? each_row(op, at, begin, length, together) : call(op, at, begin, 0, length * together);
-          raised_ |= rt::all_raised();  // (comparisons clear flags)
+          const int came = rt::all_raised();  // (comparisons clear flags)
+          raised_ |= came;
+          if (raised && came != 0) raised[k] |= came, rt::clear_all_raised();
         }
       }
     }
@@ -145,14 +148,21 @@ bool Blocks::find_slots(const LoopPlan& plan, std::vector<int>* slots) {
   return true;
 }
 
+bool may_be_block(const LoopOp& op) { return op.exact && op.shifts.empty() && !op.viewed && op.operands.size() <= kMostOperands; }
+
 }  // namespace
+
+bool may_be_blocks(const LoopPlan& plan) {
+  std::vector<int> slots;
+  return std::all_of(plan.ops.begin(), plan.ops.end(), may_be_block) && Blocks::find_slots(plan, &slots);
+}
 
 bool suits_blocks(const LoopPlan& plan, const Span* inputs, Span* shape) {
   shape->rank = 0;
   std::vector<Span> results(plan.ops.size());
   for (size_t k = 0; k < plan.ops.size(); ++k) {
     const LoopOp& op = plan.ops[k];
-    if (!op.exact || !op.shifts.empty() || op.viewed || op.operands.size() > kMostOperands) return false;
+    if (!may_be_block(op)) return false;
     results[k].rank = 0;
     for (const int32_t v : op.operands) {
       const Span& in = v >= 0 ? results[static_cast<size_t>(v)] : inputs[~v];
@@ -167,9 +177,9 @@ bool suits_blocks(const LoopPlan& plan, const Span* inputs, Span* shape) {
   return shape->size() > 0 && shape->shape[shape->rank - 1] >= kShortestRow && Blocks::find_slots(plan, &slots);
 }
 
-int run_in_blocks(const LoopPlan& plan, const Span* inputs, const Span& shape, const Span* results, char* memory) {
+int run_in_blocks(const LoopPlan& plan, const Span* inputs, const Span& shape, const Span* results, char* memory, int* raised) {
   rt::clear_all_raised();
-  return Blocks(plan, inputs, shape, results, memory).run();
+  return Blocks(plan, inputs, shape, results, memory).run(raised);
 }
 
 }  // namespace dalsegno::replay

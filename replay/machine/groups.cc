@@ -3,6 +3,7 @@
 #include <new>
 
 #include "numpy/dtypes.h"
+#include "numpy/errstate.h"
 #include "replay/machine/loop_plan.h"
 #include "replay/machine/run.h"
 #include "replay/settings.h"
@@ -27,6 +28,23 @@ void make_operands(const ProgramImpl& p, int32_t op, Reg* r) {
 
 }  // namespace
 
+namespace {
+
+// Leaves as the i-th of the ops fails. What has been done so far is in its snapshot or not needed; both own their registers.
+const Step* fail_at(Machine& m, const std::vector<int32_t>& ops, size_t i, const std::vector<int32_t>& live) {
+  ProgramImpl& p = *m.program;
+  const Step& s = p.array_steps[p.array_step[ops[i]]];
+  ExitPlan here;
+  here.exit = p.plans[s.exit].exit;
+  here.op = ops[i];
+  here.snapshot = p.plans[s.exit].snapshot;
+  here.live = live;
+  for (size_t k = 0; k < i; ++k) here.live.push_back(p.locs[ops[k]].obj);
+  return fail_by(m, here, false);
+}
+
+}  // namespace
+
 bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vector<int32_t>& live, const Step** next,
                     const std::vector<std::vector<int32_t>>* dead_after, int64_t* most) {
   ProgramImpl& p = *m.program;
@@ -43,14 +61,7 @@ bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vect
       if (dead_after) drop_quietly((*dead_after)[i], m.r);
       continue;
     }
-    // What has been done so far is in the failing op's snapshot or not needed; both own their registers.
-    ExitPlan here;
-    here.exit = p.plans[s.exit].exit;
-    here.op = ops[i];
-    here.snapshot = p.plans[s.exit].snapshot;
-    here.live = live;
-    for (size_t k = 0; k < i; ++k) here.live.push_back(p.locs[ops[k]].obj);
-    *next = fail_by(m, here, false);
+    *next = fail_at(m, ops, i, live);
     return false;
   }
   return true;
@@ -86,6 +97,23 @@ const Step* go_on_behind(const Step* s, Machine& m, const Group& group) {
   if (!undisturbed(m)) return leave_disturbed(m, group.after);
   if (!m.program->world_holds()) return leave(m, group.after);
   return s + 1;
+}
+
+// Warns as NumPy would have. (A warning that raises all the same, as there is no memory for it, comes behind the write.)
+const Step* warned(const Step* s, Machine& m, const Group& group, const std::vector<int>& raised) {
+  ProgramImpl& p = *m.program;
+  std::vector<int32_t> ops = group.ops, live = p.live_of(p.plans[s->exit]);
+  if (raised.size() > ops.size()) ops.push_back(group.sink);
+  for (size_t i = 0; i < raised.size(); ++i) {
+    if (raised[i] == 0) continue;
+    bool ok;
+    {
+      WarningScope frames(m, p.array_steps[p.array_step[ops[i]]].link);
+      ok = numpy::warn_of(array_fn_name(group.loops->ops[i].fn), raised[i]);
+    }
+    if (!ok) return fail_at(m, ops, i, live);
+  }
+  return go_on_behind(s, m, group);
 }
 
 // The write that ends the group, by NumPy.
@@ -127,21 +155,24 @@ static bool is_done(const ProgramImpl& p, const Group& group, const Reg* r) {
   return group.reduced >= 0 && is_reduced(*p.reduced_groups[static_cast<size_t>(group.reduced)], r);
 }
 
-Tried run_at_once(ProgramImpl& p, const Step& s, Reg* r, const Machine& m, std::optional<Way>* way) {
+Tried run_at_once(ProgramImpl& p, const Step& s, Reg* r, const Machine& m, Attempt* attempt) {
   Group& group = p.groups[static_cast<size_t>(s.imm)];
   if (*m.breaker != 0 || m.unsettled || !m.kept_frames.empty() || (m.dirty && !facts_hold(group, r)) || is_done(p, group, r))
     return Tried::kNot;
-  return run_without_objects(p, group, r, settings().inner_loops, way) ? Tried::kDone : Tried::kNeedsObjects;
+  return run_without_objects(p, group, r, settings().inner_loops, attempt) ? Tried::kDone : Tried::kNeedsObjects;
 }
 
-const Step* run_with_objects(const Step* s, Reg* r, Machine& m, std::optional<Way> way) {
+const Step* run_with_objects(const Step* s, Reg* r, Machine& m, Attempt attempt) {
   ProgramImpl& p = *m.program;
   Group& group = p.groups[s->imm];
   make_all(p, *s, group, r);
+  if (!attempt.raised.empty()) return warned(s, m, group, attempt.raised);
   if (group.unread && !m.kept_frames.empty()) return one_by_one(s, m, group, false);  // a frame was kept: it is looked at later
+  std::optional<Way>& way = attempt.way;
   if (!way) way = way_of(p, group, r);
   if (*way == Way::kInParts) return in_parts(s, m, group);
-  if (*way == Way::kAtOnce && run_letting_go(p, group, r)) return s + 1;
+  if (*way == Way::kAtOnce && run_letting_go(p, group, r, &attempt)) return s + 1;
+  if (!attempt.raised.empty()) return warned(s, m, group, attempt.raised);
   if (*way == Way::kAtOnce && group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
     return group.sink >= 0 ? written(s, m, group) : s + 1;
   return one_by_one(s, m, group, *way == Way::kMeasured);
@@ -155,9 +186,9 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
     return next;
   if (m.dirty && !facts_hold(group, r)) return leave(m, s->exit);
   if (is_done(p, group, r)) return go_on(s + 1, r, m);
-  std::optional<Way> way;
-  if (m.kept_frames.empty() && run_without_objects(p, group, r, settings().inner_loops, &way)) return go_on(s + 1, r, m);
-  return run_with_objects(s, r, m, way);
+  Attempt attempt;
+  if (m.kept_frames.empty() && run_without_objects(p, group, r, settings().inner_loops, &attempt)) return go_on(s + 1, r, m);
+  return run_with_objects(s, r, m, std::move(attempt));
 }
 
 std::vector<SegmentInfo> ProgramImpl::segment_ops() const {

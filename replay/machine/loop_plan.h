@@ -26,7 +26,7 @@ struct LoopOp {
   std::vector<Shift> shifts = {};  // roll, which has no loop
   bool viewed = false;             // the result is a view of a new array
   int32_t handed = -1;             // handed_from() of the group's SegmentSpec
-  ArrayFn fn = ArrayFn::none;      // none: a cast, or a write
+  ArrayFn fn = ArrayFn::none;      // none: a cast
   bool exact = true;               // the same bits whatever the strides, and wherever the loop is cut in pieces
 };
 
@@ -47,6 +47,7 @@ struct LoopPlan {
   std::vector<LoopInput> of_fused;   // of the one with the operator in place that ends it, if there is one
   std::vector<LoopOp> ops;
   bool writes = false;
+  bool in_pieces = false;  // may_write_pieces()
   LoopSink sink;
 };
 

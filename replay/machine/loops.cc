@@ -15,10 +15,9 @@
 #include "replay/arrays.h"
 #include "replay/machine/array_operand.h"
 #include "replay/machine/complex_spans.h"
-#include "replay/machine/loop_plan.h"
 #include "replay/machine/scalars.h"
 #include "replay/machine/shared_work.h"
-#include "replay/machine/span.h"
+#include "replay/machine/written_pieces.h"
 #include "replay/memory/strided_copy.h"
 #include "replay/segment/scalars.h"
 #include "trace/fault.h"
@@ -36,7 +35,6 @@ constexpr npy_intp kMostInBlocks = 1 << 21;    // that are done in blocks as lon
 constexpr size_t kMostScratchBytes = 4 << 20;  // for a kernel: beyond, it is the memory that takes the time
 constexpr npy_intp kMostStored = kMostScratchBytes / 2;  // of what is written when all is known to be well
 static_assert(kBlockMemory <= kMostStored);
-constexpr npy_intp kLeastInPlace = 8 << 10;   // of what is written: less is sooner copied than asked about
 constexpr npy_intp kSharedBytes = 256 << 10;  // that several threads write
 constexpr int kParts = 4;                     // in so many parts
 
@@ -54,26 +52,27 @@ class GroupRun {
   GroupRun(ProgramImpl& p, Group& group, Reg* r, npy_intp most)
       : p_(p), group_(group), plan_(*group.loops), r_(r), most_(most), in_parts_(!group.parts[0].empty() || !group.parts[1].empty()) {}
 
-  // `way`: of what is not small.
-  bool run(std::optional<Way>* way) {
+  // attempt->way: of what is not small.
+  bool run(Attempt* attempt) {
+    attempt_ = attempt;
     if (group_.refusals.refuse()) return false;
     if (!find_operands()) return false;
     const bool has_kernel = group_.runner >= 0 || group_.fused >= 0;
     const bool small = is_small(std::clamp(most_, has_kernel ? 0 : kMostRefused, kMostWhole));
-    if (!small && ((!has_kernel && group_.ops.empty()) || *(*way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
+    if (!small && ((!has_kernel && group_.ops.empty()) || *(attempt->way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
     if (!(small ? compute() : has_kernel ? compute_large() : compute_in_blocks())) return drop_made(), false;
-    group_.refusals.went_well();
-    return write_and_keep(), true;
+    return end();
   }
 
   // What is written, and all that it is computed from, by the kernel, which lets go of the GIL.
-  bool run_letting_go() {
+  bool run_letting_go(Attempt* attempt) {
+    attempt_ = attempt;
     lets_go_ = true;
     if (group_.fused < 0 && (group_.runner < 0 || !plan_.sink.view)) return false;
     if (group_.ops.empty() || !find_operands()) return false;
     // (Meanwhile the array may have become another.)
     if (!by_kernel() || (!in_place_ && (!find_target() || !can_be_stored()))) return drop_made(), false;
-    return write_and_keep(), true;
+    return end();
   }
 
  private:
@@ -84,6 +83,12 @@ class GroupRun {
       if (!find_input(plan_.inputs[k], k)) return false;
     if (plan_.writes && !find_target()) return false;
     return !plan_.forwards || suits_complex();
+  }
+
+  bool end() {
+    write_and_keep();
+    if (!attempt_->raised.empty()) return group_.refusals.flagged(), false;
+    return group_.refusals.went_well(), true;
   }
 
   void write_and_keep() {
@@ -199,7 +204,7 @@ class GroupRun {
       if (size == 0 || size > most) return false;
       work += size;
       // What is read from memory that is written goes through scratch.
-      if (plan_.sink.stored < 0 && stored.rank != 0 && overlaps_target(stored, item_of_target())) {
+      if (plan_.sink.stored < 0 && stored.rank != 0 && overlap(stored, item_of_target(), target_, item_of_target())) {
         bytes = (bytes + 63) & ~size_t{63};
         aside_ = memory + bytes;
         bytes += static_cast<size_t>(size * item_of_target());
@@ -209,14 +214,6 @@ class GroupRun {
   }
 
   npy_intp item_of_target() const { return PyArray_ITEMSIZE(array_); }
-
-  // `item`: bytes of an element that is read.
-  bool overlaps_target(const Span& read, npy_intp item) const {
-    if (planted(Fault::ignored_overlap)) return false;
-    const auto [a0, a1] = bounds(read, item);
-    const auto [b0, b1] = bounds(target_, item_of_target());
-    return a0 < b1 && b0 < a1;
-  }
 
   bool compute() {
     rt::clear_all_raised();
@@ -279,7 +276,10 @@ class GroupRun {
     size_t n = 0;
     for (size_t k = 0; k < ops.size(); ++k)
       if (ops[k].output) made[n++].in_memory = plan_.ops[k].out < 0;
-    if (n == 1 && made[0].in_memory && (fused || plan_.sink.view) && may_be_in_place(inputs, operands)) set_in_place(&made[0]);
+    const bool alone = n == 1 && made[0].in_memory && plan_.writes && (fused || plan_.sink.view);
+    const Writes writes = alone ? writes_of(plan_, inputs, operands, target_, item_of_target()) : Writes::kAside;
+    if (writes == Writes::kInPlace) set_in_place(&made[0]);
+    if (writes == Writes::kInPieces && memory && in_pieces(&runner, operands, made, memory)) return true;
     const RunResult ran = memory ? runner.run(operands, made, {memory, kMostStored, lets_go_}, !lets_go_) : RunResult::kMismatch;
     waits_ = ran == RunResult::kNotReady, refused_ = ran == RunResult::kMismatch;
     if (ran != RunResult::kDone) return false;
@@ -301,22 +301,15 @@ class GroupRun {
     return !plan_.writes || in_place_ || (fused || plan_.sink.view ? can_be_stored() : operate_in_place());
   }
 
-  // What is written, as the kernel makes it: where flags come up, NumPy does all of it once more, which nobody can tell from once if none
-  // of it is read and the warnings, which eager gives before it writes, run no code that looks.
-  bool may_be_in_place(const std::vector<LoopInput>& inputs, const SegmentOperand* operands) const {
-    if (!plan_.writes || plan_.sink.stored < 0 || target_.size() * item_of_target() < kLeastInPlace) return false;
-    for (size_t k = 0; k < inputs.size(); ++k) {
-      if (inputs[k].as.kind != InputKind::kArray) continue;
-      Span read;
-      if (inputs[k].view)
-        set_of_block(*inputs[k].view, r_, &read);
-      else if (PyArray_Check(operands[k].object) && PyArray_NDIM(reinterpret_cast<PyArrayObject*>(operands[k].object)) <= kMaxRank)
-        set_of_array(reinterpret_cast<PyArrayObject*>(operands[k].object), &read);
-      else
-        return false;
-      if (overlaps_target(read, dtype_size(inputs[k].as.dtype))) return false;
-    }
-    return lies_apart(target_, item_of_target()) && numpy::warns_unseen();
+  // Operators in place of large operands.
+  bool in_pieces(SegmentRunner* runner, const SegmentOperand* operands, SegmentResult* made, char* memory) {
+    static_assert(WrittenPieces::kBytes <= kMostScratchBytes);
+    const int watched = planted(Fault::ignored_flags) ? 0 : numpy::watched_flags();
+    WrittenPieces pieces(plan_, inputs_, target_, item_of_target(), watched);
+    if (runner->run_in_pieces(operands, made, 0, &pieces, !lets_go_) != RunResult::kDone) return false;
+    in_place_ = true, ++g_machine_counters.in_place;
+    attempt_->raised = pieces.finish(memory);
+    return true;
   }
 
   void set_in_place(SegmentResult* result) const {
@@ -477,6 +470,7 @@ class GroupRun {
   PyObject* made_[kMostOperands];
   PyArrayObject* array_ = nullptr;  // that is written into
   char* aside_ = nullptr;
+  Attempt* attempt_ = nullptr;
   bool in_place_ = false;  // what is written has been
   bool lets_go_ = false;   // of the GIL
   bool waits_ = false;     // for its kernel, with which all would be done at once
@@ -485,13 +479,13 @@ class GroupRun {
 
 }  // namespace
 
-bool run_letting_go(ProgramImpl& p, Group& group, Reg* r) {
-  return group.loops && group.sink >= 0 && GroupRun(p, group, r, 0).run_letting_go();
+bool run_letting_go(ProgramImpl& p, Group& group, Reg* r, Attempt* attempt) {
+  return group.loops && group.sink >= 0 && GroupRun(p, group, r, 0).run_letting_go(attempt);
 }
 
-bool run_without_objects(ProgramImpl& p, Group& group, Reg* r, int64_t most, std::optional<Way>* way) {
+bool run_without_objects(ProgramImpl& p, Group& group, Reg* r, int64_t most, Attempt* attempt) {
   if (!group.loops) return false;
-  return GroupRun(p, group, r, most).run(way);
+  return GroupRun(p, group, r, most).run(attempt);
 }
 
 }  // namespace dalsegno::replay

@@ -169,14 +169,14 @@ int32_t compute(native::Frame* frame, int32_t number) {
   if (at.depth > 0 && frame->loaded[at.depth] != at.block) turn_to(*frame, running, number);
   ProgramImpl& p = *running.native->programs[static_cast<size_t>(at.block)];
   Tried tried = Tried::kNot;
-  std::optional<Way> way;
+  Attempt attempt;
   try {
-    tried = run_at_once(p, *at.step, running.r + at.offset, *running.m, &way);
+    tried = run_at_once(p, *at.step, running.r + at.offset, *running.m, &attempt);
   } catch (const std::bad_alloc&) {  // NumPy may have more luck
   }
   if (tried == Tried::kDone) return native::kNext;
   do_alone(frame, number,
-           [&](const Step* s, Reg* r, Machine& m) { return tried == Tried::kNot ? s->fn(s, r, m) : run_with_objects(s, r, m, way); });
+           [&](const Step* s, Reg* r, Machine& m) { return tried == Tried::kNot ? s->fn(s, r, m) : run_with_objects(s, r, m, attempt); });
   return native::kLeft;
 }
 

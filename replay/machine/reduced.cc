@@ -55,7 +55,8 @@ class Rows final : public Taker {
     return begins;
   }
 
-  void take(int piece, const char* data, int64_t elements) override {
+  void take(int piece, const char* data, int64_t elements, int) override {
+    if (!data) return;
     char* to = data_of(made_) + piece * (piece_ / row_) * dtype_size(group_.dtype);
     reduce_rows(fn_, group_.dtype, data, elements / row_, row_, to);
     if (is_mean(group_.callee)) divide_sums(group_.dtype, to, elements / row_, row_);
@@ -98,7 +99,8 @@ class All final : public Taker {
     return begins_;
   }
 
-  void take(int piece, const char* data, int64_t elements) override {
+  void take(int piece, const char* data, int64_t elements, int) override {
+    if (!data) return;
     Part& part = parts_[static_cast<size_t>(piece)];
     if (is_float(group_.dtype)) return reduce_rows(fn_, group_.dtype, data, 1, elements, part.bytes);
     const int64_t made = fold_whole(group_.dtype, fold_of(group_.callee), data, elements, dtype_size(group_.dtype));
@@ -186,7 +188,7 @@ class ReducedRun {
   }
 
  private:
-  bool launch(Taker* taker) { return group_.runner->run_in_pieces(operands_, made_, group_.number, taker) == RunResult::kDone; }
+  bool launch(Taker* taker) { return group_.runner->run_in_pieces(operands_, made_, group_.number, taker, false) == RunResult::kDone; }
 
   bool to_rows() {
     Rows rows(group_, descr(), r_[group_.axis].o, group_.keep >= 0 ? r_[group_.keep].o : Py_False);

@@ -247,17 +247,22 @@ bool run_one_by_one(Machine& m, const std::vector<int32_t>& ops, const std::vect
 bool run_kernel(SegmentRunner& runner, const Group& group, Reg* r);
 // -- loops.cc
 enum class Way : uint8_t { kAtOnce, kInParts, kMeasured };
+// What has come of a group that was tried and is not done.
+struct Attempt {
+  std::optional<Way> way;   // if it has been asked for
+  std::vector<int> raised;  // not empty: all of it has been done but for warnings, of these flags, by op of its LoopPlan
+};
 // All of a group, the write that ends it included, and none of the views that it reads are built: by NumPy's inner loops, if that is at
-// most so many elements, else by the kernel if that does not take long. False: nothing has been done; `way`, if that has been asked for.
-bool run_without_objects(ProgramImpl& p, Group& group, Reg* r, int64_t most, std::optional<Way>* way);
+// most so many elements, else by the kernel if that does not take long. False: nothing has been done, but what `attempt` says.
+bool run_without_objects(ProgramImpl& p, Group& group, Reg* r, int64_t most, Attempt* attempt);
 // All of a group that ends in a write, by the kernel, however long it takes; the GIL is let go of. What other threads might look at is
-// built. False: nothing has been done.
-bool run_letting_go(ProgramImpl& p, Group& group, Reg* r);
+// built. False: as above.
+bool run_letting_go(ProgramImpl& p, Group& group, Reg* r, Attempt* attempt);
 // step_segment's work where that runs no code, needs no objects and keeps the GIL, else nothing.
 enum class Tried : uint8_t { kDone, kNeedsObjects, kNot };
-Tried run_at_once(ProgramImpl& p, const Step& s, Reg* r, const Machine& m, std::optional<Way>* way);
+Tried run_at_once(ProgramImpl& p, const Step& s, Reg* r, const Machine& m, Attempt* attempt);
 // step_segment's work behind what run_without_objects() or run_at_once() did not do.
-const Step* run_with_objects(const Step* s, Reg* r, Machine& m, std::optional<Way> way);
+const Step* run_with_objects(const Step* s, Reg* r, Machine& m, Attempt attempt);
 // What dies in an order of its own only where nobody can tell.
 void drop_quietly(const std::vector<int32_t>& regs, Reg* r);
 // Do the facts of array inputs still hold?

@@ -12,7 +12,7 @@ namespace dalsegno::replay {
 // any of them. Where there is no launcher(), nothing is done: ask before.
 template <class Part>
 int share(int parts, const Part& part) {
-  const auto take = [](void* context, int32_t number, char* const*) { (*static_cast<const Part*>(context))(number); };
+  const auto take = [](void* context, int32_t number, char* const*, int) { (*static_cast<const Part*>(context))(number); };
   const rt::Pieces pieces{parts, 0, nullptr, 0, 0, take, const_cast<Part*>(&part)};
   rt::Launch launch{};
   launch.threads = launch_threads(), launch.pieces = &pieces;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "replay/machine/loop_plan.h"
+#include "trace/fault.h"
 
 namespace dalsegno::replay {
 
@@ -66,11 +67,26 @@ inline bool lies_apart(const Span& s, npy_intp item) {
   return true;
 }
 
+inline bool same_elements(const Span& a, const Span& b) {
+  if (a.data != b.data || !same_shape(a, b)) return false;
+  for (int d = 0; d < a.rank; ++d)
+    if (a.shape[d] != 1 && a.strides[d] != b.strides[d]) return false;
+  return true;
+}
+
 // From its first byte to behind its last one.
 inline std::pair<const char*, const char*> bounds(const Span& s, npy_intp item) {
   const char *first = s.data, *last = s.data;
   for (int d = 0; d < s.rank; ++d) (s.strides[d] < 0 ? first : last) += (s.shape[d] - 1) * s.strides[d];
   return {first, last + item};
+}
+
+// May some byte be of both? (Between their bounds.)
+inline bool overlap(const Span& a, npy_intp item_a, const Span& b, npy_intp item_b) {
+  if (planted(Fault::ignored_overlap)) return false;
+  const auto [a0, a1] = bounds(a, item_a);
+  const auto [b0, b1] = bounds(b, item_b);
+  return a0 < b1 && b0 < a1;
 }
 
 // NumPy's rules of broadcasting. False: the shapes do not fit.
@@ -95,11 +111,13 @@ char* scratch(size_t size);
 
 // ---- blocks.cc: large groups by NumPy's loops, a piece of each op at a time, while it is in the first cache
 
+// Can all ops be done so, if they are of one shape?
+bool may_be_blocks(const LoopPlan& plan);
 // Can all ops be done so? They are of one shape, which `shape` becomes.
 bool suits_blocks(const LoopPlan& plan, const Span* inputs, Span* shape);
 // Does them. results[k].data: where the result is to be, in C order; null: nobody sees it. `memory`: of kBlockMemory bytes, at a multiple
-// of 64. The flags that were raised.
-int run_in_blocks(const LoopPlan& plan, const Span* inputs, const Span& shape, const Span* results, char* memory);
+// of 64. The flags that were raised; raised[k], if it is asked for: those of op k are added to it.
+int run_in_blocks(const LoopPlan& plan, const Span* inputs, const Span& shape, const Span* results, char* memory, int* raised = nullptr);
 constexpr int kMostBlockSlots = 24;
 constexpr npy_intp kBlockBytes = 8 << 10;
 constexpr size_t kBlockMemory = static_cast<size_t>(kMostBlockSlots * kBlockBytes);

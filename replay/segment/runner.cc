@@ -84,12 +84,12 @@ class Runner final : public SegmentRunner {
     return launch(how, inputs, views, outputs, memory);
   }
 
-  RunResult run_in_pieces(const SegmentOperand* inputs, SegmentResult* outputs, int number, Taker* taker) override {
-    if (refusals_.refuse()) return RunResult::kMismatch;
+  RunResult run_in_pieces(const SegmentOperand* inputs, SegmentResult* outputs, int number, Taker* taker, bool holds_gil) override {
+    if ((taker->settles_flags() && plan_.guards_invalid) || refusals_.refuse()) return RunResult::kMismatch;
     ArrayView views[64];
     if (!look_at_all(inputs, views)) return RunResult::kMismatch;
     Launching how;
-    if (const RunResult found = choose(views, &how); found != RunResult::kDone) return found;
+    if (const RunResult found = choose(views, &how, holds_gil ? kReleaseWork : kAnyWork); found != RunResult::kDone) return found;
     if (!how.layout.c_order || lowered_.rolls) return RunResult::kMismatch;
     const Layout& layout = how.layout;
     const bool row = how.pack || layout.loop_rank == 1;
@@ -151,9 +151,9 @@ class Runner final : public SegmentRunner {
     int64_t unit;  // elements for each step along the axis that is cut
     const int64_t* first;
     bool ordered = false;
-    static void take(void* context, int32_t piece, char* const* outputs) {
+    static void take(void* context, int32_t piece, char* const* outputs, int raised) {
       const auto& run = *static_cast<PieceRun*>(context);
-      run.taker->take(piece, outputs[run.number], (run.first[piece + 1] - run.first[piece]) * run.unit);
+      run.taker->take(piece, outputs ? outputs[run.number] : nullptr, (run.first[piece + 1] - run.first[piece]) * run.unit, raised);
     }
   };
 
@@ -357,6 +357,7 @@ class Runner final : public SegmentRunner {
     } else {
       status = rt::kFailed;
     }
+    if (how.pieces && static_cast<const PieceRun*>(how.pieces->context)->taker->settles_flags()) status = 0;
     if ((status == 0 || accept(status)) && make_views(outputs)) return refusals_.went_well(), count_launch(), RunResult::kDone;
     for (size_t i = 0; i < lowered_.outputs.size(); ++i) Py_CLEAR(outputs[i].object);
     return status & rt::kFailed || status == 0 ? RunResult::kMismatch : (refusals_.flagged(), RunResult::kFlags);

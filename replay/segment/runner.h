@@ -54,8 +54,10 @@ class Taker {
   // The result will be in C order. It is made in pieces of a multiple of `unit` elements: where they begin, and where the last one ends.
   // Empty: it is not to be made so. `ordered`: one piece after the other, on one thread.
   virtual std::vector<int64_t> cut(int rank, const intptr_t* shape, int64_t unit, bool* ordered) = 0;
-  // Any thread, without the GIL. `data`: where the piece begins.
-  virtual void take(int piece, const char* data, int64_t elements) = 0;
+  // Any thread, without the GIL. `data`: where the piece begins; null: it could not be made. raised: the flags that came up (rt::kInvalid ...).
+  virtual void take(int piece, const char* data, int64_t elements, int raised) = 0;
+  // Does it see to flags, and to pieces that could not be made? Else there is no result then.
+  virtual bool settles_flags() const { return false; }
 
  protected:
   ~Taker() = default;
@@ -71,8 +73,8 @@ class SegmentRunner {
   // The same without objects. What would take long lets go of the GIL, or is kMismatch if the GIL is to be held. outputs[i]: in order. What
   // is asked for in place has been written, or begun, wherever it is not kMismatch or kNotReady.
   virtual RunResult run(const SegmentOperand* inputs, SegmentResult* outputs, SegmentMemory memory, bool holds_gil) = 0;
-  // As run(), which may let go of the GIL; the result of this number is handed to `taker`. outputs[i].in_memory: it is not kept.
-  virtual RunResult run_in_pieces(const SegmentOperand* inputs, SegmentResult* outputs, int number, Taker* taker) = 0;
+  // As run(); the result of this number is handed to `taker`. outputs[i].in_memory: it is not kept.
+  virtual RunResult run_in_pieces(const SegmentOperand* inputs, SegmentResult* outputs, int number, Taker* taker, bool holds_gil) = 0;
   // Asks for the kernel of the likely layout (operands that are dense but for how they are cut) before any call needs it.
   virtual void prepare() = 0;
   // For explain: kernels of this segment so far, as (layout text, state: "compiled" | "loaded" | "compiling" | "failed: ...").
