@@ -54,7 +54,8 @@ class Taker {
   // The result will be in C order. It is made in pieces of a multiple of `unit` elements: where they begin, and where the last one ends.
   // Empty: it is not to be made so. `ordered`: one piece after the other, on one thread.
   virtual std::vector<int64_t> cut(int rank, const intptr_t* shape, int64_t unit, bool* ordered) = 0;
-  // Any thread, without the GIL. `data`: where the piece begins; null: it could not be made. raised: the flags that came up (rt::kInvalid ...).
+  // Any thread, without the GIL. `data`: where the piece begins; null: it could not be made. `raised`: the flags that came up
+  // (rt::kInvalid ...).
   virtual void take(int piece, const char* data, int64_t elements, int raised) = 0;
   // Does it see to flags, and to pieces that could not be made? Else there is no result then.
   virtual bool settles_flags() const { return false; }
