@@ -273,14 +273,18 @@ class GroupRun {
     const std::vector<LoopInput>& inputs = fused ? plan_.of_fused : plan_.of_kernel;
     if (inputs.size() > kMostOperands || !kernel_operands(inputs, r_, operands, room)) return false;
     char* memory = scratch(kMostScratchBytes);
-    size_t n = 0;
-    for (size_t k = 0; k < ops.size(); ++k)
-      if (ops[k].output) made[n++].in_memory = plan_.ops[k].out < 0;
-    const bool alone = n == 1 && made[0].in_memory && plan_.writes && (fused || plan_.sink.view);
-    const Writes writes = alone ? writes_of(plan_, inputs, operands, target_, item_of_target()) : Writes::kAside;
-    if (writes == Writes::kInPlace) set_in_place(&made[0]);
-    if (writes == Writes::kInPieces && memory && in_pieces(&runner, operands, made, memory)) return true;
-    const RunResult ran = memory ? runner.run(operands, made, {memory, kMostStored, lets_go_}, !lets_go_) : RunResult::kMismatch;
+    size_t n = 0, stored = kMostOperands;
+    for (size_t k = 0; k < ops.size(); ++k) {
+      if (!ops[k].output) continue;
+      made[n].in_memory = plan_.ops[k].out < 0;
+      if (made[n].in_memory && plan_.writes && (fused || plan_.sink.view) && static_cast<int32_t>(k) == plan_.sink.stored) stored = n;
+      ++n;
+    }
+    const Writes writes = stored < n ? writes_of(plan_, inputs, operands, target_, item_of_target()) : Writes::kAside;
+    if (writes == Writes::kInPlace) set_in_place(&made[stored]);
+    RunResult ran = RunResult::kMismatch;
+    if (memory && writes == Writes::kInPieces && !group_.unread) ran = in_pieces(&runner, operands, made, stored, memory);
+    if (memory && ran == RunResult::kMismatch) ran = runner.run(operands, made, {memory, kMostStored, lets_go_}, !lets_go_);
     waits_ = ran == RunResult::kNotReady, refused_ = ran == RunResult::kMismatch;
     if (ran != RunResult::kDone) return false;
     n = 0;
@@ -302,14 +306,13 @@ class GroupRun {
   }
 
   // Operators in place of large operands.
-  bool in_pieces(SegmentRunner* runner, const SegmentOperand* operands, SegmentResult* made, char* memory) {
+  RunResult in_pieces(SegmentRunner* runner, const SegmentOperand* operands, SegmentResult* made, size_t number, char* memory) {
     static_assert(WrittenPieces::kBytes <= kMostScratchBytes);
     const int watched = planted(Fault::ignored_flags) ? 0 : numpy::watched_flags();
     WrittenPieces pieces(plan_, inputs_, target_, item_of_target(), watched);
-    if (runner->run_in_pieces(operands, made, 0, &pieces, !lets_go_) != RunResult::kDone) return false;
-    in_place_ = true, ++g_machine_counters.in_place;
-    attempt_->raised = pieces.finish(memory);
-    return true;
+    const RunResult ran = runner->run_in_pieces(operands, made, static_cast<int>(number), &pieces, !lets_go_);
+    if (ran == RunResult::kDone) made[number].in_place = true, attempt_->raised = pieces.finish(memory);
+    return ran;
   }
 
   void set_in_place(SegmentResult* result) const {

@@ -18,7 +18,7 @@ enum class Writes : uint8_t {
              // nothing of it is read, and the warnings, which eager gives before it writes, run no code that looks
   kInPieces  // what is read of it is the same elements: WrittenPieces
 };
-// `target`: where it is written; `item`: bytes of an element; `inputs`, `operands`: of the kernel, which makes nothing else.
+// `target`: where it is written; `item`: bytes of an element; `inputs`, `operands`: of the kernel.
 Writes writes_of(const LoopPlan& plan, const std::vector<LoopInput>& inputs, const SegmentOperand* operands, const Span& target,
                  npy_intp item);
 

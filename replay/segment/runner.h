@@ -34,7 +34,7 @@ struct SegmentOperand {
 // A result: a new array, or elements in the caller's memory.
 struct SegmentResult {
   bool in_memory = false;      // asked for, and whether it is so
-  bool in_place = false;       // of the only one, the same: where `data` is, of that shape and strides, which no operand is read from
+  bool in_place = false;       // of one of them, the same: where `data` is, of that shape and strides, which no operand is read from
   PyObject* object = nullptr;  // new reference
   char* data = nullptr;        // in memory: where, and how it lies there (strides in bytes)
   int rank = 0;
