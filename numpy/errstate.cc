@@ -4,13 +4,13 @@
 #include <cstring>
 #include <iterator>
 
+#include "halide_gen/runtime/flags.h"
+
 namespace dalsegno::numpy {
 namespace {
 
 PyObject* g_get_extobj = nullptr;  // numpy._core.umath._get_extobj_dict
 PyObject* g_extobj = nullptr;      // the context variable behind it, or null
-
-constexpr int kAll = rt::kInvalid | rt::kDivide | rt::kOverflow | rt::kUnderflow;
 
 struct Handled {
   int flag;
@@ -183,12 +183,12 @@ bool init_errstate() {
 
 bool errstate_ignores(int flags) { return (flags & ~errstate().ignored) == 0; }
 
-int watched_flags() { return kAll & ~errstate().ignored; }
+int watched_flags() { return rt::kFlagBits & ~errstate().ignored; }
 
 bool warns_unseen() {
   const Errstate now = errstate();
-  if (now.ignored == kAll) return true;
-  if ((now.ignored | now.warned) != kAll) return false;
+  if (now.ignored == rt::kFlagBits) return true;
+  if ((now.ignored | now.warned) != rt::kFlagBits) return false;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   const bool unseen = warns_plainly();

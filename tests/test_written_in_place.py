@@ -333,6 +333,5 @@ def test_warnings_come_before_it_is_written(way: str) -> None:
     """In a process of its own, where nobody but the program catches warnings."""
     equal, told = run_python(SCRIPT.format(way=way, sizes=SIZES[:2]))
     assert all(equal)
-    assert all(said or seen for said, seen in told[1:3]), (
-        told
-    )  # somebody was told of a zero, and of the negative number
+    # Somebody was told of a zero, and of the negative number.
+    assert all(said or seen for said, seen in told[1:3]), told

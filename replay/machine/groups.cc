@@ -26,10 +26,6 @@ void make_operands(const ProgramImpl& p, int32_t op, Reg* r) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 // Leaves as the i-th of the ops fails. What has been done so far is in its snapshot or not needed; both own their registers.
 const Step* fail_at(Machine& m, const std::vector<int32_t>& ops, size_t i, const std::vector<int32_t>& live) {
   ProgramImpl& p = *m.program;
@@ -162,7 +158,7 @@ Tried run_at_once(ProgramImpl& p, const Step& s, Reg* r, const Machine& m, Attem
   return run_without_objects(p, group, r, settings().inner_loops, attempt) ? Tried::kDone : Tried::kNeedsObjects;
 }
 
-const Step* run_with_objects(const Step* s, Reg* r, Machine& m, Attempt attempt) {
+const Step* run_with_objects(const Step* s, Reg* r, Machine& m, Attempt& attempt) {
   ProgramImpl& p = *m.program;
   Group& group = p.groups[s->imm];
   make_all(p, *s, group, r);
@@ -188,7 +184,7 @@ const Step* step_segment(const Step* s, Reg* r, Machine& m) {
   if (is_done(p, group, r)) return go_on(s + 1, r, m);
   Attempt attempt;
   if (m.kept_frames.empty() && run_without_objects(p, group, r, settings().inner_loops, &attempt)) return go_on(s + 1, r, m);
-  return run_with_objects(s, r, m, std::move(attempt));
+  return run_with_objects(s, r, m, attempt);
 }
 
 std::vector<SegmentInfo> ProgramImpl::segment_ops() const {

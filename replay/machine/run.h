@@ -262,7 +262,7 @@ bool run_letting_go(ProgramImpl& p, Group& group, Reg* r, Attempt* attempt);
 enum class Tried : uint8_t { kDone, kNeedsObjects, kNot };
 Tried run_at_once(ProgramImpl& p, const Step& s, Reg* r, const Machine& m, Attempt* attempt);
 // step_segment's work behind what run_without_objects() or run_at_once() did not do.
-const Step* run_with_objects(const Step* s, Reg* r, Machine& m, Attempt attempt);
+const Step* run_with_objects(const Step* s, Reg* r, Machine& m, Attempt& attempt);
 // What dies in an order of its own only where nobody can tell.
 void drop_quietly(const std::vector<int32_t>& regs, Reg* r);
 // Do the facts of array inputs still hold?

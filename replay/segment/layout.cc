@@ -240,20 +240,18 @@ class LayoutMaker {
   // Axes of one element vanish; neighbours that every operand walks through evenly become one.
   void coalesce() {
     if (written_ && (written_->rank != out_.rank || !std::equal(out_.shape, out_.shape + out_.rank, written_->shape))) written_ = nullptr;
-    intptr_t written = 0;  // stride of the last axis that became one of the iteration
     out_.loop_rank = 0;
     int64_t dense = 1;
     for (int k = 0; k < out_.rank; ++k) {
       const int axis = out_.order[k];
       const int64_t extent = out_.shape[axis];
       if (extent == 1) continue;
-      const bool goes_on = !written_ || written_->strides[axis] == written * out_.extents[std::max(0, out_.loop_rank - 1)];
-      if (out_.loop_rank > 0 && !rolls_ && goes_on && follows(axis)) {
+      if (out_.loop_rank > 0 && !rolls_ && follows(axis)) {
         out_.extents[out_.loop_rank - 1] *= extent;
       } else {
         const int d = out_.loop_rank++;
         out_.extents[d] = extent;
-        if (written_) written = written_->strides[axis];
+        innermost_ = axis;
         out_.dense.at[d] = dense;
         for (size_t i = 0; i < spec_.inputs.size(); ++i) out_.inputs[i].at[d] = is_array(i) ? strides_[i].at[axis] : 0;
       }
@@ -264,6 +262,7 @@ class LayoutMaker {
 
   bool follows(int axis) const {
     const int d = out_.loop_rank - 1;
+    if (written_ && written_->strides[axis] != written_->strides[innermost_] * out_.extents[d]) return false;
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
       if (is_array(i) && strides_[i].at[axis] != out_.inputs[i].at[d] * out_.extents[d]) return false;
     }
@@ -296,6 +295,7 @@ class LayoutMaker {
   unsigned spans_[64];
   const bool rolls_, may_go_backwards_;
   const ArrayView* written_;
+  int innermost_ = 0;       // of the axes that are the last one of the iteration
   bool backwards_ = false;  // there are negative strides
   bool disagree_ = false;   // the inputs do not broadcast together; those of each op may
 };
