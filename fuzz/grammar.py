@@ -185,6 +185,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "np.add.reduce(<arr>, axis=None)"),
         (1, "np.trace(np.atleast_2d(<arr>))"),
         (1, "<arrvar>.var(ddof=0)"),
+        (1, "np.std(<arr>, ddof=1)"),
         (1, "<arrvar>.T.sum()"),
         (1, "np.allclose(<arr>, <arr>)"),
         (1, "complex(<num>).real"),

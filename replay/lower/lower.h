@@ -126,7 +126,11 @@ class Lowering {
     int32_t at = 1;
   };
   Reduced reduced_call(const Op& op) const;
-  bool takes_axis(const Op& op, int32_t at) const;
+  // Which of a call's inputs say along which axis, whether that stays, and by how much fewer is divided; -1: none does.
+  struct AlongAxis {
+    int32_t axis = -1, keep = -1, ddof = -1;
+  };
+  std::optional<AlongAxis> along_axis(const Op& op) const;
   bool is_quick(const Op& op, const Step& s) const;
   bool is_mostly_silent(const Op& op, const Step& s) const;
   PyTypeObject* known_type(ValueId v) const;

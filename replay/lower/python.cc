@@ -1,6 +1,7 @@
 // Ops that are done on objects, as the interpreter does them: which step of theirs, and how native code does that.
-#include <array>
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "replay/lower/lower.h"
@@ -34,15 +35,22 @@ Lowering::Reduced Lowering::reduced_call(const Op& o) const {
   }
 }
 
-// Is it called f(a, axis), f(a, axis=...), and with keepdims=... behind it? `at`: where a stands.
-bool Lowering::takes_axis(const Op& o, int32_t at) const {
-  constexpr std::array<const char*, 2> kNames = {"axis", "keepdims"};
+// Is it called f(a, axis), or f(a, axis=...), and with no others than keepdims=... and ddof=... besides?
+std::optional<Lowering::AlongAxis> Lowering::along_axis(const Op& o) const {
+  if (o.kind != OpKind::call || o.n_inputs < 3 || !is_constant(in(o)[0])) return {};
   PyObject* names = o.object >= 0 ? object(o.object) : nullptr;
-  const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0, placed = o.n_inputs - 1 - at - named;
-  if (placed < 0 || placed > 1 || placed + named < 1 || placed + named > 2) return false;
-  for (Py_ssize_t i = 0; i < named; ++i)
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), kNames[placed + i]) != 0) return false;
-  return true;
+  const int32_t at = reduced_call(o).at, named = names ? static_cast<int32_t>(PyTuple_GET_SIZE(names)) : 0, first = o.n_inputs - named;
+  if (first != at + 1 && first != at + 2) return {};
+  AlongAxis made;
+  if (first == at + 2) made.axis = at + 1;
+  const std::pair<const char*, int32_t*> known[] = {{"axis", &made.axis}, {"keepdims", &made.keep}, {"ddof", &made.ddof}};
+  for (int32_t k = 0; k < named; ++k) {
+    const auto is_name = [&](const auto& one) { return PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, k), one.first) == 0; };
+    const auto* one = std::find_if(std::begin(known), std::end(known), is_name);
+    if (one == std::end(known) || *one->second >= 0) return {};
+    *one->second = first + k;
+  }
+  return made.axis >= 0 ? std::optional(made) : std::nullopt;
 }
 
 // Of what small arrays are given to at once; null: of nothing such.
@@ -55,12 +63,14 @@ StepFn Lowering::array_step(const Op& o, ValueId i) const {
   if (!is_constant(in(o)[0])) return nullptr;
   const auto [callee, at] = reduced_call(o);
   PyObject* names = o.object >= 0 ? object(o.object) : nullptr;
-  if (at > 1) return known(in(o)[at]) && takes_axis(o, at) ? along_axis_step(callee, at) : nullptr;
+  const auto along = along_axis(o);
+  if (along && along->ddof >= 0 && !typed::finds_spread(callee)) return nullptr;
+  if (at > 1) return known(in(o)[at]) && along ? along_axis_step(callee, at) : nullptr;
   if (typed::makes_array(callee)) return making_step(callee, o.n_inputs, names);
   if (!known(in(o)[1])) return making_step(callee, o.n_inputs, names);  // (what may be a list)
   if (callee == typed::Callee::kMatmul) return o.object < 0 && o.n_inputs == 3 && known(in(o)[2]) ? step_matmul_call : nullptr;
-  if (typed::runs_along(callee)) return o.n_inputs == 2 || (o.n_inputs == 3 && takes_axis(o, at)) ? running_step(callee) : nullptr;
-  return takes_axis(o, at) ? along_axis_step(callee, at) : nullptr;
+  if (typed::runs_along(callee)) return o.n_inputs == 2 || (o.n_inputs == 3 && along) ? running_step(callee) : nullptr;
+  return along ? along_axis_step(callee, at) : nullptr;
 }
 
 int32_t offset_of_number(const PyTypeObject* type) {
@@ -117,6 +127,8 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   }
   if (takes_list(o.kind)) {
     s.n = o.n_inputs;
+    if (const auto along = along_axis(o))
+      for (const int32_t k : {along->axis, along->keep, along->ddof}) regs.push_back(k >= 0 ? regs[static_cast<size_t>(k)] : -1);
     s.list = list(std::move(regs)).data();
   } else {
     s.a = regs.size() > 0 ? regs[0] : -1;

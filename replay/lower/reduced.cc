@@ -56,10 +56,10 @@ void Lowering::reduce_group(ReducedGroup* made, Group* group, SegmentSpec spec, 
   if (form(because).mode == Mode::kReduction) {
     made->dst = loc(because).raw;
   } else {
-    const bool keeps = o.n_inputs > at + 2;
-    made->axis = loc(in(o)[at + 1]).obj, made->dst = loc(because).obj;
-    if (keeps) made->keep = loc(in(o)[at + 2]).obj;
-    if (made->axis < 0 || (keeps && made->keep < 0) || !is_constant(in(o)[at + 1]) || (keeps && !is_constant(in(o)[at + 2]))) return;
+    const AlongAxis along = along_axis(o).value();
+    const auto constant_at = [&](int32_t k, int32_t* reg) { return *reg = loc(in(o)[k]).obj, *reg >= 0 && is_constant(in(o)[k]); };
+    made->dst = loc(because).obj;
+    if (!constant_at(along.axis, &made->axis) || (along.keep >= 0 && !constant_at(along.keep, &made->keep))) return;
   }
   if (!kernel_inputs(inputs, &made->inputs)) return;
   auto runner = SegmentRunner::make(spec);

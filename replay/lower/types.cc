@@ -150,6 +150,11 @@ typed::Callee callee_of(PyObject* object) {
   return callee == typed::Callee::kCountNonzero && !counts_in_int64(object) ? typed::Callee::kNone : callee;
 }
 
+bool names_only(PyObject* object, const char* name) {
+  return PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 1 && PyUnicode_Check(PyTuple_GET_ITEM(object, 0)) &&
+         PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(object, 0), name) == 0;
+}
+
 // The items of a tuple of ints.
 std::vector<int64_t> positions_of(PyObject* object) {
   std::vector<int64_t> positions;
@@ -174,8 +179,8 @@ typed::ObjectFacts facts_of(PyObject* object) {
   if (facts.ufunc != ArrayFn::none && facts.callee == typed::Callee::kNone) facts.callee = typed::Callee::kUfunc;
   if (PyType_Check(object) && typed::is_numpy_scalar(rep_of(reinterpret_cast<PyTypeObject*>(object))))
     facts.callee = typed::Callee::kScalar;
-  facts.names_out = PyTuple_CheckExact(object) && PyTuple_GET_SIZE(object) == 1 && PyUnicode_Check(PyTuple_GET_ITEM(object, 0)) &&
-                    PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(object, 0), "out") == 0;
+  facts.names_out = names_only(object, "out");
+  facts.names_ddof = names_only(object, "ddof");
   facts.uses_up = fold_unmade_step(object).fn != nullptr;
   facts.names = type_named(object);
   facts.type = type_named(reinterpret_cast<PyObject*>(Py_TYPE(object)));

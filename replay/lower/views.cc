@@ -68,6 +68,7 @@ void Lowering::emit_reduction(const Op& o, ValueId i) {
   s.c = form(i).view.rank;
   s.imm = static_cast<int32_t>(form(i).callee);
   s.n = static_cast<int32_t>(form(i).view.dtype);
+  if (const auto ddof = typed::ddof_of(typed_, o)) s.list = list({static_cast<int32_t>(std::min<int64_t>(*ddof, INT32_MAX))}).data();
   s.dst = loc(i).raw;
   push(s);
   defined(i);

@@ -187,7 +187,7 @@ bool extremes(DType dtype, const Apart& apart, const char* from, char* to) {
 
 // What is left of each element beside its mean, squared, a pair of axes at a time.
 template <class T>
-bool spread(bool root, const numpy::InnerLoop& add, const Apart& apart, const char* from, char* to) {
+bool spread(bool root, int64_t ddof, const numpy::InnerLoop& add, const Apart& apart, const char* from, char* to) {
   constexpr npy_intp kMostOfPair = 1 << 16;
   const npy_intp rows = apart.axes[static_cast<size_t>(apart.rank - 2)].extent, n = apart.axes[static_cast<size_t>(apart.rank - 1)].extent;
   if (rows * n > kMostOfPair) return false;
@@ -206,7 +206,7 @@ bool spread(bool root, const numpy::InnerLoop& add, const Apart& apart, const ch
       }
     sum_pair(add, squares, rows, n, reduced, result);
   });
-  divide<T>(to, apart.kept, apart.reduced);
+  divide<T>(to, apart.kept, apart.reduced - ddof);
   for (npy_intp i = 0; root && i < apart.kept; ++i) reinterpret_cast<T*>(to)[i] = std::sqrt(reinterpret_cast<T*>(to)[i]);
   return true;
 }
@@ -238,8 +238,8 @@ bool reduce_apart(ArrayFn fn, DType dtype, const numpy::InnerLoop& loop, const A
   return false;
 }
 
-bool spread_apart(DType dtype, bool root, const numpy::InnerLoop& add, const Apart& apart, const char* from, char* to) {
-  return dtype == DType::kFloat64 ? spread<double>(root, add, apart, from, to) : spread<float>(root, add, apart, from, to);
+bool spread_apart(DType dtype, bool root, int64_t ddof, const numpy::InnerLoop& add, const Apart& apart, const char* from, char* to) {
+  return (dtype == DType::kFloat64 ? spread<double> : spread<float>)(root, ddof, add, apart, from, to);
 }
 
 void sum_whole_apart(DType dtype, const Apart& apart, const char* from, int64_t* sums) {

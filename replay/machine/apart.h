@@ -29,8 +29,8 @@ bool cut_apart(PyArrayObject* a, unsigned axes, Apart* apart);
 // what that gives joins what there was (reduction.c and loops_utils.h.src in numpy/_core/src/umath). False: nothing is known of that.
 // fn: add (of float64, float32 and 64-bit integers), maximum or minimum; loop: NumPy's for it.
 bool reduce_apart(ArrayFn fn, DType dtype, const numpy::InnerLoop& loop, const Apart& apart, const char* from, char* to);
-// Of floats: variances, or their roots, as _methods.py computes them.
-bool spread_apart(DType dtype, bool root, const numpy::InnerLoop& add, const Apart& apart, const char* from, char* to);
+// Of floats: variances, or their roots, as _methods.py computes them. ddof: by how much fewer than there are is divided.
+bool spread_apart(DType dtype, bool root, int64_t ddof, const numpy::InnerLoop& add, const Apart& apart, const char* from, char* to);
 // Sums of whole numbers in 64 bits.
 void sum_whole_apart(DType dtype, const Apart& apart, const char* from, int64_t* sums);
 

@@ -166,7 +166,8 @@ void divide(char* sums, npy_intp n, npy_intp by) {
 template <class T>
 class Spread {
  public:
-  Spread(const numpy::InnerLoop& add, const Cut& cut, bool root) : add_(add), cut_(cut), root_(root) {}
+  // ddof: by how much fewer than there are is divided.
+  Spread(const numpy::InnerLoop& add, const Cut& cut, int64_t ddof, bool root) : add_(add), cut_(cut), ddof_(ddof), root_(root) {}
 
   // Memory of its own, which a thread without the GIL may take. False: there is none.
   bool run(const char* from, char* to) {
@@ -181,7 +182,7 @@ class Spread {
       if (!sum_at_once<T>(one, from, reinterpret_cast<char*>(out))) reduce(add_, one, true, from, reinterpret_cast<char*>(out), sizeof(T));
       divide<T>(reinterpret_cast<char*>(out), cut_.behind.many, cut_.reduced());
       rows ? along_row(from, memory.get(), out) : along_columns(from, memory.get(), out);
-      divide<T>(reinterpret_cast<char*>(out), cut_.behind.many, cut_.reduced());
+      divide<T>(reinterpret_cast<char*>(out), cut_.behind.many, cut_.reduced() - ddof_);
       for (npy_intp k = 0; root_ && k < cut_.behind.many; ++k) out[k] = std::sqrt(out[k]);
     }
     return true;
@@ -219,6 +220,7 @@ class Spread {
 
   const numpy::InnerLoop& add_;
   const Cut& cut_;
+  const int64_t ddof_;
   const bool root_;
 };
 

@@ -56,12 +56,14 @@ struct Reduction {
   const char* from;
   char* to;
   Made made = Made::kPlain;
+  int64_t ddof = 0;
 
   // Less the quotient of a mean. False: there is no memory.
   bool run() const {
     if (made > Made::kMean) {
       const bool root = made == Made::kDeviation;
-      return dtype == DType::kFloat64 ? Spread<double>(loop, cut, root).run(from, to) : Spread<float>(loop, cut, root).run(from, to);
+      if (dtype == DType::kFloat64) return Spread<double>(loop, cut, ddof, root).run(from, to);
+      return Spread<float>(loop, cut, ddof, root).run(from, to);
     }
     const bool sums = fn == ArrayFn::add;
     const bool at_once = sums ? sum_at_once(dtype, cut, from, to) : extremes_of_few(fn, dtype, loop, cut, from, to);
@@ -101,9 +103,10 @@ struct ReductionApart {
   const char* from;
   char* to;
   Made made = Made::kPlain;
+  int64_t ddof = 0;
 
   bool run() const {
-    if (made > Made::kMean) return spread_apart(dtype, made == Made::kDeviation, loop, apart, from, to);
+    if (made > Made::kMean) return spread_apart(dtype, made == Made::kDeviation, ddof, loop, apart, from, to);
     return reduce_apart(fn, dtype, loop, apart, from, to);
   }
 
@@ -194,15 +197,37 @@ PyArrayObject* whole_operand(PyObject* o, DType* dtype) {
   return plain_array(o, facts);
 }
 
-// `keep`: the axes stay, of one element. Null: anything but a bool.
-PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, PyObject* keep) {
+// What a call says besides the array: the axes; do they stay, of one element each; by how much fewer than there are is divided?
+struct How {
+  PyObject *axes, *keep, *ddof;
+
+  // A step's list has the registers behind the operands'.
+  How(const Step& s, const Reg* r) : axes(given(s, r, 0, nullptr)), keep(given(s, r, 1, Py_False)), ddof(given(s, r, 2, nullptr)) {}
+
+ private:
+  static PyObject* given(const Step& s, const Reg* r, int32_t k, PyObject* otherwise) {
+    const int32_t reg = s.list[s.n + k];
+    return reg >= 0 ? r[reg].o : otherwise;
+  }
+};
+
+// False: it is none of Python's plain ints, negative, or leaves nothing to divide by, of which NumPy warns.
+bool find_ddof(PyObject* number, int64_t many, int64_t* ddof) {
+  if (!number) return *ddof = 0, true;
+  Reg found;
+  if (!PyLong_CheckExact(number) || !unbox(typed::Rep::kInt, number, &found)) return false;
+  *ddof = found.i;
+  return found.i >= 0 && found.i < many;
+}
+
+PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, const How& how) {
   DType dtype;
   PyArrayObject* a = small_operand(object, &dtype);
   if (!a && fn != ArrayFn::add) a = whole_operand(object, &dtype);
-  if (!a || !PyBool_Check(keep) || (fn == ArrayFn::add && dtype == DType::kInt32)) return nullptr;
+  if (!a || !PyBool_Check(how.keep) || (fn == ArrayFn::add && dtype == DType::kInt32)) return nullptr;
   if (kind != Made::kPlain && !is_float(dtype)) return nullptr;
   const int rank = PyArray_NDIM(a);
-  const unsigned axes = rank <= kMostAxes ? axes_of(which, rank) : 0;
+  const unsigned axes = rank <= kMostAxes ? axes_of(how.axes, rank) : 0;
   const numpy::InnerLoop loop = numpy::reducing_loop(fn, dtype);
   if (axes == 0 || !loop.function) return nullptr;
   Span reduced;
@@ -210,15 +235,18 @@ PyObject* along_axes(ArrayFn fn, Made kind, PyObject* object, PyObject* which, P
   Apart apart;
   const bool neighbours = span_of(axes, &reduced) && cut_at(a, reduced, &cut);
   if (!neighbours && !cut_apart(a, axes, &apart)) return nullptr;
+  const npy_intp many = neighbours ? cut.reduced() : apart.reduced;
+  int64_t ddof;
+  if (!find_ddof(how.ddof, many, &ddof)) return nullptr;
   npy_intp shape[kMostAxes];
-  PyObject* made = new_array(PyArray_DESCR(a), shape_left(a, axes, keep, shape), shape);
+  PyObject* made = new_array(PyArray_DESCR(a), shape_left(a, axes, how.keep, shape), shape);
   if (!made) return nullptr;
-  int raised = neighbours ? run_shared(Reduction{fn, dtype, loop, cut, PyArray_BYTES(a), data_of(made), kind})
-                          : run_shared(ReductionApart{fn, dtype, loop, apart, PyArray_BYTES(a), data_of(made), kind});
+  int raised = neighbours ? run_shared(Reduction{fn, dtype, loop, cut, PyArray_BYTES(a), data_of(made), kind, ddof})
+                          : run_shared(ReductionApart{fn, dtype, loop, apart, PyArray_BYTES(a), data_of(made), kind, ddof});
   if (raised < 0) return Py_DECREF(made), nullptr;
   rt::clear_all_raised();
   const npy_intp kept = neighbours ? cut.before.many * cut.behind.many : apart.kept;
-  if (kind == Made::kMean) divide_sums(dtype, data_of(made), kept, neighbours ? cut.reduced() : apart.reduced);
+  if (kind == Made::kMean) divide_sums(dtype, data_of(made), kept, many);
   raised |= rt::all_raised();
   return unless_raised(made, raised);
 }
@@ -251,11 +279,11 @@ void ask_whole(DType dtype, Fold fold, const Cut& cut, const char* from, char* m
   each_row(cut, from, [&](const char* row, npy_intp first) { ask_row(dtype, fold, row, cut.behind.many, cut.behind.step, made + first); });
 }
 
-PyObject* whole_along_axes(Fold fold, bool mean, PyObject* object, PyObject* which, PyObject* keep) {
+PyObject* whole_along_axes(Fold fold, bool mean, PyObject* object, const How& how) {
   DType dtype;
   PyArrayObject* a = whole_operand(object, &dtype);
-  if (!a || !PyBool_Check(keep) || PyArray_NDIM(a) > kMostAxes) return nullptr;
-  const unsigned axes = axes_of(which, PyArray_NDIM(a));
+  if (!a || !PyBool_Check(how.keep) || PyArray_NDIM(a) > kMostAxes) return nullptr;
+  const unsigned axes = axes_of(how.axes, PyArray_NDIM(a));
   Span reduced;
   Cut cut;
   Apart apart;
@@ -266,7 +294,7 @@ PyObject* whole_along_axes(Fold fold, bool mean, PyObject* object, PyObject* whi
   npy_intp shape[kMostAxes];
   const DType sums = typed::is_unsigned(typed::rep_of_dtype(dtype)) ? DType::kUint64 : DType::kInt64;
   PyArray_Descr* descr = handed_on(PyArray_DESCR(a), fold != Fold::kSum ? DType::kBool : mean ? DType::kFloat64 : sums);
-  PyObject* made = new_array(descr, shape_left(a, axes, keep, shape), shape);
+  PyObject* made = new_array(descr, shape_left(a, axes, how.keep, shape), shape);
   if (!made) return nullptr;
   if (fold != Fold::kSum) return ask_whole(dtype, fold, cut, PyArray_BYTES(a), data_of(made)), made;
   auto* numbers = reinterpret_cast<int64_t*>(data_of(made));
@@ -281,16 +309,16 @@ PyObject* whole_along_axes(Fold fold, bool mean, PyObject* object, PyObject* whi
 template <ArrayFn fn, Made made = Made::kPlain, int at = 1>
 const Step* step_along_axis(const Step* s, Reg* r, Machine& m) {
   if (s->other >= 0 && r[s->other].i != 0) return go_on(s + 1, r, m);  // it was done with the group
-  PyObject *array = r[s->list[at]].o, *axes = r[s->list[at + 1]].o, *keep = s->n > at + 2 ? r[s->list[at + 2]].o : Py_False;
-  PyObject* found = along_axes(fn, made, array, axes, keep);
-  if (!found && fn == ArrayFn::add && made <= Made::kMean) found = whole_along_axes(Fold::kSum, made == Made::kMean, array, axes, keep);
+  PyObject* array = r[s->list[at]].o;
+  const How how(*s, r);
+  PyObject* found = along_axes(fn, made, array, how);
+  if (!found && fn == ArrayFn::add && made <= Made::kMean) found = whole_along_axes(Fold::kSum, made == Made::kMean, array, how);
   return made_or_called(found, s, r, m);
 }
 
 template <Fold fold>
 const Step* step_whole_along_axis(const Step* s, Reg* r, Machine& m) {
-  PyObject* keep = s->n > 3 ? r[s->list[3]].o : Py_False;
-  return made_or_called(whole_along_axes(fold, false, r[s->list[1]].o, r[s->list[2]].o, keep), s, r, m);
+  return made_or_called(whole_along_axes(fold, false, r[s->list[1]].o, How(*s, r)), s, r, m);
 }
 
 StepFn along_axis_step(typed::Callee callee, int32_t at) {

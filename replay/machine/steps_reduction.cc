@@ -123,20 +123,21 @@ bool sum_squares(const Vector& x, T mean, T* made) {
 
 // As _var() and _std() of numpy/_core/_methods.py: what is left of each element beside the mean, squared, in the order of memory.
 template <DType dtype, class T>
-bool spread(bool root, const Vector& x, T* made) {
+bool spread(bool root, const Vector& x, int64_t ddof, T* made) {
+  if (ddof >= x.size) return false;
   if (!fold<dtype>(ArrayFn::add, x, made)) return false;
   const auto n = static_cast<double>(x.size);
   const T mean = static_cast<T>(static_cast<double>(*made) / n);
   if (!(x.stride == sizeof(T) && numpy::sum_of_squares(reinterpret_cast<const T*>(x.data), x.size, mean, made)) &&
       !sum_squares<dtype>(x, mean, made))
     return false;
-  *made = static_cast<T>(static_cast<double>(*made) / n);
+  *made = static_cast<T>(static_cast<double>(*made) / static_cast<double>(x.size - ddof));
   if (root) *made = std::sqrt(*made);
   return true;
 }
 
 template <DType dtype, class T>
-bool number(Callee callee, const Vector& x, bool copied, T* made) {
+bool number(Callee callee, const Vector& x, bool copied, int64_t ddof, T* made) {
   switch (callee) {
     case Callee::kSum:
     case Callee::kSumMethod:
@@ -154,7 +155,7 @@ bool number(Callee callee, const Vector& x, bool copied, T* made) {
     case Callee::kStdMethod:
     case Callee::kVar:
     case Callee::kVarMethod:
-      return !copied && spread<dtype>(callee == Callee::kStd || callee == Callee::kStdMethod, x, made);
+      return !copied && spread<dtype>(callee == Callee::kStd || callee == Callee::kStdMethod, x, ddof, made);
     case Callee::kLargest:
     case Callee::kLargestMethod:
       return fold<dtype>(ArrayFn::maximum, x, made);
@@ -194,7 +195,7 @@ bool reduce_whole(Callee callee, DType dtype, const Extents& a, Reg* out) {
 }
 
 template <DType dtype>
-bool reduce(Callee callee, const Extents& a, Reg* out) {
+bool reduce(Callee callee, const Extents& a, int64_t ddof, Reg* out) {
   using T = typename numpy::Element<dtype>::Type;
   if (typed::finds_position(callee)) {
     npy_intp at;
@@ -205,7 +206,7 @@ bool reduce(Callee callee, const Extents& a, Reg* out) {
     Vector x;
     if (!as_vector(a, room, &x)) return false;
     rt::clear_all_raised();
-    if (!number<dtype>(callee, x, x.data != a.data, &made)) return false;
+    if (!number<dtype>(callee, x, x.data != a.data, ddof, &made)) return false;
     if (const int raised = rt::all_raised(); raised != 0 && !numpy::errstate_ignores(raised)) return false;
     part_of<T>(*out) = made;
     return true;
@@ -228,7 +229,9 @@ const Step* step_reduction(const Step* s, Reg* r, Machine& m) {
   const auto dtype = static_cast<DType>(s->n);
   Extents array;
   Reg made{};
-  if (!extents_of(*s, r, dtype, &array) || !kReductions[static_cast<size_t>(dtype)](static_cast<Callee>(s->imm), array, &made)) [[unlikely]]
+  const int64_t ddof = s->list ? s->list[0] : 0;
+  if (!extents_of(*s, r, dtype, &array) || !kReductions[static_cast<size_t>(dtype)](static_cast<Callee>(s->imm), array, ddof, &made))
+      [[unlikely]]
     return refuse(m, s->exit);
   r[s->dst] = made;
   return go_on(s + 1, r, m);

@@ -3,6 +3,16 @@
 
 namespace dalsegno::typed {
 
+std::optional<int64_t> ddof_of(const TypedTrace& typed, const Op& op) {
+  if (op.kind != OpKind::call || op.object < 0 || op.n_inputs != 3 || !typed.known.objects[op.object].names_ddof) return {};
+  const ValueId* inputs = typed.inputs_of(op);
+  const Op &callee = typed.trace->ops[inputs[0]], &number = typed.trace->ops[inputs[2]];
+  if (callee.kind != OpKind::constant || number.kind != OpKind::constant) return {};
+  const ObjectFacts& ddof = typed.known.objects[number.object];
+  if (!finds_spread(typed.known.objects[callee.object].callee) || ddof.type != Type::kInt || !ddof.unboxes || ddof.bits < 0) return {};
+  return ddof.bits;
+}
+
 Rep Inference::python_rep(DType dtype) {
   const Bits bits = bits_of(rep_of_dtype(dtype));
   if (bits == Bits::kComplex) return Rep::kComplex;
@@ -21,7 +31,7 @@ bool Inference::form_product(const Op& o, ValueId i, const ValueId* factors) {
 
 void Inference::form_reduction(const Op& o, ValueId i, Callee callee) {
   const ArrayFacts& array = arrays_[in(o)[1]];
-  if (o.n_inputs != 2 || array.rank < 1 || array.rank > kMaxViewRank) return;
+  if ((o.n_inputs != 2 && !ddof_of(typed_, o)) || array.rank < 1 || array.rank > kMaxViewRank) return;
   const Rep made = reduced_rep(callee, array.dtype);
   if (made == Rep::kNone) return;
   form(i).mode = Mode::kReduction;
@@ -36,7 +46,7 @@ bool Inference::multiplies(DType dtype) {
 
 void Inference::form_call(const Op& o, ValueId i) {
   arrays_[i] = array_of(o);
-  if (o.object >= 0 || o.fn != ArrayFn::none || !is_constant(in(o)[0])) return;
+  if ((o.object >= 0 && !ddof_of(typed_, o)) || o.fn != ArrayFn::none || !is_constant(in(o)[0])) return;
   const Callee callee = constant(in(o)[0]).callee;
   if (draw_of(callee).result != Rep::kNone) return form_draw(o, i, callee);
   if (o.n_inputs < 2) return;

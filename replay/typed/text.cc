@@ -125,7 +125,7 @@ void visit(IO& io, ObjectFacts& facts) {
   one_of(io, facts.callee);
   one_of(io, facts.ufunc);
   all(io, facts.number, facts.unboxes, facts.bits, facts.wraps, facts.natural, facts.power_64, facts.positions, facts.none, facts.ellipsis,
-      facts.uses_up, facts.names_out);
+      facts.uses_up, facts.names_out, facts.names_ddof);
 }
 template <class IO>
 void visit(IO& io, ValueForm& form) {

@@ -62,7 +62,8 @@ struct ObjectFacts {
   ArrayFn ufunc = ArrayFn::none;  // it is NumPy's ufunc
   bool reduces = false;           // it is ufunc.reduce
   bool uses_up = false;           // a builtin that uses up what it is given, and nothing else (sum, any, ...)
-  bool names_out = false;         // the names of a call's arguments, of which `out` is the only one
+  // The names of a call's arguments, of which this is the only one.
+  bool names_out = false, names_ddof = false;
 };
 
 // How an op is done.
@@ -201,6 +202,8 @@ struct Into {
   int32_t n = 0;
 };
 Into into_of(const TypedTrace& typed, const Op& op);
+// Of a call that finds the spread of all elements and has `ddof` besides, a constant that is not negative: that.
+std::optional<int64_t> ddof_of(const TypedTrace& typed, const Op& op);
 // Which item of a list or tuple an op of mode kItem reads or writes.
 struct Item {
   ValueId container = kNull;  // or the iterator
