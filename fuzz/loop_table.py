@@ -319,10 +319,8 @@ GRID_BODIES: Weighted[str] = Weighted(
         (1, "$s = $s + np.linalg.norm($g) + $g.argmin()"),
         (1, "$s = $s + $g[:, $j].std() + np.var($g[$i]); LOG.append($g.mean(axis=$j % 2).tolist())"),
         (1, "LOG.append(($g.std(axis=$j % 2).tolist(), np.var($g, axis=-1, keepdims=True).tolist()))"),
-        (
-            1,
-            "LOG.append(($g.std(axis=$j % 2, ddof=1).tolist(), np.var($g, ddof=$j % 3, axis=0).tolist(), $g[$i].var(ddof=1)))",
-        ),
+        (1, "LOG.append(($g.std(axis=$j % 2, ddof=1).tolist(), np.var($g, ddof=$j % 3, axis=0).tolist()))"),
+        (1, "$s = $s + $g[$i].var(ddof=1)"),
         (1, "$g[None, $i] <inplace> $g[$i - 1, :]; LOG.append(raising(<small>))"),
         (1, "v = np.linalg.solve($g[:2, :2] + np.eye(2) * 9, $g[$i, :2]); LOG.append((v.tolist(), v.base))"),
         (1, "$s = $s + np.linalg.det($g[:2, :2]) + np.cross($g[0, :3], $g[$i, -3:]).sum()"),
