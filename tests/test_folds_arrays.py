@@ -17,6 +17,14 @@ from dalsegno.fuzz.equivalent import equivalent
 A = np.random.default_rng(5).random((40, 50)) - 0.5
 
 
+def described(x: Any) -> Any:
+    if isinstance(x, tuple):
+        return tuple(described(item) for item in x)
+    if isinstance(x, np.ndarray):
+        return type(x), x.dtype, x.shape, x.strides, x.tobytes(), x.base is None, x.flags.writeable
+    return type(x), repr(x)
+
+
 def observed(f: Callable[..., Any], *args: Any) -> Any:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -24,10 +32,7 @@ def observed(f: Callable[..., Any], *args: Any) -> Any:
             x = f(*args)
         except Exception as e:
             return type(e), str(e)
-    said = [(w.category, str(w.message)) for w in caught]
-    if isinstance(x, np.ndarray):
-        return type(x), x.dtype, x.shape, x.strides, x.tobytes(), x.base is None, x.flags.writeable, said
-    return type(x), repr(x), said
+    return described(x), [(w.category, str(w.message)) for w in caught]
 
 
 def same(f: Callable[..., Any], *args: Any, calls: int = 6) -> None:

@@ -147,6 +147,8 @@ Step Lowering::python_step(const Op& o, ValueId i) {
     if (const Exec items = fold_of_items(callee)) s.exec = items;
   if (of_one && p_->locs[in(o)[1]].owned && dies_at(in(o)[1], i))
     if (const StepFn direct = fold_step(callee)) s.fn = direct;
+  if (s.linked && callee && o.n_inputs == 3 && o.object < 0 && p_->locs[in(o)[1]].owned && dies_at(in(o)[1], i))
+    if (const StepFn direct = fold_onto_step(callee)) s.fn = direct;
   if (callee && o.n_inputs == 3 && o.object >= 0 && is_key_alone(object(o.object)))
     if (const StepFn direct = fold_by_key_step(callee)) s.fn = direct;
   s.only_called = is_mostly_silent(o, s);

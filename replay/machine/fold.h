@@ -16,7 +16,7 @@ namespace dalsegno::replay {
 
 enum class FoldOp : uint8_t {
   kMove,       // dst = a
-  kBinary,     // dst = a (sub: BinaryOp) b
+  kBinary,     // dst = a (sub: BinaryOp) b; c: 1: in place
   kCompare,    // dst = a (sub: Py_LT ... Py_GE) b
   kPairs,      // dst = (list[b], list[b + 1]) == (list[b + 2], list[b + 3]) (sub: Py_EQ or Py_NE)
   kContains,   // dst = a in b (sub: not)
@@ -79,7 +79,8 @@ enum class FoldInto : uint8_t { kSum, kMin, kMax, kAny, kAll, kList, kTuple };
 PyObject* own_builtin(const char* name);
 
 // What the builtin would give, a new reference; the generator, or map(), will not begin any more. Null, without an exception: call it.
-PyObject* fold(FoldInto into, PyObject* generator);
+// start: null, or an array that the sum begins with.
+PyObject* fold(FoldInto into, PyObject* generator, PyObject* start = nullptr);
 // What a generator of this code would have: it is not made. closure: null, or a tuple of cells. The iterator is its only reference's.
 struct Unmade {
   PyCodeObject* code;

@@ -1,16 +1,16 @@
 #include "replay/machine/fold_arrays.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
 
-#include "halide_gen/runtime/flags.h"
 #include "numpy/dtypes.h"
-#include "numpy/errstate.h"
-#include "numpy/loops.h"
-#include "replay/arrays.h"
+#include "replay/machine/fold.h"
 #include "replay/machine/fold_numbers.h"
-#include "replay/memory/added_rows.h"
+#include "replay/machine/vectors.h"
 #include "replay/typed/rep.h"
-#include "trace/fault.h"
+#include "trace/recorder/facts.h"
 
 namespace dalsegno::replay::folds {
 namespace {
@@ -71,7 +71,7 @@ const ArrayView* ArrayViews::of(const Slot& s) {
 
 bool ArrayViews::item(const Slot& a, const int16_t* index, int n, const Slot* slots, Slot* out) {
   const ArrayView* from = of(a);
-  if (!from || from->scaled || from->rolled || n > from->span.rank) return false;
+  if (!from || from->op >= 0 || from->rolled || n > from->span.rank) return false;
   ArrayView view = *from;
   view.span.rank = 0;
   for (int d = 0; d < from->span.rank; ++d) {
@@ -86,21 +86,130 @@ bool ArrayViews::row(const Slot& a, const Slot& at, Slot* out) {
   return is_position(at) && item(a, kFirst, 1, &at, out);
 }
 
-bool ArrayViews::product(const Slot& a, const Slot& b, Slot* out) {
-  const auto is_number = [](const Slot& s) { return s.tag == Slot::kFloat || (s.tag == Slot::kInt && typed::exact_in_double(s.i)); };
-  const bool left = is_number(a);
-  const Slot& number = left ? a : b;
-  const ArrayView* from = of(left ? b : a);
-  if (!is_number(number) || !from || from->scaled || from->dtype != DType::kFloat64) return false;
-  ArrayView view = *from;
-  view.scaled = true, view.factor_left = left;
-  view.factor = number.tag == Slot::kFloat ? number.f : static_cast<double>(number.i);
-  return give_view(view, out);
+// Each is asked for once, with the GIL.
+static const numpy::InnerLoop& loop_of(ArrayFn fn) {
+  static std::array<std::optional<numpy::InnerLoop>, static_cast<size_t>(ArrayFn::kCount)> loops;
+  std::optional<numpy::InnerLoop>& loop = loops[static_cast<size_t>(fn)];
+  if (!loop) loop = numpy::inner_loop(fn, DType::kFloat64, DType::kFloat64);
+  return *loop;
+}
+
+// A number, as a double has it exactly.
+static bool number_of(const Slot& s, double* out) {
+  if (is_position(s) && !typed::exact_in_double(s.i)) return false;
+  return as_double(s, out);
+}
+
+// shape: the operands' that came before; rank -1: there is none yet.
+bool ArrayViews::operand(const Slot& s, ArrayOp::Operand* out, Span* shape) {
+  if (number_of(s, &out->number)) return out->from = ArrayOp::Operand::kNumber, true;
+  const ArrayView* view = of(s);
+  if (!view || view->dtype != DType::kFloat64 || !is_c_like(view->span) || view->span.size() == 0) return false;
+  if (shape->rank >= 0 && !same_shape(view->span, *shape)) return false;
+  *shape = view->span;
+  *out = {ArrayOp::Operand::kResult, view->op, 0.0};
+  if (view->op >= 0) return true;
+  *out = {ArrayOp::Operand::kView, static_cast<int32_t>(summands_.views.size()), 0.0};
+  return summands_.views.push_back(*view), true;
+}
+
+// A ufunc of numbers alone, one of them a float, calls its loop for operands without an axis.
+static bool call_of_numbers(ArrayFn fn, const Slot* const* args, int n, Slot* out) {
+  if (fn == ArrayFn::none || array_fn_inputs(fn) != n || n > 2) return false;
+  const numpy::InnerLoop& loop = loop_of(fn);
+  double operands[2] = {}, made = 0;
+  char* data[3] = {};
+  npy_intp strides[3] = {};
+  const npy_intp one = 1;
+  for (int k = 0; k < n; ++k) {
+    if (!number_of(*args[k], &operands[k])) return false;
+    data[k] = reinterpret_cast<char*>(&operands[k]);
+  }
+  if (!loop.function || std::none_of(args, args + n, [](const Slot* s) { return is_float(*s); })) return false;
+  heed_flags();
+  data[n] = reinterpret_cast<char*>(&made), strides[n] = sizeof(double);
+  loop.function(data, &one, strides, loop.data);
+  return give_numpy(out, made);
+}
+
+bool ArrayViews::operate(ArrayFn fn, const Slot* const* args, int n, Slot* out) {
+  if (fn == ArrayFn::none || array_fn_inputs(fn) != n || n > 2 || summands_.ops.size() == kMost) return false;
+  ArrayOp op{loop_of(fn), n, {}, array_fn_is_expr(fn)};
+  ArrayView made{};
+  made.span.rank = -1;
+  for (int k = 0; k < n; ++k)
+    if (!operand(*args[k], &op.operands[k], &made.span)) return false;
+  if (!op.loop.function) return false;
+  if (made.span.rank < 0) return false;
+  heed_flags();
+  if (summands_.ops.empty()) views_.reserve(kUsual), summands_.views.reserve(kUsual), summands_.ops.reserve(kUsual);
+  made.dtype = DType::kFloat64, made.op = static_cast<int32_t>(summands_.ops.size());
+  made.span.data = nullptr;
+  made.span.lay_out(sizeof(double));
+  summands_.ops.push_back(op);
+  return give_view(made, out);
+}
+
+// (Python's numbers alone choose another function than power: fast_scalar_power() in NumPy's number.c.)
+static ArrayFn power_of(const Slot& by) {
+  double number = 0;
+  if ((by.tag != Slot::kInt && by.tag != Slot::kFloat) || !number_of(by, &number)) return ArrayFn::none;
+  return number == 2 ? ArrayFn::square : number == -1 ? ArrayFn::reciprocal : number == 0.5 ? ArrayFn::sqrt : ArrayFn::power;
+}
+
+bool ArrayViews::binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out) {
+  const Slot* const args[] = {&a, &b};
+  if (op == BinaryOp::matmul) return false;
+  if (op != BinaryOp::power) return operate(array_fn_of(op), args, 2, out);
+  const ArrayFn fn = of(a) ? power_of(b) : ArrayFn::power;
+  return fn != ArrayFn::none && operate(fn, args, array_fn_inputs(fn), out);
+}
+
+bool ArrayViews::negate(const Slot& a, Slot* out) {
+  const Slot* const args[] = {&a};
+  return operate(ArrayFn::negative, args, 1, out);
+}
+
+// Of vectors in memory: a number.
+bool ArrayViews::dot(const Slot& a, const Slot& b, Slot* out) {
+  Vector vectors[2];
+  const Slot* const args[] = {&a, &b};
+  for (int k = 0; k < 2; ++k) {
+    const ArrayView* view = of(*args[k]);
+    if (!view || view->dtype != DType::kFloat64 || view->op >= 0 || view->rolled || view->span.rank != 1) return false;
+    vectors[k] = {view->span.data, view->span.shape[0], view->span.strides[0]};
+  }
+  double made = 0;
+  heed_flags();
+  return vectors[0].size == vectors[1].size && by_dot(DType::kFloat64, vectors[0], vectors[1], &made) && give_numpy(out, made);
+}
+
+// NumPy's own, whatever np.dot is now.
+static bool is_dot(PyObject* callee) {
+  static PyObject* known = nullptr;  // kept
+  if (callee == known) return true;
+  if (known || std::strcmp(Py_TYPE(callee)->tp_name, "numpy._ArrayFunctionDispatcher") != 0) return false;
+  PyObject* does = PyObject_GetAttrString(callee, "_implementation");
+  const bool is =
+      does && PyCFunction_CheckExact(does) && std::strcmp(reinterpret_cast<PyCFunctionObject*>(does)->m_ml->ml_name, "dot") == 0;
+  if (is) known = Py_NewRef(callee);
+  Py_XDECREF(does);
+  PyErr_Clear();
+  return is;
+}
+
+bool ArrayViews::call(PyObject* callee, const Slot* const* args, int n, Slot* out) {
+  static PyObject* const kAbs = own_builtin("abs");
+  if (n == 2 && is_dot(callee)) return dot(*args[0], *args[1], out);
+  if (callee == kAbs) return n == 1 && operate(ArrayFn::absolute, args, n, out);
+  if (!PyObject_TypeCheck(callee, &PyUFunc_Type)) return false;
+  const ArrayFn fn = recorder::callee_facts(callee).fn;
+  return call_of_numbers(fn, args, n, out) || operate(fn, args, n, out);
 }
 
 bool ArrayViews::roll(const Slot& a, const Slot& shift, const Slot* axis, Slot* out) {
   const ArrayView* from = of(a);
-  if (!from || from->scaled || shift.tag != Slot::kInt || (axis ? axis->tag != Slot::kInt : from->span.rank != 1)) return false;
+  if (!from || from->op >= 0 || shift.tag != Slot::kInt || (axis ? axis->tag != Slot::kInt : from->span.rank != 1)) return false;
   const int64_t rank = from->span.rank, given = axis ? axis->i : 0, d = given < 0 ? given + rank : given;
   if (d < 0 || d >= rank || from->span.shape[d] == 0) return false;
   ArrayView view = *from;
@@ -117,212 +226,25 @@ bool ArrayViews::give_view(const ArrayView& view, Slot* out) {
   return true;
 }
 
-namespace {
-
-constexpr npy_intp kPiece = 1024;             // elements of a row that are summed at once: two such pieces stay in the first cache
-constexpr npy_intp kMostAdditions = 1 << 22;  // nobody else has the GIL for some milliseconds
-
-// Of views with the same extents, rolled or not.
-class Sum {
- public:
-  Sum(const std::vector<ArrayView>& views, PyArrayObject* made)
-      : views_(views),
-        shape_(views[0].span),
-        counts_(views[0].dtype == DType::kBool),
-        scaled_(std::any_of(views.begin(), views.end(), [](const ArrayView& v) { return v.scaled; })),
-        item_(PyArray_ITEMSIZE(made)),
-        add_(numpy::inner_loop(ArrayFn::add, views[0].dtype, views[0].dtype)),
-        multiply_(numpy::inner_loop(ArrayFn::multiply, views[0].dtype, views[0].dtype)) {
-    set_of_array(made, &out_);
+bool ArrayViews::add(const Slot& item) {
+  const ArrayView* view = of(item);
+  if (!view || summands_.all.size() == kMost) return false;
+  ArrayOp::Operand what{ArrayOp::Operand::kResult, view->op, 0.0};
+  if (view->op < 0) {
+    what = {ArrayOp::Operand::kView, static_cast<int32_t>(summands_.views.size()), 0.0};
+    summands_.views.push_back(*view);
   }
-
-  // The flags that were raised.
-  int run() const {
-    rt::clear_all_raised();
-    const bool rolled = std::any_of(views_.begin(), views_.end(), [](const ArrayView& v) { return v.rolled; });
-    const npy_intp item = dtype_size(views_[0].dtype);
-    const bool dense = std::all_of(views_.begin(), views_.end(), [&](const ArrayView& v) { return is_contiguous(v.span, item); });
-    if (rolled)
-      add_boxes();
-    else if (dense)
-      add_whole(item);
-    else
-      add_box(Box::of(shape_));
-    return rt::all_raised();
-  }
-
- private:
-  struct Box {
-    npy_intp first[Span::kMaxRank] = {}, extent[Span::kMaxRank] = {};
-    static Box of(const Span& whole) {
-      Box box;
-      std::copy_n(whole.shape, whole.rank, box.extent);
-      return box;
-    }
-  };
-  struct Line {
-    char* data;
-    npy_intp stride;
-  };
-
-  void add_whole(npy_intp item) const {
-    std::vector<Line> lines;
-    for (const ArrayView& view : views_) lines.push_back({view.span.data, item});
-    add_line(lines, {out_.data, item_}, shape_.size());
-  }
-
-  // In each of them all views are plain ones: they are cut where one of them begins anew.
-  void add_boxes() const {
-    std::vector<npy_intp> cuts[Span::kMaxRank];
-    for (int d = 0; d < shape_.rank; ++d) {
-      cuts[d] = {0, shape_.shape[d]};
-      for (const ArrayView& view : views_) cuts[d].push_back(view.shifts[d]);
-      std::sort(cuts[d].begin(), cuts[d].end());
-      cuts[d].erase(std::unique(cuts[d].begin(), cuts[d].end()), cuts[d].end());
-    }
-    size_t at[Span::kMaxRank] = {};
-    for (int d = 0; d >= 0;) {
-      Box box;
-      for (int k = 0; k < shape_.rank; ++k) box.first[k] = cuts[k][at[k]], box.extent[k] = cuts[k][at[k] + 1] - box.first[k];
-      add_box(box);
-      for (d = shape_.rank - 1; d >= 0 && ++at[d] + 1 == cuts[d].size(); --d) at[d] = 0;
-    }
-  }
-
-  static char* begin_of(const ArrayView& view, const Box& box) {
-    char* at = view.span.data;
-    for (int d = 0; d < view.span.rank; ++d) {
-      const npy_intp n = view.span.shape[d];
-      at += (box.first[d] - view.shifts[d] + n) % n * view.span.strides[d];
-    }
-    return at;
-  }
-
-  // Along its longest axis, the last one of those.
-  void add_box(const Box& box) const {
-    int along = shape_.rank - 1;
-    for (int d = along; d-- > 0;)
-      if (box.extent[d] > box.extent[along]) along = d;
-    std::vector<char*> begins;
-    for (const ArrayView& view : views_) begins.push_back(begin_of(view, box));
-    char* to = out_.data;
-    for (int d = 0; d < shape_.rank; ++d) to += box.first[d] * out_.strides[d];
-    std::vector<Line> lines(views_.size());
-    npy_intp at[Span::kMaxRank] = {};
-    for (int d = 0; d >= 0;) {
-      Line out{to, out_.strides[along]};
-      for (int k = 0; k < shape_.rank; ++k) out.data += at[k] * out_.strides[k];
-      for (size_t v = 0; v < views_.size(); ++v) {
-        lines[v] = {begins[v], views_[v].span.strides[along]};
-        for (int k = 0; k < shape_.rank; ++k) lines[v].data += at[k] * views_[v].span.strides[k];
-      }
-      add_line(lines, out, box.extent[along]);
-      for (d = shape_.rank - 1; d >= 0; --d) {
-        if (d == along) continue;
-        if (++at[d] < box.extent[d]) break;
-        at[d] = 0;
-      }
-    }
-  }
-
-  using AddRows = void (*)(const char* const*, size_t, char*, intptr_t);
-  // Null: no plain addition of numbers as the processor has them.
-  static AddRows rows_of(DType dtype) {
-    if (dtype == DType::kFloat64) return add_rows<double>;
-    if (dtype == DType::kFloat32) return add_rows<float>;
-    if (!is_int(dtype)) return nullptr;
-    const int item = dtype_size(dtype);
-    return item == 1 ? add_rows<uint8_t> : item == 2 ? add_rows<uint16_t> : item == 4 ? add_rows<uint32_t> : add_rows<uint64_t>;
-  }
-
-  bool add_dense(const std::vector<Line>& lines, size_t n, Line out, npy_intp length) const {
-    constexpr size_t kMostRows = 32;
-    const AddRows add = scaled_ || counts_ || n > kMostRows || out.stride != item_ ? nullptr : rows_of(views_[0].dtype);
-    if (!add) return false;
-    const char* rows[kMostRows];
-    for (size_t k = 0; k < n; ++k) {
-      if (lines[k].stride != item_) return false;
-      rows[k] = lines[k].data;
-    }
-    return add(rows, n, out.data, length), true;
-  }
-
-  void add_line(const std::vector<Line>& lines, Line out, npy_intp length) const {
-    alignas(64) char scaled[kPiece * sizeof(double)];
-    static constexpr double kZero = 0;  // of every dtype
-    char* zero = reinterpret_cast<char*>(const_cast<double*>(&kZero));
-    const size_t n = views_.size() - (planted(Fault::lost_summand) && views_.size() > 2 ? 1 : 0);
-    if (add_dense(lines, n, out, length)) return;
-    for (npy_intp begin = 0; begin < length; begin += kPiece) {
-      const npy_intp piece = std::min(kPiece, length - begin);
-      char* to = out.data + begin * out.stride;
-      if (counts_) count_line(lines, n, begin, piece, to, out.stride);
-      for (size_t k = 0; k < n && !counts_; ++k) {
-        Line from = {lines[k].data + begin * lines[k].stride, lines[k].stride};
-        const ArrayView& view = views_[k];
-        if (view.scaled) {
-          char* factor = reinterpret_cast<char*>(const_cast<double*>(&view.factor));
-          call(multiply_, view.factor_left ? factor : from.data, view.factor_left ? 0 : from.stride, view.factor_left ? from.data : factor,
-               view.factor_left ? from.stride : 0, scaled, item_, piece);
-          from = {scaled, item_};
-        }
-        call(add_, k == 0 ? zero : to, k == 0 ? 0 : out.stride, from.data, from.stride, to, out.stride, piece);
-      }
-    }
-  }
-
-  // Truth values, of which any byte but 0 is one: in bytes, as long as there are no more of them than a byte can count.
-  void count_line(const std::vector<Line>& lines, size_t n, npy_intp begin, npy_intp piece, char* to, npy_intp stride) const {
-    using Vector [[gnu::vector_size(16), gnu::aligned(1), gnu::may_alias]] = int8_t;  // that any x86-64 has
-    constexpr npy_intp kLanes = sizeof(Vector);
-    alignas(64) int8_t counted[kPiece] = {};
-    for (size_t k = 0; k < n; ++k) {
-      const npy_intp step = lines[k].stride;
-      const char* from = lines[k].data + begin * step;
-      npy_intp i = 0;
-      for (; step == 1 && i + kLanes <= piece; i += kLanes)
-        *reinterpret_cast<Vector*>(counted + i) -= *reinterpret_cast<const Vector*>(from + i) != 0;  // true is -1
-      for (; i < piece; ++i) counted[i] = static_cast<int8_t>(counted[i] + (from[i * step] != 0));
-    }
-    for (npy_intp i = 0; i < piece; ++i) *reinterpret_cast<int64_t*>(to + i * stride) = static_cast<uint8_t>(counted[i]);
-  }
-
-  static void call(const numpy::InnerLoop& loop, char* a, npy_intp a_stride, char* b, npy_intp b_stride, char* out, npy_intp out_stride,
-                   npy_intp length) {
-    char* data[] = {a, b, out};
-    const npy_intp strides[] = {a_stride, b_stride, out_stride};
-    loop.function(data, &length, strides, loop.data);
-  }
-
-  const std::vector<ArrayView>& views_;
-  const Span& shape_;
-  const bool counts_, scaled_;
-  const npy_intp item_;
-  Span out_;
-  const numpy::InnerLoop add_, multiply_;
-};
-
-bool suit(const std::vector<ArrayView>& views) {
-  constexpr size_t kMostCounted = 255;  // of truth values
-  if (views[0].dtype == DType::kBool && views.size() > kMostCounted) return false;
-  return views[0].span.size() > 0 && std::all_of(views.begin(), views.end(), [&](const ArrayView& v) {
-           return v.dtype == views[0].dtype && same_shape(v.span, views[0].span) && is_c_like(v.span);
-         });
+  summands_.all.push_back({what, summands_.ops.size()});
+  return true;
 }
 
-}  // namespace
-
-PyObject* sum_of(const std::vector<ArrayView>& views) {
-  if (!suit(views)) return nullptr;
-  const Span& shape = views[0].span;
-  if (shape.size() > kMostAdditions / static_cast<npy_intp>(views.size())) return nullptr;
-  const DType dtype = views[0].dtype == DType::kBool ? DType::kInt64 : views[0].dtype;  // 0 + an array of bools is one of ints
-  PyObject* made = new_array(dtype, shape.rank, shape.shape);
-  if (!made) return nullptr;
-  const Sum sum(views, reinterpret_cast<PyArrayObject*>(made));
-  const int raised = sum.run();
-  if (raised != 0 && !numpy::errstate_ignores(raised)) Py_CLEAR(made);
-  return made;
+bool ArrayViews::added_to(PyObject* start) {
+  Slot slot{};
+  slot.tag = Slot::kObject, slot.object = start;
+  const ArrayView* view = of(slot);
+  if (!view || view->dtype == DType::kBool) return false;
+  summands_.views.push_back(*view);
+  return summands_.start = true;
 }
 
 }  // namespace dalsegno::replay::folds

@@ -138,8 +138,9 @@ class Translator : folds::OperandStack {
   }
 
   // ---- what the instructions do --------------------------------------------------------------------------------------------------------
-  bool operation(FoldOp op, uint8_t sub, int operands) {
+  bool operation(FoldOp op, uint8_t sub, int operands, bool in_place = false) {
     FoldInstr made{op, sub};
+    made.c = in_place;
     if (operands > 1 && !pop(&made.b)) return false;
     return pop(&made.a) && push_result(made);
   }
@@ -300,7 +301,8 @@ class Translator : folds::OperandStack {
       case Opcode::LOAD_METHOD:
         return attribute(i);
       case Opcode::BINARY_OP:  // (in place, it is the same of numbers)
-        return i.arg < 2 * recorder::kInplaceFrom && operation(FoldOp::kBinary, static_cast<uint8_t>(i.arg % recorder::kInplaceFrom), 2);
+        return i.arg < 2 * recorder::kInplaceFrom &&
+               operation(FoldOp::kBinary, static_cast<uint8_t>(i.arg % recorder::kInplaceFrom), 2, i.arg >= recorder::kInplaceFrom);
       case Opcode::BINARY_SUBSCR:
         return item();
       case Opcode::BINARY_SLICE:

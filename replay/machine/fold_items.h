@@ -10,6 +10,7 @@
 #include "hook/hook.h"
 #include "numpy/dtypes.h"
 #include "replay/machine/fold.h"
+#include "replay/machine/fold_arrays.h"
 #include "replay/machine/fold_numbers.h"
 #include "replay/machine/fold_value.h"
 
@@ -29,11 +30,11 @@ struct Items {
     return (list || text || PyTuple_CheckExact(o)) && !(alone && from > 0);
   }
 
-  // Of one axis. One that dies with its memory alone is not missed.
+  // One that dies with its memory alone is not missed.
   bool over_array(PyObject* o, int64_t from, bool dies) {
     auto* a = reinterpret_cast<PyArrayObject*>(o);
     list = text = alone = false, array = true, sequence = o, at = from;
-    return PyArray_NDIM(a) == 1 &&
+    return PyArray_NDIM(a) > 0 &&
            (!dies || Py_REFCNT(o) > 1 || (!PyArray_BASE(a) && !reinterpret_cast<PyArrayObject_fields*>(o)->weakreflist));
   }
 
@@ -77,8 +78,9 @@ struct Items {
   // Does what is left die with it, unseen?
   bool leaves_any() const { return sequence && alone && at < size(); }
 
-  // 1: *to is the next one; 0: there is none; -1: refused: what dies with the sequence could tell when.
-  int next(Slot* to) {
+  // 1: *to is the next one; 0: there is none; -1: refused: what dies with the sequence could tell when. views: null: rows of arrays are not
+  // known.
+  int next(Slot* to, ArrayViews* views) {
     if (!sequence) {
       if (left <= 0) return 0;
       give(to, at);
@@ -87,14 +89,20 @@ struct Items {
     }
     if (at >= size()) return 0;
     if (text) return next_letter(to) ? 1 : -1;
-    if (array) return next_element(to) ? 1 : -1;
+    if (array) return next_element(to, views) ? 1 : -1;
     set(to, list ? PyList_GET_ITEM(sequence, at) : PyTuple_GET_ITEM(sequence, at));
     ++at;
     return alone && to->tag == Slot::kObject ? -1 : 1;
   }
 
-  bool next_element(Slot* to) {
+  bool next_element(Slot* to, ArrayViews* views) {
     auto* a = reinterpret_cast<PyArrayObject*>(sequence);
+    if (PyArray_NDIM(a) > 1) {
+      Slot of{}, row{};
+      of.tag = Slot::kObject, of.object = sequence;
+      give(&row, at++);
+      return views && views->row(of, row, to);
+    }
     return element(a, PyArray_BYTES(a) + at++ * PyArray_STRIDE(a, 0), to);
   }
 
@@ -117,6 +125,7 @@ struct Rows {
   int n;                 // 0: not several
   bool strict;
   bool crossed, begun;  // all combinations, the last one changing fastest; there was one
+  ArrayViews* views = nullptr;
 
   bool over_sequence(PyObject* o) { return n = 0, parts[0].over_sequence(o, 0, false); }
 
@@ -133,7 +142,7 @@ struct Rows {
 
   bool over_iterator(PyObject* it) {
     const bool counts = Py_IS_TYPE(it, &PyEnum_Type);
-    n = 0, crossed = false;
+    n = 0, strict = crossed = false;
     if (PyObject* pools = hook::pools_of(it)) return over_product(it, pools);
     if (!counts && !Py_IS_TYPE(it, &PyZip_Type)) return parts[0].over_iterator(it);
     const auto* holding = reinterpret_cast<hook::HoldingIterator*>(it);
@@ -160,7 +169,7 @@ struct Rows {
 
   // As Items::next; self: the number of this iterator.
   int next(Slot* to, int self) {
-    if (n == 0) return parts[0].next(to);
+    if (n == 0) return parts[0].next(to, views);
     const auto place = [&](int k) { return &row[k]; };
     if (const int next = crossed ? next_combination() : next_of_all(place); next != 1) return next;
     to->tag = Slot::kRow, to->i = self, to->object = nullptr;
@@ -175,7 +184,7 @@ struct Rows {
     if (k < 0 || empty) return end_all(), 0;
     for (int j = k; j < n; ++j) {
       if (j > k) parts[j].at = 0;
-      if (parts[j].next(&row[j]) != 1) return -1;
+      if (parts[j].next(&row[j], views) != 1) return -1;
     }
     return begun = true, 1;
   }
@@ -187,7 +196,7 @@ struct Rows {
   template <class Place>
   int next_of_all(Place place) {
     for (int k = 0; k < n; ++k) {
-      const int next = parts[k].next(place(k));
+      const int next = parts[k].next(place(k), views);
       if (next == 1) continue;
       const bool all = k == 0 && std::all_of(parts, parts + n, [](const Items& one) { return one.has_ended(); });
       return next == 0 && strict && !all ? -1 : next;

@@ -15,12 +15,7 @@ namespace {
 
 bool g_heeded = false;  // the fold that runs has seen NumPy's numbers: flags were down then. Guarded by the GIL.
 
-void heed_flags() {
-  if (!std::exchange(g_heeded, true)) rt::clear_all_raised();
-}
-
 bool give_numpy(Slot* to, int64_t i) { return to->tag = Slot::kNpInt, to->i = i, to->object = nullptr, true; }
-bool give_numpy(Slot* to, double f) { return to->tag = Slot::kNpFloat, to->f = f, to->object = nullptr, true; }
 
 bool of_integers(BinaryOp op, int64_t a, int64_t b, Slot* out) {
   int64_t result = 0;
@@ -53,6 +48,10 @@ bool of_integers(BinaryOp op, int64_t a, int64_t b, Slot* out) {
 }  // namespace
 
 void forget_flags() { g_heeded = false; }
+
+void heed_flags() {
+  if (!std::exchange(g_heeded, true)) rt::clear_all_raised();
+}
 
 bool flags_are_quiet() {
   if (!g_heeded) return true;

@@ -10,6 +10,8 @@ namespace dalsegno::replay::folds {
 
 // A fold begins: none of NumPy's numbers has been seen.
 void forget_flags();
+// One of NumPy's numbers, or operations, is seen.
+void heed_flags();
 // It ends: has nothing been raised that NumPy would tell of?
 bool flags_are_quiet();
 
@@ -17,6 +19,8 @@ bool flags_are_quiet();
 bool element(PyArrayObject* array, const char* at, Slot* out);
 // array[index] with a position for each axis; false: it is no exact array, or not of so many axes, or out of bounds.
 bool array_item(PyObject* array, const Slot* const* index, int n, Slot* out);
+
+inline bool give_numpy(Slot* to, double f) { return to->tag = Slot::kNpFloat, to->f = f, to->object = nullptr, true; }
 
 // Where one of them, at least, is NumPy's: what NumPy gives without a word.
 bool numpy_binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out);

@@ -9,6 +9,7 @@
 #include "replay/machine/fold.h"
 #include "replay/machine/fold_arrays.h"
 #include "replay/machine/fold_numbers.h"
+#include "replay/machine/fold_sums.h"
 #include "replay/machine/fold_value.h"
 
 namespace dalsegno::replay::folds {
@@ -63,12 +64,15 @@ class Result {
     }
   }
 
+  // A sum's, at the end: an array that it began with. False: it is none, or no array has been added to it.
+  bool added_to(PyObject* start) { return arrays_ && views_->added_to(start); }
+
   // New reference; null, without an exception: refused.
   PyObject* take() {
     PyObject* made = nullptr;
     switch (into_) {
       case FoldInto::kSum:
-        if (!summands_.empty()) return sum_of(summands_);
+        if (arrays_) return sum_of(views_->summands());
         if (is_numpy(scalar_)) {
           made = object_of(scalar_);
           break;
@@ -109,7 +113,7 @@ class Result {
   // compensation, since 3.14 of these ints, too.
   Verdict sum(const Slot& item) {
     if (item.tag == Slot::kView || item.tag == Slot::kObject) return sum_arrays(item);
-    if (!summands_.empty()) return kRefused;
+    if (arrays_) return kRefused;
     if (is_numpy(item) || is_numpy(scalar_)) return sum_numpy(item);
     if (counts_) {
       some_ = true;
@@ -138,10 +142,8 @@ class Result {
   }
   // With a number among them, too, NumPy's own way.
   Verdict sum_arrays(const Slot& item) {
-    const ArrayView* view = some_ || !counts_ || !views_ || is_numpy(scalar_) ? nullptr : views_->of(item);
-    if (!view) return kRefused;
-    summands_.push_back(*view);
-    return kGoOn;
+    if (some_ || !counts_ || !views_ || is_numpy(scalar_) || !views_->add(item)) return kRefused;
+    return arrays_ = true, kGoOn;
   }
   double compensated() const { return correction_ != 0.0 && std::isfinite(correction_) ? total_ + correction_ : total_; }
 
@@ -164,8 +166,7 @@ class Result {
   static constexpr Py_ssize_t kRoom = 8;
   FoldInto into_;
   ArrayViews* views_;
-  std::vector<ArrayView> summands_;
-  bool counts_ = true, some_ = false, stopped_ = false;
+  bool counts_ = true, some_ = false, arrays_ = false, stopped_ = false;
   int64_t whole_ = 0;
   double total_ = 0.0, correction_ = 0.0;
   Slot best_{}, scalar_{};

@@ -51,7 +51,7 @@ class Run {
     if (!items.over_iterator(iterator)) return false;
     for (Slot item{}, given{};;) {
       if (*breaker_) return false;
-      const int next = items.next(&item);
+      const int next = items.next(&item, views_);
       if (next <= 0) return next == 0;
       const Slot* const args[] = {&item};
       if (!call(callee, args, 1, &given)) return false;
@@ -64,7 +64,7 @@ class Run {
   bool by_key(int better, Items* items, PyObject* callee, Slot* best) {
     for (Slot item{}, key{}, best_key{};;) {
       if (*breaker_) return false;
-      const int next = items->next(&item);
+      const int next = items->next(&item, nullptr);
       if (next <= 0) return next == 0 && best_key.tag != Slot::kEmpty;
       const Slot* const args[] = {&item};
       if (!call(callee, args, 1, &key) || !is_ordered(key)) return false;
@@ -79,6 +79,7 @@ class Run {
   bool generator(const FoldCode& code, PyObject* iterator, Cell cell, PyObject* globals, PyObject* builtins) {
     Slot slots[FoldCode::kMostSlots];
     Rows items[FoldCode::kMostIterators];
+    for (Rows& rows : items) rows.views = views_;
     clear(code, slots);
     // (A number of a range that is given more than once would be one object.)
     if (!iterator || !items[0].over_iterator(iterator)) return false;
@@ -231,7 +232,7 @@ class Run {
       return rolls && views_->roll(*args[0], s[pairs[0]], &s[pairs[2]], &once) && views_->roll(once, s[pairs[1]], &s[pairs[3]], out);
     }
     if (rolls) return (at.c == 3 || !at.sub) && views_->roll(*args[0], *args[1], at.c == 3 ? args[2] : nullptr, out);
-    return !at.sub && call(callee, args, at.c, out);
+    return !at.sub && (call(callee, args, at.c, out) || (views_ && views_->call(callee, args, at.c, out)));
   }
 
   // A range is gone through at once, before another is made in its place.
@@ -254,7 +255,7 @@ class Run {
         case FoldOp::kBinary:
           done = quick_binary(static_cast<BinaryOp>(i->sub), s[i->a], s[i->b], &s[i->dst]) ||
                  binary(static_cast<BinaryOp>(i->sub), s[i->a], s[i->b], &s[i->dst]) ||
-                 (static_cast<BinaryOp>(i->sub) == BinaryOp::multiply && views_ && views_->product(s[i->a], s[i->b], &s[i->dst]));
+                 (views_ && i->c == 0 && views_->binary(static_cast<BinaryOp>(i->sub), s[i->a], s[i->b], &s[i->dst]));
           break;
         case FoldOp::kCompare:
           done = compare(i->sub, s[i->a], s[i->b], &is) && give_comparison(&s[i->dst], is, s[i->a], s[i->b]);
@@ -269,7 +270,7 @@ class Run {
           done = same(s[i->a], s[i->b], &is) && give_truth(&s[i->dst], is != (i->sub != 0));
           break;
         case FoldOp::kNegate:
-          done = negate(s[i->a], &s[i->dst]);
+          done = negate(s[i->a], &s[i->dst]) || (views_ && views_->negate(s[i->a], &s[i->dst]));
           break;
         case FoldOp::kNot:
           done = truth(s[i->a], &is) && give_truth(&s[i->dst], !is);
@@ -323,7 +324,7 @@ class Run {
         }
         case FoldOp::kReturn:
           *out = s[i->a];
-          return is_made(*out);
+          return is_made(*out) || out->tag == Slot::kView;
         case FoldOp::kEnd:
           return true;
       }
@@ -421,7 +422,7 @@ PyObject* fold_items(FoldInto into, PyObject* sequence) {
   Result result(into, nullptr);
   forget_flags();
   for (Slot item{};;) {
-    const int next = items.next(&item);
+    const int next = items.next(&item, nullptr);
     if (next <= 0) return next == 0 && flags_are_quiet() ? result.take() : nullptr;
     if (result.adds(item)) continue;
     const Result::Verdict verdict = result.add(item);
@@ -433,11 +434,13 @@ namespace {
 
 // Of a generator's code, which has chances yet. As Run::generator().
 template <class Cell>
-PyObject* fold_code_of(FoldInto into, FoldCode* code, PyObject* iterator, Cell cell, PyObject* globals, PyObject* builtins) {
+PyObject* fold_code_of(FoldInto into, FoldCode* code, PyObject* iterator, Cell cell, PyObject* globals, PyObject* builtins,
+                       PyObject* start) {
   ArrayViews views;
   Result result(into, &views);
   forget_flags();
-  const bool done = result.begin() && Run(&result, &views).generator(*code, iterator, cell, globals, builtins) && flags_are_quiet();
+  const bool done = result.begin() && Run(&result, &views).generator(*code, iterator, cell, globals, builtins) &&
+                    (!start || result.added_to(start)) && flags_are_quiet();
   return counted(done ? result.take() : nullptr, &code->fruitless);
 }
 
@@ -448,19 +451,19 @@ PyObject* fold(FoldInto into, const Unmade& of) {
   FoldCode& code = *fold_code(of.code, true);
   if (code.first_cell < code.variables && (!of.closure || PyTuple_GET_SIZE(of.closure) != code.variables - code.first_cell)) return nullptr;
   const auto cell = [&](int k) { return PyTuple_GET_ITEM(of.closure, k); };
-  return fold_code_of(into, &code, of.iterator, cell, of.globals, nullptr);
+  return fold_code_of(into, &code, of.iterator, cell, of.globals, nullptr, nullptr);
 }
 
-PyObject* fold(FoldInto into, PyObject* generator) {
+PyObject* fold(FoldInto into, PyObject* generator, PyObject* start) {
   if (Py_REFCNT(generator) > 1) return nullptr;
-  if (Py_IS_TYPE(generator, &PyMap_Type)) return fold_map(into, generator);
+  if (Py_IS_TYPE(generator, &PyMap_Type)) return start ? nullptr : fold_map(into, generator);
   PyFunctionObject* function = nullptr;
   hook::Slot* variables = PyGen_CheckExact(generator) ? hook::variables_of_unborn(generator, &function) : nullptr;
   auto* python = variables ? reinterpret_cast<PyCodeObject*>(function->func_code) : nullptr;
   if (!python || !chances_of(python, true)) return nullptr;
   FoldCode& code = *fold_code(python, true);
   const auto cell = [&](int k) { return variables[code.first_cell + k].get(); };
-  PyObject* made = fold_code_of(into, &code, variables[0].get(), cell, function->func_globals, function->func_builtins);
+  PyObject* made = fold_code_of(into, &code, variables[0].get(), cell, function->func_globals, function->func_builtins, start);
   if (made) hook::never_begins(generator);
   return made;
 }

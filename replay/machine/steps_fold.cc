@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "numpy/dtypes.h"
 #include "replay/machine/exec.h"
 #include "replay/machine/fold.h"
 
@@ -20,6 +21,17 @@ const Step* fold_here(const Step* s, Reg* r, Machine& m) {
   // (Near the recursion limit the expression's frame, or its functions', may have no room.)
   const bool room = hook::recursion_remaining(m.thread) > ProgramImpl::deepest + kMostFoldLevels + 1;
   PyObject* made = room ? fold(into, generator) : nullptr;
+  if (!made) return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
+  r[s->dst].o = made;
+  Py_SETREF(generator, Py_NewRef(Py_None));  // it dies with the call
+  return s + 1;
+}
+
+// list[2]: what the sum begins with.
+const Step* fold_onto_here(const Step* s, Reg* r, Machine& m) {
+  PyObject*& generator = r[s->list[1]].o;
+  const bool room = hook::recursion_remaining(m.thread) > ProgramImpl::deepest + kMostFoldLevels + 1;
+  PyObject* made = room && numpy::is_exact_array(r[s->list[2]].o) ? fold(FoldInto::kSum, generator, r[s->list[2]].o) : nullptr;
   if (!made) return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
   r[s->dst].o = made;
   Py_SETREF(generator, Py_NewRef(Py_None));  // it dies with the call
@@ -117,6 +129,8 @@ StepFn fold_step(PyObject* callee) {
   const Row* row = row_of(callee);
   return row ? row->step : nullptr;
 }
+
+StepFn fold_onto_step(PyObject* callee) { return callee == own_builtin("sum") ? fold_onto_here : nullptr; }
 
 StepFn fold_by_key_step(PyObject* callee) {
   if (callee == own_builtin("min")) return fold_by_key_here<FoldInto::kMin>;
