@@ -240,8 +240,7 @@ std::string class_content(PyTypeObject* type) {
   return hash(text);
 }
 
-std::string type(PyObject* object) {
-  auto* type = reinterpret_cast<PyTypeObject*>(object);
+std::string described_type(PyTypeObject* type) {
   if (Py_TYPE(type)->tp_getattro != PyType_Type.tp_getattro) return "";  // a metaclass whose own code would run
   std::string module;
   const std::string name = type_name(type, &module);
@@ -249,6 +248,16 @@ std::string type(PyObject* object) {
   const bool python = PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !PyType_HasFeature(type, Py_TPFLAGS_IMMUTABLETYPE);
   const std::string what = python ? class_content(type) : version_of(module);
   return what.empty() ? "" : "type:" + module + "." + name + ":" + what;
+}
+
+// Types that C code has in its own memory stay what they are, and where they are.
+std::string type(PyObject* object) {
+  static std::map<PyTypeObject*, std::string> known;
+  auto* type = reinterpret_cast<PyTypeObject*>(object);
+  if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return described_type(type);
+  const auto [at, added] = known.try_emplace(type);
+  if (added) at->second = described_type(type);
+  return at->second;
 }
 
 bool is_named(PyObject* object, const char* type) { return std::string_view(Py_TYPE(object)->tp_name) == type; }
