@@ -433,6 +433,7 @@ Lowering::Emit Lowering::emit_of(OpKind kind) {
 }
 
 void Lowering::emit_all() {
+  p_->steps.reserve(t().ops.size());
   for (ValueId i = 0; i < static_cast<ValueId>(t().ops.size()); ++i) {
     const Op& o = op(i);
     if (o.kind == OpKind::enter) {

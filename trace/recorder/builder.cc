@@ -10,7 +10,10 @@ namespace dalsegno::recorder {
 // ---- a trace, from its beginning to its end --------------------------------------------------------------------------------
 
 void Builder::open(AnchorKind anchor, int number, PyFunctionObject* root) {
+  constexpr size_t kUsual = 128;  // operations
   trace_ = std::make_unique<LiveTrace>();
+  trace_->data.ops.reserve(kUsual);
+  info_.reserve(kUsual);
   trace_->data.number = number;
   trace_->data.anchor = anchor;
   info_.clear();
