@@ -136,6 +136,15 @@ def test_flags(mode: Any) -> None:
         same(lambda x: sum(np.sqrt(-1.0) * x for _ in range(2)), X)
 
 
+def test_flags_that_later_loops_clear() -> None:
+    """NumPy's negative and absolute clear what was raised before them."""
+    large = np.full(9, 1.7e308)
+    same(lambda x: sum(-x for _ in range(3)), large)
+    same(lambda x: sum((np.abs(x) for _ in range(3)), x), large)
+    same(lambda x: sum(-(x * w) + abs(x) for w in WEIGHTS), large)
+    same(lambda x: sum(np.abs(-1.0) * np.exp(800.0) * np.abs(-2.0) * x for _ in range(2)), X)
+
+
 def test_signs_of_zeros() -> None:
     zeros = np.array([-0.0, 0.0, -0.0])
     same(lambda x: sum(x * 1.0 for _ in range(2)), zeros)

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "halide_gen/runtime/flags.h"
 #include "numpy/dtypes.h"
 #include "replay/machine/fold.h"
 #include "replay/machine/fold_numbers.h"
@@ -127,8 +128,10 @@ static bool call_of_numbers(ArrayFn fn, const Slot* const* args, int n, Slot* ou
   }
   if (!loop.function || std::none_of(args, args + n, [](const Slot* s) { return is_float(*s); })) return false;
   heed_flags();
+  const int raised = rt::all_raised();  // some loops clear flags
   data[n] = reinterpret_cast<char*>(&made), strides[n] = sizeof(double);
   loop.function(data, &one, strides, loop.data);
+  if (raised != 0) rt::add_raised(raised);
   return give_numpy(out, made);
 }
 

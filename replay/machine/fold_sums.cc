@@ -66,7 +66,15 @@ class Sum {
     return memory_ != nullptr;
   }
 
-  void run() const {
+  // The flags that were raised. (Loops that raise none clear those that were up: negative, absolute.)
+  int run() {
+    raised_ = rt::all_raised();
+    add_all();
+    return raised_ | rt::all_raised();
+  }
+
+ private:
+  void add_all() {
     if (std::any_of(views_.begin(), views_.end(), [](const ArrayView& v) { return v.rolled; }))
       add_boxes();
     else if (dense_)
@@ -75,7 +83,6 @@ class Sum {
       add_box(Box::of(shape_));
   }
 
- private:
   struct Box {
     npy_intp first[Span::kMaxRank] = {}, extent[Span::kMaxRank] = {};
     static Box of(const Span& whole) {
@@ -92,14 +99,14 @@ class Sum {
 
   static bool lies_densely(const ArrayView& v) { return !v.rolled && is_contiguous(v.span, dtype_size(v.dtype)); }
 
-  void add_whole(npy_intp item) const {
+  void add_whole(npy_intp item) {
     std::vector<Line> lines;
     for (const ArrayView& view : views_) lines.push_back({view.span.data, item});
     add_line(lines, {out_.data, item_}, shape_.size());
   }
 
   // In each of them all views are plain ones: they are cut where one of them begins anew.
-  void add_boxes() const {
+  void add_boxes() {
     std::vector<npy_intp> cuts[Span::kMaxRank];
     for (int d = 0; d < shape_.rank; ++d) {
       cuts[d] = {0, shape_.shape[d]};
@@ -126,7 +133,7 @@ class Sum {
   }
 
   // Along its longest axis, the last one of those.
-  void add_box(const Box& box) const {
+  void add_box(const Box& box) {
     int along = shape_.rank - 1;
     for (int d = along; d-- > 0;)
       if (box.extent[d] > box.extent[along]) along = d;
@@ -176,7 +183,7 @@ class Sum {
   }
 
   // lines: one a view.
-  void add_line(const std::vector<Line>& lines, Line out, npy_intp length) const {
+  void add_line(const std::vector<Line>& lines, Line out, npy_intp length) {
     const size_t n = summands_.all.size() - (planted(Fault::lost_summand) && summands_.all.size() > 2 ? 1 : 0);
     if (add_dense(lines, n, out, length)) return;
     for (npy_intp begin = 0; begin < length; begin += piece_) {
@@ -186,7 +193,7 @@ class Sum {
     }
   }
 
-  void add_piece(const std::vector<Line>& lines, size_t n, npy_intp begin, Line to, npy_intp length) const {
+  void add_piece(const std::vector<Line>& lines, size_t n, npy_intp begin, Line to, npy_intp length) {
     static constexpr double kZero = 0;  // of every dtype
     Line sum{reinterpret_cast<char*>(const_cast<double*>(&kZero)), 0};
     if (summands_.start) sum = lines.back().behind(begin);
@@ -239,11 +246,12 @@ class Sum {
   }
 
   // operands: the result's behind the n others.
-  static void call(const numpy::InnerLoop& loop, const Line* operands, int n, npy_intp length) {
+  void call(const numpy::InnerLoop& loop, const Line* operands, int n, npy_intp length) {
     char* data[3];
     npy_intp strides[3];
     for (int k = 0; k <= n; ++k) data[k] = operands[k].data, strides[k] = operands[k].stride;
     loop.function(data, &length, strides, loop.data);
+    raised_ |= rt::all_raised();
   }
 
   const Summands& summands_;
@@ -257,6 +265,7 @@ class Sum {
   std::vector<int> slots_;  // of the operations
   npy_intp piece_ = kPiece;
   char* memory_ = nullptr;
+  int raised_ = 0;
 };
 
 // (What operations take are arrays of one shape each.)
@@ -281,8 +290,7 @@ PyObject* sum_of(const Summands& summands) {
   Sum sum(summands, reinterpret_cast<PyArrayObject*>(made));
   heed_flags();
   if (!sum.find_memory()) return Py_DECREF(made), nullptr;
-  sum.run();
-  if (const int raised = rt::all_raised(); raised != 0 && !numpy::errstate_ignores(raised)) Py_CLEAR(made);
+  if (const int raised = sum.run(); raised != 0 && !numpy::errstate_ignores(raised)) Py_CLEAR(made);
   return made;
 }
 
