@@ -18,6 +18,7 @@ constexpr npy_intp kShorter = 512;            // where operations come between
 constexpr npy_intp kMostWhole = 1 << 16;      // elements, where they may not be cut in pieces
 constexpr int kMostSlots = 16;                // what operations give and others take yet
 constexpr npy_intp kMostAdditions = 1 << 22;  // nobody else has the GIL for some milliseconds
+constexpr npy_intp kFunction = 8;             // additions in the time of one
 
 // Where the operations' results lie, piece by piece: each has a slot until it is taken last. False: they are too many.
 bool find_slots(const Summands& of, std::vector<int>* slots) {
@@ -283,7 +284,9 @@ PyObject* sum_of(const Summands& summands) {
   const std::vector<ArrayView>& views = summands.views;
   if (summands.all.empty() || !suit(views, summands.all.size())) return nullptr;
   const Span& shape = views[0].span;
-  if (shape.size() > kMostAdditions / static_cast<npy_intp>(summands.all.size() + summands.ops.size())) return nullptr;
+  npy_intp additions = static_cast<npy_intp>(summands.all.size());  // that take about as long
+  for (const ArrayOp& op : summands.ops) additions += op.exact ? 1 : kFunction;
+  if (shape.size() > kMostAdditions / additions) return nullptr;
   const DType dtype = views[0].dtype == DType::kBool ? DType::kInt64 : views[0].dtype;  // 0 + an array of bools is one of ints
   PyObject* made = new_array(dtype, shape.rank, shape.shape);
   if (!made) return nullptr;
