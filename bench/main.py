@@ -15,9 +15,11 @@ import dalsegno as ds
 import numpy as np
 from dalsegno.cli import Parser, UserError
 
-from . import libraries, pattern_rows, rows, summary
+from . import idioms, libraries, pattern_rows, rows, summary
 from .harness import Clock
 from .programs import Program, selected
+
+AnyRow = rows.Row | pattern_rows.Row | libraries.Row | idioms.Row
 
 
 def run_cli(arguments: list[str]) -> int:
@@ -26,6 +28,11 @@ def run_cli(arguments: list[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="smaller arguments and fewer samples")
     parser.add_argument("--only", metavar="REGEX", default="", help="only programs whose class or name matches")
     parser.add_argument("--patterns", action="store_true", help="single constructs instead of programs")
+    parser.add_argument(
+        "--idioms",
+        action="store_true",
+        help="NumPy's functions as people call them, one by one (--only: a part of one)",
+    )
     parser.add_argument(
         "--libraries", action="store_true", help="functions of SciPy, scikit-image, scikit-learn instead"
     )
@@ -37,9 +44,11 @@ def run_cli(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     cores = len(os.sched_getaffinity(0))
     print(f"CPython {platform.python_version()}, NumPy {np.__version__}, {cores} cores")
-    measured: Sequence[rows.Row | pattern_rows.Row | libraries.Row]
+    measured: Sequence[AnyRow]
     if options.patterns:
         measured, code = _patterns(options.quick)
+    elif options.idioms:
+        measured, code = _idioms(options.quick, options.only)
     elif options.libraries:
         measured, code = _libraries(options.quick, options.only)
     else:
@@ -102,6 +111,21 @@ def _libraries(quick: bool, only: str) -> tuple[list[libraries.Row], int]:
     return measured, libraries.verdict(measured)
 
 
-def report(measured: Sequence[rows.Row | pattern_rows.Row | libraries.Row]) -> dict[str, object]:
+def _idioms(quick: bool, only: str) -> tuple[list[idioms.Row], int]:
+    print(idioms.EXPLANATION)
+    print(idioms.HEADER)
+    measured: list[idioms.Row] = []
+    for row in idioms.all_rows(quick, only):
+        if not measured or (measured[-1].group, measured[-1].size) != (row.group, row.size):
+            print(f"-- {row.group}, {row.size}")
+        measured.append(row)
+        print(row, flush=True)
+    if not measured:
+        raise UserError(f"dalsegno bench: no idiom has {only!r} in it")
+    print("\n".join(["", *idioms.summary(measured)]))
+    return measured, idioms.verdict(measured)
+
+
+def report(measured: Sequence[AnyRow]) -> dict[str, object]:
     surroundings = {"python": platform.python_version(), "numpy": np.__version__, "cores": len(os.sched_getaffinity(0))}
     return {**surroundings, "rows": [row.to_dict() for row in measured]}
