@@ -19,7 +19,7 @@ usage: dalsegno COMMAND [OPTIONS]      (the same as python -m dalsegno)
   fuzz [--examples N] [--seed S] [...]            random programs: eager, recorded, replayed, compiled, in a new process
   explain MODULE:FUNCTION [--call EXPRESSION]     traces beside source, guards, segments, exits, and reasons
   store path|ls|show [NAME]|stats|verify|gc|clear what is kept between processes
-  bench [--quick] [--only REGEX] [--patterns]      times of ordinary programs against eager
+  bench [--quick] [--only REGEX] [...]            times of ordinary programs against eager
   doctor                                          versions, CPU features, what is usable and what is wrong
 
 dalsegno COMMAND --help says more."""

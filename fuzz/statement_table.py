@@ -16,6 +16,8 @@ SIMPLE: Weighted[str] = Weighted(
         (6, "<arrvar> <inplace> <arr>"),
         (6, "<arrvar> <inplace> <num>"),
         (5, "<arrvar>[<index>] = <num>"),
+        (1, "<arrvar>[np.array([0, -1])] = <num>"),
+        (1, "np.atleast_2d(<arrvar>)[np.array([0, -1]), np.array([-1, 0])] <inplace> <num>"),
         (5, "<arrvar>[<mask>] = <num>"),
         (1, "<arrvar>[<mask>] <inplace> <num>"),
         (4, "<arrvar:1>[1:] = <arrvar:1>[:-1]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 
@@ -9,7 +10,7 @@ import pytest
 
 import dalsegno as ds
 import numpy as np
-from dalsegno.bench import pattern_rows, patterns
+from dalsegno.bench import idioms, pattern_rows, patterns
 from dalsegno.bench.harness import Comparison, compare, duration, same
 from dalsegno.bench.pattern_rows import verdict
 
@@ -138,3 +139,20 @@ def test_the_exit_row_leaves_once_a_call():
     note = pattern_rows.exit_row(quick=True).note
     assert note.startswith("1 exit a call"), note
     assert ds.config.hot_exit == 2
+
+
+@pytest.mark.parametrize("group", idioms.EXPRESSIONS)
+def test_idioms_are_expressions(group):
+    for expression in idioms.EXPRESSIONS[group].strip().splitlines():
+        for size in idioms.SIZES:
+            eval(expression, {"np": np, **idioms.operands(size)})
+
+
+def test_rows_of_idioms():
+    rows = list(idioms.all_rows(quick=True, only="np.outer"))
+    assert [(row.name, row.size, row.identical) for row in rows] == [("np.outer(v, w)", "small", True)]
+    assert rows[0].to_dict()["group"] == "linear algebra"
+    assert idioms.verdict(rows) == 0
+    assert idioms.verdict([dataclasses.replace(rows[0], identical=False)]) == 1
+    slow = dataclasses.replace(rows[0], ratio=0.5)
+    assert idioms.summary([slow])[-1] == "    0.50 small: np.outer(v, w)"

@@ -278,10 +278,17 @@ bool Lowering::may_be_masked(ValueId array, ValueId mask) const {
   return may_be_array(array) && may_be_array(mask);
 }
 
-// Elements of a vector at positions of several axes.
+// Elements of a vector at positions of several axes, or rows at positions.
 bool Lowering::gathers_many(ValueId array, ValueId positions) const {
   const ArrayFacts &of = values_[array].facts, &at = values_[positions].facts;
-  return of.rank == 1 && at.rank > 1 && at.dtype != DType::kBool && !is_float(at.dtype) && !is_complex(at.dtype);
+  return of.rank > 0 && at.rank > 0 && of.rank + at.rank > 2 && at.dtype != DType::kBool && !is_float(at.dtype) && !is_complex(at.dtype);
+}
+
+// Is it indexed by a tuple with an array in it?
+bool Lowering::has_places(ValueId array, ValueId index) const {
+  const Op& tuple = op(index);
+  if (values_[array].facts.rank < 1 || tuple.kind != OpKind::build_tuple) return false;
+  return std::any_of(in(tuple), in(tuple) + tuple.n_inputs, [&](ValueId v) { return values_[v].facts.rank > 0; });
 }
 
 void Lowering::emit_get_item(const Op& o, ValueId i) {
@@ -301,6 +308,7 @@ void Lowering::emit_get_item(const Op& o, ValueId i) {
     emit_python(o, i);
     p_->steps.back().fn = may_be_masked(in(o)[0], index)  ? step_get_masked
                           : gathers_many(in(o)[0], index) ? step_gather_many
+                          : has_places(in(o)[0], index)   ? step_get_places
                                                           : step_get_item;
     return;
   }
@@ -327,7 +335,11 @@ void Lowering::emit_set_item(const Op& o, ValueId i) {
   if (form(i).mode == Mode::kElement) return emit_element(o, i);
   if (form(i).mode != Mode::kIndex) {
     emit_python(o, i);
-    if (may_be_masked(in(o)[0], in(o)[1])) p_->steps.back().fn = step_set_masked;
+    const ValueId index = in(o)[1];
+    const bool many = gathers_many(in(o)[0], index) || values_[index].facts.rank == 1;  // (of a vector, at positions of one axis, too)
+    p_->steps.back().fn = may_be_masked(in(o)[0], index)        ? step_set_masked
+                          : many || has_places(in(o)[0], index) ? step_set_places
+                                                                : p_->steps.back().fn;
     return;
   }
   int32_t container = boxed(in(o)[0], o, i);

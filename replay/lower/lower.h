@@ -87,6 +87,7 @@ class Lowering {
   void emit_set_item(const Op& op, ValueId i);
   bool may_be_masked(ValueId array, ValueId mask) const;
   bool gathers_many(ValueId array, ValueId positions) const;
+  bool has_places(ValueId array, ValueId index) const;
   void emit_element(const Op& op, ValueId i);
   void emit_item(const Op& op, ValueId i);
   void emit_text(const Op& op, ValueId i);

@@ -1,6 +1,9 @@
 // Arrays as steps look at them: anew each time, as shape, dtype and memory may have changed since the last one.
 #pragma once
+#include <utility>
+
 #include "numpy/dtypes.h"
+#include "replay/segment/scalars.h"
 
 namespace dalsegno::replay {
 
@@ -22,6 +25,24 @@ inline bool is_writeable(PyArrayObject* a) {
   constexpr int kWarnOnWrite = static_cast<int>(uint32_t{1} << 31);  // NPY_ARRAY_WARN_ON_WRITE, which NumPy keeps to itself
   return (PyArray_FLAGS(a) & (NPY_ARRAY_WRITEABLE | kWarnOnWrite)) == NPY_ARRAY_WRITEABLE;
 }
+
+// From its first byte to behind its last one.
+inline std::pair<const char*, const char*> bounds(PyArrayObject* a) {
+  const char *first = PyArray_BYTES(a), *last = first;
+  for (int d = 0; d < PyArray_NDIM(a); ++d)
+    if (PyArray_DIM(a, d) > 0) (PyArray_STRIDE(a, d) < 0 ? first : last) += (PyArray_DIM(a, d) - 1) * PyArray_STRIDE(a, d);
+  return {first, last + PyArray_ITEMSIZE(a)};
+}
+
+// May some byte be of both? (Between their bounds.)
+inline bool overlap(PyArrayObject* a, PyArrayObject* b) {
+  const auto [a0, a1] = bounds(a);
+  const auto [b0, b1] = bounds(b);
+  return a0 < b1 && b0 < a1;
+}
+
+// A number as an element of the array, if NumPy stores it there without a word.
+bool element_of(PyArrayObject* array, PyObject* number, ScalarValue* out);
 
 // The axis that an int names, counted from the first of `rank` axes; -1: it is no int, or names none.
 inline int axis_of(PyObject* which, int rank) {

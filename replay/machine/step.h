@@ -149,6 +149,9 @@ const Step* step_class_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_set_own_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_set_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_get_item(const Step* s, Reg* r, Machine& m);
+// By arrays of positions (steps_scatter.cc).
+const Step* step_get_places(const Step* s, Reg* r, Machine& m);
+const Step* step_set_places(const Step* s, Reg* r, Machine& m);
 // By what is known to be a mask (steps_mask.cc).
 const Step* step_get_masked(const Step* s, Reg* r, Machine& m);
 const Step* step_set_masked(const Step* s, Reg* r, Machine& m);

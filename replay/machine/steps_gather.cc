@@ -1,4 +1,4 @@
-// Elements at positions: a[positions], of one axis. As NumPy does it for one array of positions (mapiter_trivial_get in
+// Elements, or rows, at positions: a[positions]. As NumPy does it for one array of positions (mapiter_trivial_get and mapiter_get in
 // numpy/_core/src/multiarray/lowlevel_strided_loops.c.src), all bounds looked at first.
 #include <algorithm>
 #include <cstring>
@@ -63,12 +63,61 @@ bool gather(const Vector& x, const Vector& at, char* out, int size) {
 
 constexpr auto kGathers = numpy::by_dtype([]<DType dtype>() { return gather<dtype>; });
 
+// Rows of `size` bytes, without a gap. known: their size, or 0.
+template <class Position, npy_intp known>
+void take_rows(const char* x, npy_intp rows, npy_intp size, const Vector& at, char* out) {
+  const npy_intp n = known != 0 ? known : size;
+  for (npy_intp k = 0; k < at.size; ++k, out += n) {
+    auto p = static_cast<npy_intp>(numpy::element_at<Position>(at.data + k * at.stride));
+    p += p < 0 ? rows : 0;
+    std::memcpy(out, x + p * n, static_cast<size_t>(n));
+  }
+}
+
+template <DType dtype>
+bool gather_rows(const char* x, npy_intp rows, npy_intp size, const Vector& at, char* out) {
+  using T = typename numpy::Element<dtype>::Type;
+  if (!look_at<T>(at.data, at.size, at.stride, rows).inside) return false;
+  switch (size) {
+    case 2 * sizeof(double):
+      return take_rows<T, 2 * sizeof(double)>(x, rows, size, at, out), true;
+    case 3 * sizeof(double):
+      return take_rows<T, 3 * sizeof(double)>(x, rows, size, at, out), true;
+    case 4 * sizeof(double):
+      return take_rows<T, 4 * sizeof(double)>(x, rows, size, at, out), true;
+    case 8 * sizeof(double):
+      return take_rows<T, 8 * sizeof(double)>(x, rows, size, at, out), true;
+    default:
+      return take_rows<T, 0>(x, rows, size, at, out), true;
+  }
+}
+
+constexpr auto kRowGathers = numpy::by_dtype([]<DType dtype>() { return gather_rows<dtype>; });
+
+// Of an array in C order: what stands at each position is one row, or what has more axes.
+PyObject* gathered_rows(PyArrayObject* a, const ArrayFacts& of, PyArrayObject* p, const ArrayFacts& at) {
+  constexpr int kMostAxes = 8;
+  if (!PyArray_IS_C_CONTIGUOUS(a) || of.rank + at.rank - 1 > kMostAxes || PyArray_SIZE(a) == 0 || PyArray_SIZE(p) == 0) return nullptr;
+  npy_intp shape[kMostAxes];
+  std::copy_n(PyArray_DIMS(p), at.rank, shape);
+  std::copy_n(PyArray_DIMS(a) + 1, of.rank - 1, shape + at.rank);
+  PyObject* made = new_array(handed_on(PyArray_DESCR(a), of.dtype), at.rank + of.rank - 1, shape);
+  const npy_intp rows = PyArray_DIM(a, 0), size = PyArray_NBYTES(a) / rows;
+  const Vector all{PyArray_BYTES(p), PyArray_SIZE(p), PyArray_ITEMSIZE(p)};
+  if (made && !kRowGathers[static_cast<size_t>(at.dtype)](PyArray_BYTES(a), rows, size, all, data_of(made))) Py_CLEAR(made);
+  return made;
+}
+
 // Null: it is done by NumPy.
 PyObject* gathered(PyObject* object, PyObject* positions) {
   ArrayFacts of, at;
   PyArrayObject* p = dense_array(positions, &at);
-  if (!p || !object || !numpy::facts_of(object, &of) || of.rank != 1) return nullptr;
+  if (!p || !object || !numpy::facts_of(object, &of) || of.rank < 1 || at.rank < 1) return nullptr;
   if (at.dtype == DType::kBool || is_float(at.dtype) || is_complex(at.dtype) || at.dtype == DType::kUint64) return nullptr;
+  if (of.rank > 1) {
+    PyArrayObject* rows = plain_array(object, of);
+    return rows ? gathered_rows(rows, of, p, at) : nullptr;
+  }
   PyArrayObject* a = plain_array(object, of);
   if (!a) return nullptr;
   const Vector x{PyArray_BYTES(a), PyArray_DIM(a, 0), PyArray_STRIDE(a, 0)}, all{PyArray_BYTES(p), PyArray_SIZE(p), PyArray_ITEMSIZE(p)};

@@ -118,48 +118,11 @@ PyObject* taken(PyObject* a, PyObject* m) {
   return made;
 }
 
-std::pair<const char*, const char*> bounds(PyArrayObject* a) {
-  const char *first = PyArray_BYTES(a), *last = first;
-  for (int d = 0; d < PyArray_NDIM(a); ++d)
-    if (PyArray_DIM(a, d) > 0) (PyArray_STRIDE(a, d) < 0 ? first : last) += (PyArray_DIM(a, d) - 1) * PyArray_STRIDE(a, d);
-  return {first, last + PyArray_ITEMSIZE(a)};
-}
-
-bool overlap(PyArrayObject* a, PyArrayObject* b) {
-  const auto [a0, a1] = bounds(a);
-  const auto [b0, b1] = bounds(b);
-  return a0 < b1 && b0 < a1;
-}
-
-// A number as an element of the array.
-bool element_of(const Masked& x, PyObject* v, ScalarValue* out) {
-  ArrayFacts facts;
-  if (!numpy::facts_of(reinterpret_cast<PyObject*>(x.array), &facts)) return false;
-  SegmentInput kind;
-  kind.dtype = facts.dtype;
-  const bool complex = is_complex(facts.dtype);
-  if (PyBool_Check(v)) {
-    kind.kind = InputKind::kWeakBool;
-  } else if (PyLong_CheckExact(v)) {
-    kind.kind = InputKind::kWeakInt;
-  } else if (PyFloat_CheckExact(v)) {
-    kind.kind = InputKind::kWeakFloat;
-    if (!is_float(facts.dtype) && !complex) return false;
-  } else if (PyComplex_CheckExact(v) && complex) {
-    kind.kind = InputKind::kWeakComplex;
-  } else if (Py_TYPE(v) == numpy::scalar_type(facts.dtype)) {
-    kind.kind = InputKind::kScalar;
-  } else {
-    return false;
-  }
-  return convert_scalar(kind, v, facts.dtype, out);
-}
-
 // False: nothing has been done.
 bool stored(PyObject* a, PyObject* m, PyObject* v) {
   Masked x;
   if (!v || !x.find(a, m) || x.rows || !is_writeable(x.array) || overlap(x.array, x.mask)) return false;
-  if (ScalarValue one{}; element_of(x, v, &one)) {
+  if (ScalarValue one{}; element_of(x.array, v, &one)) {
     let_go_for(x.size, [&] { x.each_row([&](masks::Items to, const masks::Mask& m) { masks::fill(m, x.item, to, one.bytes); }); });
     return true;
   }
