@@ -108,6 +108,57 @@ def test_write(array: str, positions: str) -> None:
     same("x[i] += 1", x, i, j)
 
 
+LISTS: tuple[list[Any], ...] = (
+    [0, 5, 2],
+    [-1],
+    [True, False, True, False, False, True],
+    [0, True],
+    [*range(6)] * 10,
+    [],
+    [[0, 1], [2, 3]],
+    [0, 9],
+    [0.5],
+    [2**70],
+    [np.int64(1), 0],
+)
+
+
+@pytest.mark.parametrize("positions", LISTS, ids=str)
+@pytest.mark.parametrize("array", ARRAYS)
+def test_lists(array: str, positions: list[Any]) -> None:
+    x = ARRAYS[array]
+    for source in ("x[i]", "x[i, j]", "x[:, i]", "x[i, 0]", "x[i, :1]", "x[[0, 1, -1]]", "x[[1, 0], [0, 0]]"):
+        same(f"return {source}", x, positions, [0] * len(positions))
+    for source in ("x[i] = 1", "x[i, j] = 1", "x[i] += 1", "x[i] = x[i]", "x[[0, 1]] = 1"):
+        same(source, x, positions, [0] * len(positions))
+        same(source, x[:, 0] if x.size else x, positions, [0] * len(positions))
+
+
+def test_silent_functions() -> None:
+    """What NumPy's functions in C do of arrays of numbers shows no frames."""
+    i = np.array([0, 2, 1, 2])
+    for source in (
+        "x.take(i)",
+        "x.take(i, axis=0)",
+        "np.take(x, i)",
+        "x.dot(v)",
+        "np.dot(x, v)",
+        "np.inner(x, x)",
+        "np.vdot(x, x)",
+        "np.where(x > 0.5, x, v)",
+        "np.where(x > 0.5)",
+        "np.bincount(i)",
+        "np.bincount(i, minlength=7)",
+        "np.bincount(i, i * 0.5, 5)",
+        "np.bincount(-i)",
+        "np.bincount(x)",
+        "x.take(i + 3)",
+        "x.take(x)",
+        "np.dot(x, i)",
+    ):
+        same(f"return {source}", R.random((3, 3)), i, None, R.random(3))
+
+
 def test_more_axes() -> None:
     x, i, j = R.random((4, 3, 5)), np.array([0, 3, -1]), np.array([2, 0, 1])
     for source in ("x[i]", "x[i, j]", "x[i, j, j]", "x[i, 1, j]", "x[:, j]", "x[:, :, j]", "x[i[:, None], j]"):

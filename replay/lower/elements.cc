@@ -284,11 +284,12 @@ bool Lowering::gathers_many(ValueId array, ValueId positions) const {
   return of.rank > 0 && at.rank > 0 && of.rank + at.rank > 2 && at.dtype != DType::kBool && !is_float(at.dtype) && !is_complex(at.dtype);
 }
 
-// Is it indexed by a tuple with an array in it?
+// Is it indexed by a list, or by a tuple with an array or a list in it?
 bool Lowering::has_places(ValueId array, ValueId index) const {
   const Op& tuple = op(index);
-  if (values_[array].facts.rank < 1 || tuple.kind != OpKind::build_tuple) return false;
-  return std::any_of(in(tuple), in(tuple) + tuple.n_inputs, [&](ValueId v) { return values_[v].facts.rank > 0; });
+  const auto holds = [&](ValueId v) { return values_[v].facts.rank > 0 || known_type(v) == &PyList_Type; };
+  if (values_[array].facts.rank < 1 || tuple.kind != OpKind::build_tuple) return values_[array].facts.rank > 0 && holds(index);
+  return std::any_of(in(tuple), in(tuple) + tuple.n_inputs, holds);
 }
 
 void Lowering::emit_get_item(const Op& o, ValueId i) {

@@ -293,6 +293,12 @@ bool rearranges(const Step& s, const Reg* r) {
     if (!is_axes(argument(s, r, i))) return false;
   return true;
 }
+// All of them arrays, or such as stand behind one.
+bool computes(const Step& s, const Reg* r) {
+  for (int32_t i = 0; i + 1 < s.n; ++i)
+    if (!is_number_array(argument(s, r, i)) && !is_axes(argument(s, r, i))) return false;
+  return s.n > 1;
+}
 bool fills(const Step& s, const Reg* r) { return takes(s, 2) && takes_fill(argument(s, r, 0), argument(s, r, 1)); }
 
 struct Row {
@@ -335,6 +341,13 @@ constexpr Row kCalls[] = {
     {"numpy.ndarray", "squeeze", rearranges},
     {"numpy.ndarray", "swapaxes", rearranges},
     {"numpy.ndarray", "transpose", rearranges},
+    {"numpy.ndarray", "dot", computes},
+    {"numpy.ndarray", "take", computes},
+    {"numpy", "bincount", computes},
+    {"numpy", "dot", computes},
+    {"numpy", "inner", computes},
+    {"numpy", "vdot", computes},
+    {"numpy", "where", computes},
     {"dict", "get", looks_up},
     {"dict", "setdefault", looks_up},
     {"collections.OrderedDict", "get", looks_up},
@@ -347,7 +360,17 @@ constexpr Row kCalls[] = {
 
 bool has_rows(PyTypeObject* type) { return type == &PyArray_Type || type == &PyGenericArrType_Type || recorder::is_type_in_c(type); }
 
-// Of a callee in C: "" and a builtin's name, or its type's and its own.
+// What NumPy's dispatcher calls of its own; null: that is no function in C.
+const char* function_in_c(PyObject* callee) {
+  if (std::string_view(Py_TYPE(callee)->tp_name) != "numpy._ArrayFunctionDispatcher") return nullptr;
+  PyObject* does = PyObject_GetAttrString(callee, "_implementation");
+  const char* name = does && PyCFunction_CheckExact(does) ? reinterpret_cast<PyCFunctionObject*>(does)->m_ml->ml_name : nullptr;
+  Py_XDECREF(does);  // its dispatcher has it
+  if (!does) PyErr_Clear();
+  return name;
+}
+
+// Of a callee in C: "" and a builtin's name, "numpy" and a function's of its, or its type's and its own.
 Plain call_of(PyObject* callee) {
   std::string_view type, name;
   if (callee == reinterpret_cast<PyObject*>(&PyList_Type) || callee == reinterpret_cast<PyObject*>(&PyTuple_Type)) {
@@ -355,6 +378,8 @@ Plain call_of(PyObject* callee) {
   } else if (Py_IS_TYPE(callee, &PyMethodDescr_Type) && has_rows(PyDescr_TYPE(callee))) {
     type = PyDescr_TYPE(callee)->tp_name;
     name = reinterpret_cast<PyMethodDescrObject*>(callee)->d_method->ml_name;
+  } else if (const char* function = function_in_c(callee)) {
+    type = "numpy", name = function;
   } else if (PyCFunction_CheckExact(callee) && recorder::is_builtin_in_c(callee)) {
     name = reinterpret_cast<PyCFunctionObject*>(callee)->m_ml->ml_name;
   }

@@ -13,7 +13,8 @@ namespace dalsegno::replay {
 namespace {
 
 constexpr int kMostAxes = 4;
-constexpr npy_intp kPiece = 256;  // positions whose places are found at once
+constexpr npy_intp kPiece = 256;    // positions whose places are found at once
+constexpr size_t kMostListed = 32;  // positions in a list
 
 bool holds_positions(DType dtype) { return dtype != DType::kBool && !is_float(dtype) && !is_complex(dtype) && dtype != DType::kUint64; }
 
@@ -48,21 +49,54 @@ constexpr auto kFindings = numpy::by_dtype([]<DType dtype>() {
     return Finding{};
 });
 
-// One element each, along all axes of an array, or rows along the first: arrays of positions of one shape, and ints.
+// Positions: those in an array, or the ints in a short list. (A list of truth values is a mask.)
+struct Positions {
+  PyArrayObject* array = nullptr;  // null: a list's
+  const char* at = nullptr;
+  DType dtype = DType::kInt64;
+  int rank = 1;
+  npy_intp size = 0;
+  const npy_intp* shape = &size;
+  std::array<int64_t, kMostListed> room;
+
+  bool find(PyObject* o) {
+    if (PyList_CheckExact(o)) return find_listed(o);
+    ArrayFacts facts;
+    array = dense_array(o, &facts);
+    if (!array || facts.rank < 1 || !holds_positions(facts.dtype)) return false;
+    at = PyArray_BYTES(array), dtype = facts.dtype, rank = facts.rank;
+    size = PyArray_SIZE(array), shape = PyArray_DIMS(array);
+    return size > 0;
+  }
+  bool find_listed(PyObject* list) {
+    size = PyList_GET_SIZE(list);
+    if (size == 0 || size > static_cast<npy_intp>(room.size())) return false;
+    for (npy_intp k = 0; k < size; ++k) {
+      PyObject* item = PyList_GET_ITEM(list, k);
+      int overflow = 0;
+      if (!PyLong_CheckExact(item)) return false;
+      room[static_cast<size_t>(k)] = PyLong_AsLongAndOverflow(item, &overflow);
+      if (overflow != 0) return false;
+    }
+    at = reinterpret_cast<const char*>(room.data());
+    return true;
+  }
+  bool is_like(const Positions& other) const { return rank == other.rank && std::equal(shape, shape + rank, other.shape); }
+};
+
+// One element each, along all axes of an array, or rows along the first: positions of one shape, and ints.
 struct Places {
   struct Along {
-    PyArrayObject* positions;
-    DType dtype;
+    Positions positions;
     npy_intp extent, stride;
   };
   PyArrayObject* array = nullptr;
   ArrayFacts facts;
   std::array<Along, kMostAxes> along;
   int count = 0;
-  npy_intp first = 0;             // of what ints say
-  npy_intp size = 0;              // positions
-  npy_intp item = 0;              // bytes at each of them
-  PyArrayObject* like = nullptr;  // has the positions' shape
+  npy_intp first = 0;  // of what ints say
+  npy_intp size = 0;   // positions
+  npy_intp item = 0;   // bytes at each of them
 
   bool find(PyObject* a, PyObject* key) {
     if (!a || !key || !numpy::facts_of(a, &facts)) return false;
@@ -73,14 +107,19 @@ struct Places {
     if (PyTuple_GET_SIZE(key) != facts.rank) return false;
     for (int d = 0; d < facts.rank; ++d)
       if (!find_along(PyTuple_GET_ITEM(key, d), d)) return false;
-    return like != nullptr;
+    return count > 0;
+  }
+  const Positions& like() const { return along[0].positions; }  // has the places' shape
+
+  bool is_shape_of(PyArrayObject* a) const {
+    return PyArray_NDIM(a) == like().rank && std::equal(like().shape, like().shape + like().rank, PyArray_DIMS(a));
   }
 
   // Positions of rows, which have no gaps.
   bool find_rows(PyObject* key) {
     if (facts.rank > 1 && !PyArray_IS_C_CONTIGUOUS(array)) return false;
     for (int d = 1; d < facts.rank; ++d) item *= PyArray_DIM(array, d);
-    return find_along(key, 0) && like != nullptr;
+    return !PyLong_CheckExact(key) && find_along(key, 0);
   }
 
   bool find_along(PyObject* part, int d) {
@@ -91,13 +130,10 @@ struct Places {
       if (overflow != 0 || p < -extent || p >= extent) return false;
       return first += (p < 0 ? p + extent : p) * stride, true;
     }
-    ArrayFacts at;
-    PyArrayObject* positions = dense_array(part, &at);
-    if (!positions || at.rank < 1 || !holds_positions(at.dtype) || PyArray_SIZE(positions) == 0) return false;
-    if (like && !PyArray_SAMESHAPE(like, positions)) return false;
-    like = positions, size = PyArray_SIZE(positions);
-    along[static_cast<size_t>(count++)] = {positions, at.dtype, extent, stride};
-    return kFindings[static_cast<size_t>(at.dtype)].are_inside(PyArray_BYTES(positions), size, extent);
+    Along& one = along[static_cast<size_t>(count)];
+    if (!one.positions.find(part) || (count > 0 && !one.positions.is_like(like()))) return false;
+    one.extent = extent, one.stride = stride, size = one.positions.size, ++count;
+    return kFindings[static_cast<size_t>(one.positions.dtype)].are_inside(one.positions.at, size, extent);
   }
 
   // Calls take(where it lies, its number) for each.
@@ -105,14 +141,15 @@ struct Places {
   void each(Take take) const {
     std::array<npy_intp, kPiece> places;
     char* const data = PyArray_BYTES(array) + first;
-    if (std::all_of(along.begin(), along.begin() + count, [](const Along& one) { return one.dtype == DType::kInt64; }) && count <= 2)
+    if (std::all_of(along.begin(), along.begin() + count, [](const Along& one) { return one.positions.dtype == DType::kInt64; }) &&
+        count <= 2)
       return count == 1 ? each_of<1>(data, take) : each_of<2>(data, take);
     for (npy_intp at = 0; at < size; at += kPiece) {
       const npy_intp n = std::min(kPiece, size - at);
       std::fill_n(places.data(), n, 0);
       for (int k = 0; k < count; ++k) {
         const Along& one = along[static_cast<size_t>(k)];
-        kFindings[static_cast<size_t>(one.dtype)].add_places(PyArray_BYTES(one.positions), at, n, one.extent, one.stride, places.data());
+        kFindings[static_cast<size_t>(one.positions.dtype)].add_places(one.positions.at, at, n, one.extent, one.stride, places.data());
       }
       for (npy_intp k = 0; k < n; ++k) take(data + places[static_cast<size_t>(k)], at + k);
     }
@@ -131,7 +168,7 @@ struct Places {
     };
     const auto axis = [&](int k) {
       const Along& one = along[static_cast<size_t>(k)];
-      return Axis{reinterpret_cast<const int64_t*>(PyArray_BYTES(one.positions)), one.extent, one.stride};
+      return Axis{reinterpret_cast<const int64_t*>(one.positions.at), one.extent, one.stride};
     };
     const Axis x = axis(0), y = axis(n - 1);
     for (npy_intp k = 0, many = size; k < many; ++k) take(data + x(k) + (n > 1 ? y(k) : 0), k);
@@ -155,10 +192,16 @@ struct Places {
 
 // Null: NumPy has to do it.
 PyObject* taken(PyObject* a, PyObject* key) {
+  constexpr int kMostOfResult = 8;
   Places places;
   if (!places.find(a, key)) return nullptr;
-  PyObject* made =
-      new_array(handed_on(PyArray_DESCR(places.array), places.facts.dtype), PyArray_NDIM(places.like), PyArray_DIMS(places.like));
+  const Positions& like = places.like();
+  const int rows = PyTuple_CheckExact(key) ? 0 : places.facts.rank - 1;
+  if (like.rank + rows > kMostOfResult) return nullptr;
+  npy_intp shape[kMostOfResult];
+  std::copy_n(like.shape, like.rank, shape);
+  std::copy_n(PyArray_DIMS(places.array) + 1, rows, shape + like.rank);
+  PyObject* made = new_array(handed_on(PyArray_DESCR(places.array), places.facts.dtype), like.rank + rows, shape);
   if (!made) return nullptr;
   char* to = data_of(made);
   places.move([&](const char* place, npy_intp k, auto size) { std::memcpy(to + k * static_cast<npy_intp>(size), place, size); });
@@ -172,22 +215,22 @@ bool is_whole(PyObject* slice) {
 
 // a[:, columns]: NumPy makes the columns' axis the first one in memory.
 PyObject* taken_columns(PyObject* object, PyObject* key) {
-  ArrayFacts of, at;
+  ArrayFacts of;
+  Positions columns;
   if (!PyTuple_CheckExact(key) || PyTuple_GET_SIZE(key) != 2 || !is_whole(PyTuple_GET_ITEM(key, 0))) return nullptr;
-  PyArrayObject* columns = dense_array(PyTuple_GET_ITEM(key, 1), &at);
-  if (!columns || at.rank != 1 || !holds_positions(at.dtype) || !numpy::facts_of(object, &of) || of.rank != 2) return nullptr;
+  if (!columns.find(PyTuple_GET_ITEM(key, 1)) || columns.rank != 1 || !numpy::facts_of(object, &of) || of.rank != 2) return nullptr;
   PyArrayObject* a = plain_array(object, of);
   if (!a) return nullptr;
-  const npy_intp n = PyArray_DIM(columns, 0), rows = PyArray_DIM(a, 0), extent = PyArray_DIM(a, 1), item = PyArray_ITEMSIZE(a);
-  const Finding& finding = kFindings[static_cast<size_t>(at.dtype)];
-  if (n == 0 || rows == 0 || !finding.are_inside(PyArray_BYTES(columns), n, extent)) return nullptr;
-  const npy_intp shape[] = {n, rows};
+  const npy_intp rows = PyArray_DIM(a, 0), extent = PyArray_DIM(a, 1), item = PyArray_ITEMSIZE(a);
+  const Finding& finding = kFindings[static_cast<size_t>(columns.dtype)];
+  if (rows == 0 || !finding.are_inside(columns.at, columns.size, extent)) return nullptr;
+  const npy_intp shape[] = {columns.size, rows};
   PyObject* made = new_array(handed_on(PyArray_DESCR(a), of.dtype), 2, shape);
   if (!made) return nullptr;
   char* to = data_of(made);
-  for (npy_intp k = 0; k < n; ++k) {
+  for (npy_intp k = 0; k < columns.size; ++k) {
     npy_intp place = 0;
-    finding.add_places(PyArray_BYTES(columns), k, 1, extent, PyArray_STRIDE(a, 1), &place);
+    finding.add_places(columns.at, k, 1, extent, PyArray_STRIDE(a, 1), &place);
     const char* from = PyArray_BYTES(a) + place;
     const npy_intp stride = PyArray_STRIDE(a, 0);
     const auto copy = [&](auto size) {
@@ -205,8 +248,10 @@ PyObject* taken_columns(PyObject* object, PyObject* key) {
 bool stored(PyObject* a, PyObject* key, PyObject* v) {
   Places places;
   if (!v || !places.find(a, key) || !is_writeable(places.array)) return false;
-  for (int k = 0; k < places.count; ++k)
-    if (overlap(places.array, places.along[static_cast<size_t>(k)].positions)) return false;
+  for (int k = 0; k < places.count; ++k) {
+    PyArrayObject* positions = places.along[static_cast<size_t>(k)].positions.array;
+    if (positions && overlap(places.array, positions)) return false;
+  }
   const npy_intp item = PyArray_ITEMSIZE(places.array);
   if (ScalarValue one{}; element_of(places.array, v, &one)) {
     if (places.item != item) return false;
@@ -215,7 +260,7 @@ bool stored(PyObject* a, PyObject* key, PyObject* v) {
   }
   ArrayFacts facts;
   PyArrayObject* values = dense_array(v, &facts);
-  if (!values || facts.dtype != places.facts.dtype || places.item != item || !PyArray_SAMESHAPE(values, places.like)) return false;
+  if (!values || facts.dtype != places.facts.dtype || places.item != item || !places.is_shape_of(values)) return false;
   if (overlap(places.array, values)) return false;
   const char* from = PyArray_BYTES(values);
   places.move([&](char* place, npy_intp k, auto size) { std::memcpy(place, from + k * static_cast<npy_intp>(size), size); });
