@@ -18,7 +18,7 @@ constexpr size_t kMostListed = 32;  // positions in a list
 
 bool holds_positions(DType dtype) { return dtype != DType::kBool && !is_float(dtype) && !is_complex(dtype) && dtype != DType::kUint64; }
 
-// Are all of them inside? Then to[k] grows by how far the k-th lies from the beginning.
+// Are all of them inside? (By signs of differences, as in steps_gather.cc.)
 template <DType dtype>
 bool are_inside(const char* at, npy_intp n, npy_intp extent) {
   using T = typename numpy::Element<dtype>::Type;
@@ -29,6 +29,7 @@ bool are_inside(const char* at, npy_intp n, npy_intp extent) {
   }
   return static_cast<int64_t>(outside) >= 0;
 }
+// to[k] grows by how far the k-th behind `first` lies from the axis's beginning.
 template <DType dtype>
 void add_places(const char* at, npy_intp first, npy_intp n, npy_intp extent, npy_intp stride, npy_intp* to) {
   using T = typename numpy::Element<dtype>::Type;
