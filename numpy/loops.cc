@@ -1,5 +1,8 @@
 #include "numpy/loops.h"
 
+#include <array>
+#include <optional>
+
 #include "numpy/dtypes.h"
 #include "numpy/fours.h"
 
@@ -32,6 +35,14 @@ InnerLoop inner_loop(ArrayFn fn, DType loop, DType result) {
   PyObject* umath = PyDict_GetItemString(PyImport_GetModuleDict(), "numpy._core.umath");
   return umath ? loop_of(umath, "clip", loop, result) : InnerLoop{};
 }
+const InnerLoop& kept_loop(ArrayFn fn, DType dtype) {
+  static std::array<std::array<std::optional<InnerLoop>, static_cast<size_t>(DType::kCount)>, static_cast<size_t>(ArrayFn::kCount)> loops;
+  std::optional<InnerLoop>& loop = loops[static_cast<size_t>(fn)][static_cast<size_t>(dtype)];
+  if (!loop) [[unlikely]]
+    loop = inner_loop(fn, dtype, dtype);
+  return *loop;
+}
+
 InnerLoop matmul_loop(DType dtype) { return loop_of(module(), "matmul", dtype, dtype); }
 
 InnerLoop linalg_loop(const char* name, DType dtype) {

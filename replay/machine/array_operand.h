@@ -26,6 +26,11 @@ inline bool is_writeable(PyArrayObject* a) {
   return (PyArray_FLAGS(a) & (NPY_ARRAY_WRITEABLE | kWarnOnWrite)) == NPY_ARRAY_WRITEABLE;
 }
 
+// Are its elements positions that 64 bits with a sign hold?
+inline bool holds_positions(DType dtype) {
+  return dtype != DType::kBool && !is_float(dtype) && !is_complex(dtype) && dtype != DType::kUint64;
+}
+
 // From its first byte to behind its last one.
 inline std::pair<const char*, const char*> bounds(PyArrayObject* a) {
   const char *first = PyArray_BYTES(a), *last = first;

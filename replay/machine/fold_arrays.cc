@@ -1,9 +1,7 @@
 #include "replay/machine/fold_arrays.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <optional>
 
 #include "halide_gen/runtime/flags.h"
 #include "numpy/dtypes.h"
@@ -87,14 +85,6 @@ bool ArrayViews::row(const Slot& a, const Slot& at, Slot* out) {
   return is_position(at) && item(a, kFirst, 1, &at, out);
 }
 
-// Each is asked for once, with the GIL.
-static const numpy::InnerLoop& loop_of(ArrayFn fn) {
-  static std::array<std::optional<numpy::InnerLoop>, static_cast<size_t>(ArrayFn::kCount)> loops;
-  std::optional<numpy::InnerLoop>& loop = loops[static_cast<size_t>(fn)];
-  if (!loop) loop = numpy::inner_loop(fn, DType::kFloat64, DType::kFloat64);
-  return *loop;
-}
-
 // A number, as a double has it exactly.
 static bool number_of(const Slot& s, double* out) {
   if (is_position(s) && !typed::exact_in_double(s.i)) return false;
@@ -117,7 +107,7 @@ bool ArrayViews::operand(const Slot& s, ArrayOp::Operand* out, Span* shape) {
 // A ufunc of numbers alone, one of them a float, calls its loop for operands without an axis.
 static bool call_of_numbers(ArrayFn fn, const Slot* const* args, int n, Slot* out) {
   if (fn == ArrayFn::none || array_fn_inputs(fn) != n || n > 2) return false;
-  const numpy::InnerLoop& loop = loop_of(fn);
+  const numpy::InnerLoop& loop = numpy::kept_loop(fn, DType::kFloat64);
   double operands[2] = {}, made = 0;
   char* data[3] = {};
   npy_intp strides[3] = {};
@@ -137,7 +127,7 @@ static bool call_of_numbers(ArrayFn fn, const Slot* const* args, int n, Slot* ou
 
 bool ArrayViews::operate(ArrayFn fn, const Slot* const* args, int n, Slot* out) {
   if (fn == ArrayFn::none || array_fn_inputs(fn) != n || n > 2 || summands_.ops.size() == kMost) return false;
-  ArrayOp op{loop_of(fn), n, {}, array_fn_is_expr(fn)};
+  ArrayOp op{numpy::kept_loop(fn, DType::kFloat64), n, {}, array_fn_is_expr(fn)};
   ArrayView made{};
   made.span.rank = -1;
   for (int k = 0; k < n; ++k)

@@ -52,7 +52,7 @@ class Sum {
         item_(PyArray_ITEMSIZE(made)),
         dense_(std::all_of(views_.begin(), views_.end(), [](const ArrayView& v) { return lies_densely(v); })),
         cut_(std::all_of(summands.ops.begin(), summands.ops.end(), [](const ArrayOp& op) { return op.exact; })),
-        add_(numpy::inner_loop(ArrayFn::add, views_[0].dtype, views_[0].dtype)) {
+        add_(numpy::kept_loop(ArrayFn::add, views_[0].dtype)) {
     set_of_array(made, &out_);
   }
 

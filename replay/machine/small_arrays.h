@@ -58,6 +58,21 @@ inline PyObject* new_view(PyObject* array, DType dtype, npy_intp n, npy_intp ste
 // The core strides are those that NumPy gives its loop (PyUFunc_GeneralizedFunctionInternal): 0 along an axis of one element, or none.
 inline npy_intp core_stride(npy_intp extent, npy_intp stride) { return extent == 1 ? 0 : stride; }
 
+// Of a subscript. Null: NumPy has to do it.
+inline const Step* made_or_got(PyObject* made, const Step* s, Reg* r, Machine& m) {
+  if (!made) [[unlikely]]
+    return step_get_item(s, r, m);
+  r[s->dst].o = made;
+  return go_on(s + 1, r, m);
+}
+
+// False: NumPy has to store it.
+inline const Step* stored_or_set(bool stored, const Step* s, Reg* r, Machine& m) {
+  static const StepFn kReplacing = step_exec_replacing(OpKind::set_item);
+  if (stored) return go_on(s + 1, r, m);
+  return s->linked ? step_exec_linked(s, r, m) : kReplacing(s, r, m);
+}
+
 // Null: NumPy has to do it.
 inline const Step* made_or_called(PyObject* made, const Step* s, Reg* r, Machine& m) {
   if (!made) [[unlikely]]

@@ -113,7 +113,7 @@ PyObject* gathered(PyObject* object, PyObject* positions) {
   ArrayFacts of, at;
   PyArrayObject* p = dense_array(positions, &at);
   if (!p || !object || !numpy::facts_of(object, &of) || of.rank < 1 || at.rank < 1) return nullptr;
-  if (at.dtype == DType::kBool || is_float(at.dtype) || is_complex(at.dtype) || at.dtype == DType::kUint64) return nullptr;
+  if (!holds_positions(at.dtype)) return nullptr;
   if (of.rank > 1) {
     PyArrayObject* rows = plain_array(object, of);
     return rows ? gathered_rows(rows, of, p, at) : nullptr;
@@ -128,13 +128,7 @@ PyObject* gathered(PyObject* object, PyObject* positions) {
 
 }  // namespace
 
-const Step* step_gather_many(const Step* s, Reg* r, Machine& m) {
-  PyObject* made = gathered(r[s->a].o, r[s->b].o);
-  if (!made) [[unlikely]]
-    return step_get_item(s, r, m);
-  r[s->dst].o = made;
-  return go_on(s + 1, r, m);
-}
+const Step* step_gather_many(const Step* s, Reg* r, Machine& m) { return made_or_got(gathered(r[s->a].o, r[s->b].o), s, r, m); }
 
 const Step* step_gather(const Step* s, Reg* r, Machine& m) {
   const auto dtype = static_cast<DType>(s->n), position = static_cast<DType>(s->imm);

@@ -137,18 +137,8 @@ bool stored(PyObject* a, PyObject* m, PyObject* v) {
 
 }  // namespace
 
-const Step* step_get_masked(const Step* s, Reg* r, Machine& m) {
-  PyObject* made = taken(r[s->a].o, r[s->b].o);
-  if (!made) [[unlikely]]
-    return step_get_item(s, r, m);
-  r[s->dst].o = made;
-  return go_on(s + 1, r, m);
-}
+const Step* step_get_masked(const Step* s, Reg* r, Machine& m) { return made_or_got(taken(r[s->a].o, r[s->b].o), s, r, m); }
 
-const Step* step_set_masked(const Step* s, Reg* r, Machine& m) {
-  static const StepFn kReplacing = step_exec_replacing(OpKind::set_item);
-  if (stored(r[s->a].o, r[s->b].o, r[s->c].o)) return go_on(s + 1, r, m);
-  return s->linked ? step_exec_linked(s, r, m) : kReplacing(s, r, m);
-}
+const Step* step_set_masked(const Step* s, Reg* r, Machine& m) { return stored_or_set(stored(r[s->a].o, r[s->b].o, r[s->c].o), s, r, m); }
 
 }  // namespace dalsegno::replay

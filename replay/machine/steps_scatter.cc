@@ -16,8 +16,6 @@ constexpr int kMostAxes = 4;
 constexpr npy_intp kPiece = 256;    // positions whose places are found at once
 constexpr size_t kMostListed = 32;  // positions in a list
 
-bool holds_positions(DType dtype) { return dtype != DType::kBool && !is_float(dtype) && !is_complex(dtype) && dtype != DType::kUint64; }
-
 // Are all of them inside? (By signs of differences, as in steps_gather.cc.)
 template <DType dtype>
 bool are_inside(const char* at, npy_intp n, npy_intp extent) {
@@ -295,17 +293,9 @@ bool element_of(PyArrayObject* array, PyObject* v, ScalarValue* out) {
 
 const Step* step_get_places(const Step* s, Reg* r, Machine& m) {
   PyObject *a = r[s->a].o, *key = r[s->b].o, *made = taken(a, key);
-  if (!made) made = taken_columns(a, key);
-  if (!made) [[unlikely]]
-    return step_get_item(s, r, m);
-  r[s->dst].o = made;
-  return go_on(s + 1, r, m);
+  return made_or_got(made ? made : taken_columns(a, key), s, r, m);
 }
 
-const Step* step_set_places(const Step* s, Reg* r, Machine& m) {
-  static const StepFn kReplacing = step_exec_replacing(OpKind::set_item);
-  if (stored(r[s->a].o, r[s->b].o, r[s->c].o)) return go_on(s + 1, r, m);
-  return s->linked ? step_exec_linked(s, r, m) : kReplacing(s, r, m);
-}
+const Step* step_set_places(const Step* s, Reg* r, Machine& m) { return stored_or_set(stored(r[s->a].o, r[s->b].o, r[s->c].o), s, r, m); }
 
 }  // namespace dalsegno::replay

@@ -1,8 +1,5 @@
 // NumPy's functions of one or two doubles, or of a complex number, unboxed: its own inner loop over one element, as the ufunc calls it for
 // arrays without an axis.
-#include <array>
-#include <optional>
-
 #include "halide_gen/runtime/flags.h"
 #include "numpy/errstate.h"
 #include "numpy/loops.h"
@@ -11,16 +8,6 @@
 
 namespace dalsegno::replay {
 namespace {
-
-// Each is asked for as it is needed first: ours are compared with NumPy's then, which takes a tenth of a millisecond.
-template <DType dtype>
-const numpy::InnerLoop& loop_of(int32_t fn) {
-  static std::array<std::optional<numpy::InnerLoop>, static_cast<size_t>(ArrayFn::kCount)> loops;
-  std::optional<numpy::InnerLoop>& loop = loops[static_cast<size_t>(fn)];
-  if (!loop) [[unlikely]]
-    loop = numpy::inner_loop(static_cast<ArrayFn>(fn), dtype, dtype);
-  return *loop;
-}
 
 // Computes one element. False: there is no such loop, or NumPy would say something.
 bool computes(const numpy::InnerLoop& loop, char** data, const npy_intp* strides) {
@@ -41,7 +28,8 @@ const Step* step_ufunc(const Step* s, Reg* r, Machine& m) {
   char* one[] = {reinterpret_cast<char*>(&operands[0]), reinterpret_cast<char*>(&result), nullptr};
   char* two[] = {reinterpret_cast<char*>(&operands[0]), reinterpret_cast<char*>(&operands[1]), reinterpret_cast<char*>(&result)};
   const npy_intp strides_of_one[] = {0, sizeof(double)}, strides_of_two[] = {0, 0, sizeof(double)};
-  if (!computes(loop_of<DType::kFloat64>(s->imm), s->b < 0 ? one : two, s->b < 0 ? strides_of_one : strides_of_two)) [[unlikely]]
+  if (!computes(numpy::kept_loop(static_cast<ArrayFn>(s->imm), DType::kFloat64), s->b < 0 ? one : two,
+                s->b < 0 ? strides_of_one : strides_of_two)) [[unlikely]]
     return refuse(m, s->exit);
   r[s->dst].f = result;
   return go_on(s + 1, r, m);
@@ -51,7 +39,7 @@ const Step* step_ufunc_of_complex(const Step* s, Reg* r, Machine& m) {
   Reg operand{.c = r[s->a].c}, result{};
   char* data[] = {reinterpret_cast<char*>(&operand.c), reinterpret_cast<char*>(&result.c)};
   const npy_intp strides[] = {0, sizeof(Py_complex)};
-  if (!computes(loop_of<DType::kComplex128>(s->imm), data, strides)) [[unlikely]]
+  if (!computes(numpy::kept_loop(static_cast<ArrayFn>(s->imm), DType::kComplex128), data, strides)) [[unlikely]]
     return refuse(m, s->exit);
   r[s->dst].c = result.c;
   return go_on(s + 1, r, m);
