@@ -32,7 +32,7 @@ def outcome(f: Any, x: Any, *args: Any) -> Any:
             seen = described(f(x, *args))
         except Exception as e:
             seen = type(e), str(e)
-    return seen, described(x), [(w.category, str(w.message)) for w in caught]
+    return seen, described(x), [(w.category, str(w.message), w.filename, w.lineno) for w in caught]
 
 
 def same(source: str, x: Any, *args: Any) -> None:
@@ -157,6 +157,25 @@ def test_silent_functions() -> None:
         "np.dot(x, i)",
     ):
         same(f"return {source}", R.random((3, 3)), i, None, R.random(3))
+
+
+def test_functions_that_warn_show_their_frames() -> None:
+    """A product of floats, or a cast, may warn: the line that is warned of is the program's."""
+    special = np.array([np.nan, np.inf, 1e300])
+    signalling = np.array([0x7F800001] * 3, np.uint32).view(np.float32)
+    for source in (
+        "np.dot(x, v)",
+        "np.inner(x, v)",
+        "np.vdot(x, v)",
+        "x.dot(v)",
+        "np.where(x > 0, s, v)",
+        "np.where(x > 0, s, 1.0)",
+        "np.bincount(i, x * (1 + 1j))",
+        "x.take(i, 0, i.copy())",
+        "x.take(i, 0, np.zeros(3, np.int8))",
+        "x.take(i, 0, s, 'clip')",
+    ):
+        same(f"s = j.copy(); return {source}", special, np.arange(3), signalling, np.array([np.inf, 0.0, 1e300]))
 
 
 def test_more_axes() -> None:

@@ -282,6 +282,8 @@ bool gets_attribute(const Step& s, const Reg* r) {
 
 // ---- NumPy's (silent_numpy.h)
 
+int type_of(PyObject* array) { return PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array))->type_num; }
+
 bool takes_absolute(const Step& s, const Reg* r) { return takes(s, 1) && has_absolute(argument(s, r, 0)); }
 bool gives_object(const Step& s, const Reg* r) { return takes(s, 1) && numpy::is_number_type(Py_TYPE(argument(s, r, 0))); }
 bool of_numbers(const Step& s, const Reg* r) { return takes(s, 1) && is_number_array(argument(s, r, 0)); }
@@ -293,11 +295,30 @@ bool rearranges(const Step& s, const Reg* r) {
     if (!is_axes(argument(s, r, i))) return false;
   return true;
 }
-// All of them arrays, or such as stand behind one.
-bool computes(const Step& s, const Reg* r) {
-  for (int32_t i = 0; i + 1 < s.n; ++i)
-    if (!is_number_array(argument(s, r, i)) && !is_axes(argument(s, r, i))) return false;
-  return s.n > 1;
+bool holds_ints(PyObject* o) { return is_number_array(o) && PyTypeNum_ISINTEGER(type_of(o)); }
+// Behind an array positions in it, and axes. (What `out` holds then may be cast, with a warning.)
+bool takes_at(const Step& s, const Reg* r) {
+  if (s.n < 3 || !is_number_array(argument(s, r, 0)) || !(PyLong_CheckExact(argument(s, r, 1)) || holds_ints(argument(s, r, 1)))) return false;
+  for (int32_t i = 2; i + 1 < s.n; ++i)
+    if (!is_axes(argument(s, r, i))) return false;
+  return true;
+}
+// Of ints, weighed by doubles or not.
+bool counts_numbers(const Step& s, const Reg* r) {
+  if (s.n < 2 || !holds_ints(argument(s, r, 0))) return false;
+  for (int32_t i = 1; i + 1 < s.n; ++i)
+    if (PyObject* o = argument(s, r, i); !PyLong_CheckExact(o) && !(is_number_array(o) && type_of(o) == NPY_DOUBLE)) return false;
+  return true;
+}
+// (Those of floats warn as arithmetic does.)
+bool multiplies_ints(const Step& s, const Reg* r) { return takes(s, 2) && holds_ints(argument(s, r, 0)) && holds_ints(argument(s, r, 1)); }
+// Of two arrays, as they are: a cast may warn.
+bool chooses(const Step& s, const Reg* r) {
+  if (s.n < 2 || s.object || !is_number_array(argument(s, r, 0))) return false;
+  if (s.n == 2) return true;
+  PyObject* a = s.n == 4 ? argument(s, r, 1) : nullptr;
+  PyObject* b = s.n == 4 ? argument(s, r, 2) : nullptr;
+  return a && is_number_array(a) && is_number_array(b) && type_of(a) == type_of(b);
 }
 bool fills(const Step& s, const Reg* r) { return takes(s, 2) && takes_fill(argument(s, r, 0), argument(s, r, 1)); }
 
@@ -341,13 +362,13 @@ constexpr Row kCalls[] = {
     {"numpy.ndarray", "squeeze", rearranges},
     {"numpy.ndarray", "swapaxes", rearranges},
     {"numpy.ndarray", "transpose", rearranges},
-    {"numpy.ndarray", "dot", computes},
-    {"numpy.ndarray", "take", computes},
-    {"numpy", "bincount", computes},
-    {"numpy", "dot", computes},
-    {"numpy", "inner", computes},
-    {"numpy", "vdot", computes},
-    {"numpy", "where", computes},
+    {"numpy.ndarray", "dot", multiplies_ints},
+    {"numpy.ndarray", "take", takes_at},
+    {"numpy", "bincount", counts_numbers},
+    {"numpy", "dot", multiplies_ints},
+    {"numpy", "inner", multiplies_ints},
+    {"numpy", "vdot", multiplies_ints},
+    {"numpy", "where", chooses},
     {"dict", "get", looks_up},
     {"dict", "setdefault", looks_up},
     {"collections.OrderedDict", "get", looks_up},
