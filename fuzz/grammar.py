@@ -155,6 +155,7 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "(LARGE[:, 1::3] / 7 - LARGE[:, :-1:3] * <num>).<fold>(axis=-1)[<index>]"),
         (1, "(LARGE[:, ::2] - LARGE[:, 1::2]).ravel()[<index>]"),
         (1, "LARGE[:, :3].<fold>(axis=-1)[<index>]"),
+        (1, "LARGE[:, :<small>].argmin(axis=-1)[<index>] * 1.0"),
         (1, "(LARGE[::-1, ::-1] * <num> - LARGE[:, ::-1]).ravel()[<index>]"),
         (2, "(np.abs(LARGE[1:, 1:] - LARGE[:-1, :-1]) * <num> + LARGE[1:, :-1])[-1, <index>]"),
         (1, "relaxed(LARGE, <num>)[1, -1]"),

@@ -8,6 +8,7 @@
 #include "numpy/loops.h"
 #include "numpy/sums.h"
 #include "replay/machine/apart.h"
+#include "replay/machine/arg_extremes.h"
 #include "replay/machine/array_operand.h"
 #include "replay/machine/cut.h"
 #include "replay/machine/extremes.h"
@@ -47,6 +48,31 @@ bool span_of(unsigned axes, Span* span) {
 
 enum class Made : uint8_t { kPlain, kMean, kVariance, kDeviation };
 
+// Rows, or columns (whole lines of the cache), that are a part of all; where they begin: bytes of the array, elements of the result.
+struct Share {
+  Cut cut;
+  npy_intp from = 0, to = 0;
+};
+Share share_of(const Cut& cut, npy_intp item, npy_intp number, npy_intp parts) {
+  Share made{cut};
+  if (cut.before.many >= parts) {
+    const npy_intp first = cut.before.many * number / parts;
+    made.cut.before.many = cut.before.many * (number + 1) / parts - first;
+    made.from = first * cut.before.step, made.to = first * cut.behind.many;
+  } else {
+    const npy_intp line = 64 / item, lines = cut.behind.many / line, first = lines * number / parts * line;
+    made.cut.behind.many = (number + 1 == parts ? cut.behind.many : lines * (number + 1) / parts * line) - first;
+    made.from = first * cut.behind.step, made.to = first;
+  }
+  return made;
+}
+bool has_shares(const Cut& cut, npy_intp item, npy_intp parts) {
+  // Of columns, a part has a stretch of each row: short ones lie on as many pages as there are rows, and are slower together than rows.
+  constexpr npy_intp kLeastStretch = 1536;
+  const npy_intp size = cut.before.many * cut.behind.many * cut.reduced(), row = cut.behind.many * item;
+  return size >= kShared && (cut.before.many >= parts || (cut.before.many == 1 && row >= kLeastStretch * parts));
+}
+
 // What is reduced to what.
 struct Reduction {
   ArrayFn fn;
@@ -71,26 +97,32 @@ struct Reduction {
     return true;
   }
 
-  // Rows, or columns (whole lines of the cache), that are a part of all.
   Reduction part(npy_intp number, npy_intp parts) const {
-    Reduction made = *this;
     const npy_intp item = dtype_size(dtype);
-    if (cut.before.many >= parts) {
-      const npy_intp first = cut.before.many * number / parts;
-      made.cut.before.many = cut.before.many * (number + 1) / parts - first;
-      made.from += first * cut.before.step, made.to += first * cut.behind.many * item;
-    } else {
-      const npy_intp line = 64 / item, lines = cut.behind.many / line, first = lines * number / parts * line;
-      made.cut.behind.many = (number + 1 == parts ? cut.behind.many : lines * (number + 1) / parts * line) - first;
-      made.from += first * cut.behind.step, made.to += first * item;
-    }
+    const Share mine = share_of(cut, item, number, parts);
+    Reduction made = *this;
+    made.cut = mine.cut, made.from += mine.from, made.to += mine.to * item;
     return made;
   }
+  bool is_shared(npy_intp parts) const { return has_shares(cut, dtype_size(dtype), parts); }
+};
+
+// Positions of extremes.
+struct Search {
+  DType dtype;
+  bool largest;
+  Cut cut;
+  const char* from;
+  int64_t* to;
+
+  bool run() const { return find_positions(dtype, largest, cut, from, to); }
+  Search part(npy_intp number, npy_intp parts) const {
+    const Share mine = share_of(cut, dtype_size(dtype), number, parts);
+    return {dtype, largest, mine.cut, from + mine.from, to + mine.to};
+  }
+  // (A row of truth values is left as soon as one is found.)
   bool is_shared(npy_intp parts) const {
-    // Of columns, a part has a stretch of each row: short ones lie on as many pages as there are rows, and are slower together than rows.
-    constexpr npy_intp kLeastStretch = 1536;
-    const npy_intp size = cut.before.many * cut.behind.many * cut.reduced(), row = cut.behind.many * dtype_size(dtype);
-    return size >= kShared && (cut.before.many >= parts || (cut.before.many == 1 && row >= kLeastStretch * parts));
+    return has_shares(cut, dtype_size(dtype), parts) && !(dtype == DType::kBool && cut.behind.many == 1);
   }
 };
 
@@ -303,6 +335,24 @@ PyObject* whole_along_axes(Fold fold, bool mean, PyObject* object, const How& ho
   return made;
 }
 
+// Along one axis.
+PyObject* positions_along_axis(bool largest, PyObject* object, const How& how) {
+  DType dtype;
+  PyArrayObject* a = small_operand(object, &dtype);
+  if (!a) a = whole_operand(object, &dtype);
+  if (!a || is_complex(dtype) || !PyBool_Check(how.keep) || PyArray_NDIM(a) > kMostAxes) return nullptr;
+  const int rank = PyArray_NDIM(a), axis = axis_of(how.axes, rank);
+  Cut cut;
+  if (axis < 0 || rank < 2 || !cut_at(a, Span{axis, axis}, &cut)) return nullptr;
+  npy_intp shape[kMostAxes];
+  PyObject* made = new_array(numpy::descriptor(DType::kInt64), shape_left(a, 1u << axis, how.keep, shape), shape);
+  if (!made) return nullptr;
+  const int raised = run_shared(Search{dtype, largest, cut, PyArray_BYTES(a), reinterpret_cast<int64_t*>(data_of(made))});
+  rt::clear_all_raised();
+  if (raised < 0) Py_CLEAR(made);
+  return made;
+}
+
 }  // namespace
 
 // `at`: where the array stands among the operands.
@@ -319,6 +369,11 @@ const Step* step_along_axis(const Step* s, Reg* r, Machine& m) {
 template <Fold fold>
 const Step* step_whole_along_axis(const Step* s, Reg* r, Machine& m) {
   return made_or_called(whole_along_axes(fold, false, r[s->list[1]].o, How(*s, r)), s, r, m);
+}
+
+template <bool largest>
+const Step* step_positions_along_axis(const Step* s, Reg* r, Machine& m) {
+  return made_or_called(positions_along_axis(largest, r[s->list[1]].o, How(*s, r)), s, r, m);
 }
 
 StepFn along_axis_step(typed::Callee callee, int32_t at) {
@@ -342,6 +397,10 @@ StepFn along_axis_step(typed::Callee callee, int32_t at) {
       return step_whole_along_axis<Fold::kAll>;
     default:
       break;
+  }
+  if (typed::finds_position(callee)) {
+    const bool largest = callee == Callee::kArgmax || callee == Callee::kArgmaxMethod;
+    return largest ? step_positions_along_axis<true> : step_positions_along_axis<false>;
   }
   if (!typed::finds_spread(callee)) return nullptr;
   const bool root = callee == Callee::kStd || callee == Callee::kStdMethod;
