@@ -183,6 +183,20 @@ def test_a_warning_in_a_part_shows_the_variables_of_its_time() -> None:
             seen.clear()
 
 
+@pytest.mark.parametrize(
+    "view", ["LARGE", "LARGE[()]", "LARGE[:]", "LARGE[::-1]", "LARGE[:, :] + LARGE[()]", "LARGE[None][0]"]
+)
+def test_views_and_globals_do_not_count(view: str) -> None:
+    """They have no memory that eager would drop: an operator of a dying array and a view makes no new one."""
+    names: dict[str, Any] = {"LARGE": np.arange(40_000.0).reshape(200, 200)}
+    exec(f"def f(b): return LARGE * 1 + all(b) - {view}", names)
+    with stepped(kernels=True):
+        jitted = ds.jit(store=False)(names["f"])
+        for _ in range(4):
+            jitted([])
+        assert peak(jitted, []) <= peak(names["f"], []) + 2_000
+
+
 def test_a_frame_kept_by_a_warning_has_what_is_not_read_again() -> None:
     frames: list[Any] = []
 

@@ -230,6 +230,7 @@ class Lowering {
   void find_parts(Group* group, const SegmentSpec& spec, const std::vector<ValueId>& released, ValueId because);
   Group make_part(const Group& group, size_t first, size_t end, bool kernel, ValueId because);
   int64_t item_bytes(ValueId v, int rank) const;
+  bool has_memory(ValueId v) const;
   // A branch's guard: its snapshot is the other way, not what stands before it.
   static bool leads_elsewhere(OpKind kind) {
     return kind == OpKind::guard_true || kind == OpKind::guard_false || kind == OpKind::guard_is || kind == OpKind::guard_is_not;

@@ -99,6 +99,14 @@ int64_t Lowering::item_bytes(ValueId v, int rank) const {
   return value.type || value.rep != Rep::kNone ? 0 : dtype_size(DType::kFloat64);
 }
 
+// May it be an array whose memory goes with it? A view has none of its own, and a global's stays where it is.
+bool Lowering::has_memory(ValueId v) const {
+  const auto is_key = [](OpKind kind) { return kind == OpKind::build_slice || kind == OpKind::build_tuple || kind == OpKind::constant; };
+  const Op& o = op(v);
+  if (values_[v].view_by != kNull || o.kind == OpKind::load_global || is_key(o.kind)) return false;
+  return o.kind != OpKind::get_item || !is_key(op(in(o)[1]).kind);
+}
+
 Group Lowering::make_part(const Group& group, size_t first, size_t end, bool kernel, ValueId because) {
   Group part;
   part.ops.assign(group.ops.begin() + static_cast<int64_t>(first), group.ops.begin() + static_cast<int64_t>(end));
@@ -137,7 +145,7 @@ void Lowering::find_parts(Group* group, const SegmentSpec& spec, const std::vect
   for (ValueId v : released) {
     if (outlives_group(v)) continue;
     if (!loc(v).owned || loc(v).obj < 0 || !number.try_emplace(v, static_cast<int>(lives.size())).second) continue;
-    lives.push_back({item_bytes(v, rank), -1, position(values_[v].released)});
+    lives.push_back({has_memory(v) ? item_bytes(v, rank) : 0, -1, position(values_[v].released)});
   }
   for (const bool large : {false, true}) {
     std::vector<int> into(ops.size(), -1);
