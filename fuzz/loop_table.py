@@ -318,10 +318,7 @@ GRID_BODIES: Weighted[str] = Weighted(
         (2, "$s = $g.<fold>() - $g[1:].mean() + $g[:, $j:].<fold>(); LOG.append(type($s).__name__)"),
         (1, "$s = $s + np.linalg.norm($g) + $g.argmin()"),
         (1, "v = $g.argmax(axis=$j % 2); $s = $s + v[0]; LOG.append((v.tolist(), v.dtype.char, v.flags.owndata))"),
-        (
-            1,
-            "LOG.append((np.argmin($g[:, $j:] * $g[$i, $j], -1, keepdims=True).tolist(), ($g > $s).argmax(0).tolist()))",
-        ),
+        (1, "LOG.append((np.argmin($g * $g[$i], -1, keepdims=True).tolist(), ($g > $s).argmax(0).tolist()))"),
         (1, "$s = $s + $g[:, $j].std() + np.var($g[$i]); LOG.append($g.mean(axis=$j % 2).tolist())"),
         (1, "LOG.append(($g.std(axis=$j % 2).tolist(), np.var($g, axis=-1, keepdims=True).tolist()))"),
         (1, "LOG.append(($g.std(axis=$j % 2, ddof=1).tolist(), np.var($g, ddof=$j % 3, axis=0).tolist()))"),
