@@ -298,7 +298,8 @@ bool rearranges(const Step& s, const Reg* r) {
 bool holds_ints(PyObject* o) { return is_number_array(o) && PyTypeNum_ISINTEGER(type_of(o)); }
 // Behind an array positions in it, and axes. (What `out` holds then may be cast, with a warning.)
 bool takes_at(const Step& s, const Reg* r) {
-  if (s.n < 3 || !is_number_array(argument(s, r, 0)) || !(PyLong_CheckExact(argument(s, r, 1)) || holds_ints(argument(s, r, 1)))) return false;
+  if (s.n < 3 || !is_number_array(argument(s, r, 0)) || !(PyLong_CheckExact(argument(s, r, 1)) || holds_ints(argument(s, r, 1))))
+    return false;
   for (int32_t i = 2; i + 1 < s.n; ++i)
     if (!is_axes(argument(s, r, i))) return false;
   return true;
