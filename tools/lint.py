@@ -73,10 +73,13 @@ def layers(sources: list[str]) -> bool:
 
 
 def compile_commands(folder: str) -> None:
-    """The build's commands, for clang-tidy: without precompiled headers, so that a source includes what it needs."""
+    """The build's commands, for clang-tidy: without precompiled headers, so that a source includes what it needs, and
+    without what GCC alone knows."""
     build = ROOT / "build" / f"py{sys.version_info[0]}{sys.version_info[1]}"
     text = (build / "compile_commands.json").read_text()
-    (Path(folder) / "compile_commands.json").write_text(re.sub(r"-Winvalid-pch|-include \S+/cmake_pch\.hxx", "", text))
+    (Path(folder) / "compile_commands.json").write_text(
+        re.sub(r"-Winvalid-pch|-include \S+/cmake_pch\.hxx|-mmem\w+-strategy=\S+", "", text)
+    )
 
 
 def tidy(folder: str, file: str) -> bool:
