@@ -10,15 +10,11 @@ namespace {
 
 using numpy::element_at;
 
-// In any byte but 0.
-struct Truth {
-  bool is;
-};
-
+// (A truth value is true in any byte but 0.)
 template <class T>
 T look(const char* p) {
-  if constexpr (std::is_same_v<T, Truth>)
-    return {element_at<uint8_t>(p) != 0};
+  if constexpr (std::is_same_v<T, bool>)
+    return element_at<uint8_t>(p) != 0;
   else
     return element_at<T>(p);
 }
@@ -26,9 +22,7 @@ T look(const char* p) {
 // Does x stand before what was the best? (A NaN does, and stays.)
 template <class T, bool largest>
 bool beats(T x, T best) {
-  if constexpr (std::is_same_v<T, Truth>)
-    return largest ? x.is & !best.is : !x.is & best.is;
-  else if constexpr (std::is_floating_point_v<T>)
+  if constexpr (std::is_floating_point_v<T>)
     return !(largest ? x <= best : x >= best) & (best == best);
   else
     return largest ? x > best : x < best;
@@ -50,7 +44,7 @@ int64_t in_row(const char* from, npy_intp n, Step step) {
 // The same of columns, from row to row: of so many at a time that what is known of them stays in registers.
 template <class T>
 struct Lanes {
-  using Plain = std::conditional_t<std::is_same_v<T, Truth>, uint8_t, T>;
+  using Plain = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
   using Mark = std::conditional_t<sizeof(T) == 8, int64_t,
                                   std::conditional_t<sizeof(T) == 4, int32_t, std::conditional_t<sizeof(T) == 2, int16_t, int8_t>>>;
   typedef Plain Values __attribute__((vector_size(32)));
@@ -87,7 +81,7 @@ struct Lanes {
   [[gnu::target("avx2"), gnu::always_inline]] static inline Values load(const char* p) {
     Values made;
     std::memcpy(&made, p, sizeof(made));
-    if constexpr (std::is_same_v<T, Truth>)
+    if constexpr (std::is_same_v<T, bool>)
       return reinterpret_cast<Values>(made != 0);
     else
       return made;
@@ -117,7 +111,7 @@ template <class T, bool largest>
 // Rows that are long enough for NumPy's own function, which looks at many elements at once, but not at those with gaps between.
 // (Of truth values it looks for one.)
 template <class T>
-constexpr npy_intp kLong = std::is_same_v<T, Truth> ? 6 : 16;
+constexpr npy_intp kLong = std::is_same_v<T, bool> ? 6 : 16;
 
 template <class T, DType dtype, bool largest>
 void in_rows(const Cut& cut, const char* from, int64_t* to) {
@@ -141,7 +135,7 @@ constexpr npy_intp kFew = 256;  // elements: each by itself
 template <DType dtype, bool largest>
 bool positions(const Cut& cut, const char* from, int64_t* to) {
   using Element = typename numpy::Element<dtype>::Type;
-  using T = std::conditional_t<dtype == DType::kBool, Truth, Element>;
+  using T = std::conditional_t<dtype == DType::kBool, bool, Element>;
   const auto& [before, rounds, along, behind] = cut;
   if (behind.many == 1) return in_rows<T, dtype, largest>(cut, from, to), true;
   static const bool newer = __builtin_cpu_supports("avx2");

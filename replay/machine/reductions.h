@@ -10,8 +10,10 @@
 namespace dalsegno::replay {
 
 // -- steps_along_axis.cc. fn: add, maximum, minimum
-ArrayFn reduction_of(typed::Callee callee);       // that sums, means and extremes are made by; none: it is none of these
-bool is_mean(typed::Callee callee);               // a sum that is divided behind
+ArrayFn reduction_of(typed::Callee callee);  // that sums, means and extremes are made by; none: it is none of these
+bool is_mean(typed::Callee callee);          // a sum that is divided behind
+// Of those that find positions: the greatest element's, not the least's.
+constexpr bool finds_greatest(typed::Callee callee) { return callee == typed::Callee::kArgmax || callee == typed::Callee::kArgmaxMethod; }
 bool has_reducing_loop(ArrayFn fn, DType dtype);  // needs the GIL, once
 // Each of the rows, n elements without a gap, to one.
 void reduce_rows(ArrayFn fn, DType dtype, const char* from, int64_t rows, int64_t n, char* to);

@@ -282,33 +282,28 @@ bool gets_attribute(const Step& s, const Reg* r) {
 
 // ---- NumPy's (silent_numpy.h)
 
-int type_of(PyObject* array) { return PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array))->type_num; }
-
 bool takes_absolute(const Step& s, const Reg* r) { return takes(s, 1) && has_absolute(argument(s, r, 0)); }
 bool gives_object(const Step& s, const Reg* r) { return takes(s, 1) && numpy::is_number_type(Py_TYPE(argument(s, r, 0))); }
 bool of_numbers(const Step& s, const Reg* r) { return takes(s, 1) && is_number_array(argument(s, r, 0)); }
 bool sorts_numbers(const Step& s, const Reg* r) { return takes(s, 1) && takes_numbers(argument(s, r, 0)); }
-// Behind an array axes, a shape, an order: ints, None, texts, or tuples of such. (For bools NumPy has words.)
-bool rearranges(const Step& s, const Reg* r) {
-  if (s.n < 2 || !is_number_array(argument(s, r, 0))) return false;
-  for (int32_t i = 1; i + 1 < s.n; ++i)
+// An array, and from there on axes, a shape, an order: ints, None, texts, or tuples of such. (For bools NumPy has words.)
+bool has_array_and_axes(const Step& s, const Reg* r, int32_t from) {
+  if (s.n < from + 1 || !is_number_array(argument(s, r, 0))) return false;
+  for (int32_t i = from; i + 1 < s.n; ++i)
     if (!is_axes(argument(s, r, i))) return false;
   return true;
 }
-bool holds_ints(PyObject* o) { return is_number_array(o) && PyTypeNum_ISINTEGER(type_of(o)); }
-// Behind an array positions in it, and axes. (What `out` holds then may be cast, with a warning.)
+bool rearranges(const Step& s, const Reg* r) { return has_array_and_axes(s, r, 1); }
+bool holds_ints(PyObject* o) { return is_number_array(o) && PyTypeNum_ISINTEGER(type_of_numbers(o)); }
+// Behind the array positions in it. (What `out` holds may be cast, with a warning.)
 bool takes_at(const Step& s, const Reg* r) {
-  if (s.n < 3 || !is_number_array(argument(s, r, 0)) || !(PyLong_CheckExact(argument(s, r, 1)) || holds_ints(argument(s, r, 1))))
-    return false;
-  for (int32_t i = 2; i + 1 < s.n; ++i)
-    if (!is_axes(argument(s, r, i))) return false;
-  return true;
+  return has_array_and_axes(s, r, 2) && (PyLong_CheckExact(argument(s, r, 1)) || holds_ints(argument(s, r, 1)));
 }
 // Of ints, weighed by doubles or not.
 bool counts_numbers(const Step& s, const Reg* r) {
   if (s.n < 2 || !holds_ints(argument(s, r, 0))) return false;
   for (int32_t i = 1; i + 1 < s.n; ++i)
-    if (PyObject* o = argument(s, r, i); !PyLong_CheckExact(o) && !(is_number_array(o) && type_of(o) == NPY_DOUBLE)) return false;
+    if (PyObject* o = argument(s, r, i); !PyLong_CheckExact(o) && !(is_number_array(o) && type_of_numbers(o) == NPY_DOUBLE)) return false;
   return true;
 }
 // (Those of floats warn as arithmetic does.)
@@ -319,7 +314,7 @@ bool chooses(const Step& s, const Reg* r) {
   if (s.n == 2) return true;
   PyObject* a = s.n == 4 ? argument(s, r, 1) : nullptr;
   PyObject* b = s.n == 4 ? argument(s, r, 2) : nullptr;
-  return a && is_number_array(a) && is_number_array(b) && type_of(a) == type_of(b);
+  return a && is_number_array(a) && is_number_array(b) && type_of_numbers(a) == type_of_numbers(b);
 }
 bool fills(const Step& s, const Reg* r) { return takes(s, 2) && takes_fill(argument(s, r, 0), argument(s, r, 1)); }
 

@@ -13,7 +13,7 @@ namespace dalsegno::replay {
 
 bool is_number_array(PyObject* o) {
   if (!numpy::is_exact_array(o)) return false;
-  const int type = PyArray_DESCR(reinterpret_cast<PyArrayObject*>(o))->type_num;
+  const int type = type_of_numbers(o);
   return PyTypeNum_ISNUMBER(type) || PyTypeNum_ISBOOL(type);
 }
 
@@ -48,7 +48,7 @@ bool takes_numbers(PyObject* o) { return is_number_array(o) && is_writeable(rein
 // Doubles and what is made of them take numbers without a word.
 bool takes_fill(PyObject* array, PyObject* value) {
   if (!takes_numbers(array)) return false;
-  const int type = PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array))->type_num;
+  const int type = type_of_numbers(array);
   if (type == NPY_CDOUBLE && (PyComplex_CheckExact(value) || Py_IS_TYPE(value, &PyCDoubleArrType_Type))) return true;
   return (type == NPY_DOUBLE || type == NPY_CDOUBLE) && (is_number_object(value) || Py_IS_TYPE(value, &PyDoubleArrType_Type));
 }

@@ -398,10 +398,7 @@ StepFn along_axis_step(typed::Callee callee, int32_t at) {
     default:
       break;
   }
-  if (typed::finds_position(callee)) {
-    const bool largest = callee == Callee::kArgmax || callee == Callee::kArgmaxMethod;
-    return largest ? step_positions_along_axis<true> : step_positions_along_axis<false>;
-  }
+  if (typed::finds_position(callee)) return finds_greatest(callee) ? step_positions_along_axis<true> : step_positions_along_axis<false>;
   if (!typed::finds_spread(callee)) return nullptr;
   const bool root = callee == Callee::kStd || callee == Callee::kStdMethod;
   return root ? step_along_axis<ArrayFn::add, Made::kDeviation> : step_along_axis<ArrayFn::add, Made::kVariance>;

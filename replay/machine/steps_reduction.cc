@@ -103,8 +103,7 @@ bool position(Callee callee, DType dtype, const Extents& a, npy_intp* made) {
   for (int d = a.rank - 1; d >= 0; dense *= a.shape[d], n *= a.shape[d], --d)
     if (a.shape[d] == 0 || (a.shape[d] != 1 && a.strides[d] != dense)) return false;
   const PyArray_ArrFuncs* functions = PyDataType_GetArrFuncs(numpy::descriptor(dtype));
-  const bool largest = callee == Callee::kArgmax || callee == Callee::kArgmaxMethod;
-  return (largest ? functions->argmax : functions->argmin)(a.data, n, made, nullptr) >= 0;
+  return (finds_greatest(callee) ? functions->argmax : functions->argmin)(a.data, n, made, nullptr) >= 0;
 }
 
 // Of what is left of each element beside the mean, by way of memory.
