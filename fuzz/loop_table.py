@@ -403,6 +403,18 @@ ITEM_BODIES: Weighted[str] = Weighted(
         (2, "q = Pair($x) + PAIRS[0]; q += $s; LOG.append((q[0], q == PAIRS[0], q == $i, q[$i % 2]))"),
         (1, "q = ($i % 4) * Pair($s); q.n = $i; LOG.append((q.x, q < PAIRS[2], q < Pair($s)))"),
         (1, "q = Spot($x); LOG.append((Spot($i) - $s, q - q.n, list(q.__dict__)))"),
+        (
+            1,
+            "q = [PAIRS[2], *PILE[:0]]; heapq.heappush(q, PAIRS[0]); "
+            "heapq.heappush(q, Pair($x)); LOG.append(heapq.heappop(q).n)",
+        ),
+        (1, "q = MISSING.get($i % 4, 0.5); $s = $s + q; LOG.append((bool($e), bool(PAIRS[$i % 4].x), callable(q)))"),
+        (
+            1,
+            "LOG.append((Spot.weight, PAIRS and (int.__lt__, int.__sub__, int.__mul__)[$i % 3]($i, 3))); "
+            "LOG.append(Spot.step is Pair.step)",
+        ),
+        (2, "LOG.extend(map(PAIRS[$i % 4].step, [$x])); q = PAIRS[3 - $i % 4]; q.n = $i; LOG.append(q.x)"),
         (1, "del PAIRS[1].x; PAIRS[1].x = $s"),
         (1, "vars(PAIRS[3])['x'] = $s; LOG.append(PAIRS[3].x)"),
         (1, "q = [$x, $s]; LOG.append(q[$i % 2] is $x)"),

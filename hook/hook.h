@@ -256,11 +256,13 @@ bool unlink_frame(void* frame, FrameImage* image);
 // Would unlink_frame() be true?
 bool link_touched(void* frame, const FrameImage& image);
 // The same frame without its variables, for code that tells by it where it was called, as warnings do: image->locals is not looked at. It
-// is given its variables before anybody may look at them, or unlinked without: false, and nothing done, where it has been looked at. Not of
-// generators.
+// is given its variables before anybody may look at them, or taken out without: false, and nothing done, where it has been looked at. Not
+// of generators. What was taken out so is parked: without a reference to its code, and to be linked as it stands or freed.
 void* link_bare_frame(FrameImage* image);
 void fill_bare_frame(void* frame, const FrameImage& image);
-bool unlink_bare_frame(void* frame);
+bool park_bare_frame(PyThreadState* thread, void* frame);
+void relink_bare_frame(PyThreadState* thread, void* parked);
+void free_bare_frame(void* parked);
 // While one lives, `show` is called once, before any Python code begins. It must not raise.
 class BeforePython {
  public:

@@ -182,14 +182,24 @@ void* link_bare_frame(FrameImage* image) {
 
 void fill_bare_frame(void* linked, const FrameImage& image) { fill_variables(static_cast<Frame*>(linked), image); }
 
-bool unlink_bare_frame(void* linked) {
+bool park_bare_frame(PyThreadState* thread, void* linked) {
   auto* frame = static_cast<Frame*>(linked);
   if (frame->frame_obj != nullptr || frame->f_locals != nullptr) return false;
-  current_frame(PyThreadState_Get()) = frame->previous;
-  const int count = used_slots(frame);
+  current_frame(thread) = frame->previous;
   Py_DECREF(code_of(frame));
-  free_frame(frame, count);
   return true;
+}
+
+void relink_bare_frame(PyThreadState* thread, void* parked) {
+  auto* frame = static_cast<Frame*>(parked);
+  Py_INCREF(code_of(frame));
+  frame->previous = current_frame(thread);
+  current_frame(thread) = frame;
+}
+
+void free_bare_frame(void* parked) {
+  auto* frame = static_cast<Frame*>(parked);
+  free_frame(frame, used_slots(frame));
 }
 
 bool unlink_frame(void* linked, FrameImage* image) {

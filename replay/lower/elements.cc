@@ -182,6 +182,7 @@ void Lowering::emit_lookup(const Op& o, ValueId i) {
     s.truth = true;
   } else if (op_has_result(o.kind) && form(i).callee != typed::Callee::kAdd) {
     take_part(i, &s);
+    s.by_type = s.rep != Rep::kNone;
   }
   push(s);
   if (op_has_result(o.kind)) defined(i);

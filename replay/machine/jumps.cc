@@ -315,7 +315,7 @@ void load_constants(Machine& m, const ProgramImpl& program) {
 
 void start_program(Machine& m, ProgramImpl& program) {
   m.program = &program;
-  for (int32_t reg : program.object_regs) m.r[reg].o = nullptr;
+  std::fill(m.r + program.first_reg, m.r + program.n_regs, Reg{});
   load_constants(m, program);
 }
 

@@ -147,6 +147,14 @@ void find_variables(const Machine& m, Link& to, const ProgramImpl& p, const Reg*
   for (size_t k = 0; k < frame.locals.size(); ++k) to.slots[k] = object(m, to, p, r, frame.locals[k]);
 }
 
+// Frame i of a snapshot is the innermost one in the chain now.
+void linked(Machine& m, const Framing& framing, size_t number, size_t i) {
+  std::vector<Link>& links = m.room->links;
+  links[number].levels = number > 0 ? links[number - 1].levels : 0;
+  if (i > 0) links[number].levels += hook::levels_in_c(what_of(framing.snapshot.frames[i - 1].action));
+  m.n_links = number + 1;
+}
+
 // Fills and links frame i of a snapshot of `p`, whose registers are `r`; a bare one has no variables.
 void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing& framing, int32_t snapshot, size_t i, int32_t at,
           bool bare = false) {
@@ -155,6 +163,7 @@ void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing&
   if (links.size() <= number) links.resize(number + 1);
   Link& to = links[number];
   const SnapshotFrame& frame = framing.snapshot.frames[i];
+  to.parked.reset();
   to.image = {};
   try {
     if (to.slots.size() < frame.locals.size()) to.slots.resize(frame.locals.size());
@@ -174,12 +183,24 @@ void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing&
     drop_boxes(m, to);
     throw;
   }
-  to.levels = number > 0 ? links[number - 1].levels : 0;
-  if (i > 0) to.levels += hook::levels_in_c(what_of(framing.snapshot.frames[i - 1].action));
   to.program = &p;
   to.snapshot = snapshot;
   to.state = framing.states[i];
-  m.n_links = number + 1;
+  linked(m, framing, number, i);
+}
+
+// The innermost frame, bare, as it was linked there last; false: it was another one.
+bool relink(Machine& m, const ProgramImpl& p, const Framing& framing, int32_t snapshot) {
+  const size_t i = framing.snapshot.frames.size() - 1, number = m.first_frame + i;
+  if (number >= m.room->links.size()) return false;
+  Link& to = m.room->links[number];
+  if (!to.parked || to.parked_of != p.id || to.snapshot != snapshot) return false;
+  const Loc& function = p.locs[framing.snapshot.frames[i].function];
+  if (function.obj < 0 || m.r[function.obj].o != reinterpret_cast<PyObject*>(to.image.function)) return false;
+  to.frame = to.parked.release();
+  hook::relink_bare_frame(m.thread, to.frame);
+  linked(m, framing, number, i);
+  return true;
 }
 
 // Takes the innermost linked frame out.
@@ -259,7 +280,7 @@ LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at, Looks looks)
   unlink(m, m.first_frame + innermost);
   const bool has_own = generator_of(framing.snapshot, innermost) != nullptr;
   const bool bare = looks != Looks::kAnywhere && !has_own && m.kept_frames.empty() && hook::BeforePython::possible(m.thread);
-  link(m, p, m.r, m.first_frame, framing, snapshot, innermost, at, bare);
+  if (!bare || !relink(m, p, framing, snapshot)) link(m, p, m.r, m.first_frame, framing, snapshot, innermost, at, bare);
   count_frames(m);
   if (bare) unseen_.emplace(m.thread, fill, this);
 }
@@ -284,7 +305,9 @@ bool LinkedScope::unlink_unseen() {
   unseen_.reset();
   if (came) return false;
   Link& last = m_.room->links[m_.n_links - 1];
-  if (!hook::unlink_bare_frame(last.frame)) return fill(this), false;
+  if (!hook::park_bare_frame(m_.thread, last.frame)) return fill(this), false;
+  last.parked.reset(last.frame);
+  last.parked_of = last.program->id;
   --m_.n_links;
   if (!last.boxes.empty()) drop_boxes(m_, last);
   count_frames(m_);

@@ -10,6 +10,8 @@ constexpr size_t kMostNativeSteps = 800;  // of a region: what LLVM compiles in 
 // -- native_region.cc
 const native::Layout& native_layout();
 std::vector<const void*> native_addresses();  // in the order of native::Address
+// Does it leave where its object is not of the class that was recorded?
+bool asks_for_class(const Step& s);
 // The plan by which a side trace of the step may be part of the same function, or -1.
 int32_t side_plan(native::Do what, const Step& s);
 // Does a side trace, or one that hangs on it, lead to a loop?

@@ -393,9 +393,20 @@ int32_t discard(native::Frame*, int32_t n, int64_t made) {
   return 0;
 }
 
-int32_t holds(native::Frame* frame, int32_t block) {
-  const Running& running = running_of(frame);
-  return !running.m->unsettled && running.native->programs[static_cast<size_t>(block)]->world_holds();
+// Code has run in a step of the block: may the run go on here all the same? (Native code has forgotten what it knew of objects.)
+bool settles(Running& running, size_t block) {
+  Machine& m = *running.m;
+  turn_to(running, block);
+  if (*m.breaker == 0 && undisturbed(m)) return true;
+  m.unsettled = true;  // the machine will look, too
+  return false;
+}
+
+int32_t holds(native::Frame* frame, int32_t number) {
+  Running& running = running_of(frame);
+  const auto block = static_cast<size_t>(number);
+  if (running.m->unsettled && !settles(running, block)) return 0;
+  return running.native->programs[block]->world_holds();
 }
 
 int32_t enters(native::Frame* frame, int32_t number) {

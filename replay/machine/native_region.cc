@@ -186,6 +186,7 @@ class Describer {
     in.settles = (s.advances || s.does == native::Do::kPutItem || s.does == native::Do::kSetAttribute) && s.n == 1;
     if (s.does == native::Do::kNext) next(*s.next, &in);
     if (s.fn == step_segment) computes(p.groups[static_cast<size_t>(s.imm)], &in);
+    if (asks_for_class(s)) in.of_class = address(s.attribute->attribute.type);
     switch (in.what) {
       case native::Do::kBinary:
         binary(s, &in);
@@ -474,24 +475,6 @@ class Describer {
 }  // namespace
 
 bool makes_quiet_iterator(const Step& s) { return s.exec == exec_of(OpKind::get_iter) && s.pure; }
-
-int32_t side_plan(native::Do what, const Step& s) {
-  using native::Do;
-  if (s.advances) return s.other;
-  constexpr Do kGuards[] = {Do::kGuardedCompare, Do::kGuardTruth, Do::kGuardIs, Do::kGuardFunction, Do::kGuardDefaults,
-                            Do::kGuardTruthy,    Do::kGuardType,  Do::kUnbox,   Do::kGuardWaiting};
-  if (std::find(std::begin(kGuards), std::end(kGuards), what) != std::end(kGuards) || native::tells_types(what, s.rep)) return s.exit;
-  return what == Do::kRangeNext || what == Do::kRangeEnd || what == Do::kItemsEnd || what == Do::kNextItem || what == Do::kNextElement ||
-                 what == Do::kNext
-             ? s.other
-             : -1;
-}
-
-bool comes_back(const ProgramImpl& side) {
-  if (!side.steps.empty() && side.steps.back().does == native::Do::kJump) return true;
-  return std::any_of(side.exit_records.begin(), side.exit_records.end(),
-                     [](const Exit& exit) { return exit.side && comes_back(static_cast<const ProgramImpl&>(*exit.side)); });
-}
 
 native::Region describe(ProgramImpl& root, Native* native, size_t below) { return Describer(*native, below).describe(root); }
 

@@ -49,7 +49,7 @@ bool is_in_c(PyObject* o) { return recorder::is_type_in_c(Py_TYPE(o)); }
 bool one_in_c(const Step& s, const Reg* r) { return is_in_c(r[s.a].o); }
 bool two_in_c(const Step& s, const Reg* r) { return is_in_c(r[s.a].o) && is_in_c(r[s.b].o); }
 bool three_in_c(const Step& s, const Reg* r) { return two_in_c(s, r) && is_in_c(r[s.c].o); }
-bool callee_in_c(const Step& s, const Reg* r) { return recorder::looks_at_no_frames(r[s.list[0]].o); }
+bool callee_in_c(const Step& s, const Reg* r) { return recorder::looks_at_no_frames(r[s.list[0]].o, s.n > 1 ? r[s.list[1]].o : nullptr); }
 
 }  // namespace
 

@@ -27,6 +27,9 @@ struct ShownBox {
 };
 
 // A frame of the run that stands in the thread's chain.
+struct FreesFrame {
+  void operator()(void* parked) const { hook::free_bare_frame(parked); }
+};
 struct Link {
   ProgramImpl* program = nullptr;
   int32_t snapshot = -1;
@@ -37,6 +40,10 @@ struct Link {
   std::vector<PyObject*> slots;
   std::vector<ShownBox> boxes;  // of values that are unboxed otherwise
   std::unique_ptr<bool[]> from_object;
+  // The bare frame that was linked last, if nobody has looked at it, and of which program (ProgramImpl::id), with the other fields as they
+  // are: the next op often stands at the same place.
+  std::unique_ptr<void, FreesFrame> parked;
+  uint64_t parked_of = 0;
 };
 
 using Programs = std::vector<std::unique_ptr<Program>>;

@@ -265,19 +265,43 @@ bool rotates(const Step& s, const Reg* r) {
 
 // ---- attributes ------------------------------------------------------------------------------------------------------------------------
 
-// What decides about the attribute is a slot, or gives an item of a named tuple.
+// What a class whose own class is `type` gives as it stands, or bound by C code (type_getattro() of Objects/typeobject.c).
+bool gives_class_attribute(PyTypeObject* of, PyObject* name) {
+  if (_PyType_Lookup(&PyType_Type, name)) return false;
+  PyObject* found = _PyType_Lookup(of, name);
+  if (!found) return false;
+  const PyTypeObject* kinds[] = {&PyFunction_Type, &PyStaticMethod_Type, &PyWrapperDescr_Type, &PyMethodDescr_Type,
+                                 &PyClassMethodDescr_Type};
+  return !Py_TYPE(found)->tp_descr_get || std::find(std::begin(kinds), std::end(kinds), Py_TYPE(found)) != std::end(kinds);
+}
+
+// What decides about the attribute is a slot, or gives an item of a named tuple, or is a static method.
 bool gets_attribute(const Step& s, const Reg* r) {
   static PyTypeObject* item_getter = nullptr;
   PyTypeObject* type = Py_TYPE(first(s, r));
+  if (type == &PyType_Type) return gives_class_attribute(reinterpret_cast<PyTypeObject*>(first(s, r)), s.name);
   if (type->tp_getattro != PyObject_GenericGetAttr) return false;
   PyObject* found = _PyType_Lookup(type, s.name);
   PyTypeObject* decides = found ? Py_TYPE(found) : nullptr;
   if (!decides) return false;
-  if (decides == &PyMemberDescr_Type || decides == item_getter || gives_attribute(first(s, r), s.name, found)) return true;
+  if (decides == &PyMemberDescr_Type || decides == item_getter || decides == &PyStaticMethod_Type) return true;
+  if (gives_attribute(first(s, r), s.name, found)) return true;
   const bool getter =
       std::string_view(decides->tp_name).ends_with("_tuplegetter") && recorder::is_found_as(decides, "_collections", "_tuplegetter");
   if (getter && !item_getter) item_getter = reinterpret_cast<PyTypeObject*>(Py_NewRef(decides));
   return getter;
+}
+
+// int.__add__ and its like: what operators of numbers are in C.
+bool is_exact_number(PyObject* o) { return PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) || PyComplex_CheckExact(o); }
+bool calls_operator(const Step& s, const Reg* r) {
+  PyObject* callee = r[s.list[0]].o;
+  if (!Py_IS_TYPE(callee, &PyWrapperDescr_Type) || s.object) return false;
+  PyTypeObject* of = PyDescr_TYPE(callee);
+  if (of != &PyLong_Type && of != &PyFloat_Type && of != &PyComplex_Type && of != &PyBool_Type) return false;
+  for (int32_t i = 0; i + 1 < s.n; ++i)
+    if (!is_exact_number(argument(s, r, i))) return false;
+  return true;
 }
 
 // ---- NumPy's (silent_numpy.h)
@@ -429,7 +453,7 @@ Plain silent_of(OpKind kind, PyObject* callee) {
     case OpKind::del_item:
       return deletes_item;
     case OpKind::call:
-      return callee ? call_of(callee) : nullptr;
+      return callee ? call_of(callee) : calls_operator;
     default:
       return nullptr;
   }

@@ -58,6 +58,7 @@ struct Step {
   bool only_called = false;             // neither faster nor slower in native code
   bool on_objects = false;              // its operands are where exec looks for them
   bool runs_none = false;               // done by exec, which runs no code of the user's
+  bool by_type = false;                 // kQuick: what it does not do is left, as a rule, for it gives a number of another type
   native::Do does = native::Do::kStep;  // how native code does it; rep: its operands' representation (replay/native/region.h)
   Rep rep = Rep::kNone;
   PyObject* object = nullptr;  // borrowed from the trace

@@ -187,14 +187,20 @@ void Writer::slowly(const Instr& in, const std::string& slow, const std::string&
     if (use.written) dirty_.erase(key_of(use.reg));
   const std::set<Fact> facts = fresh_;
   const int32_t leave = leave_;
-  if (in.runs_code || (hoisted_copy_ && in.what == Do::kLeaveFrame)) {
-    // What is known of arrays, or of registers that hold nothing (who has been shown a frame is given its numbers' objects), may hold no
-    // more: the machine goes on.
-    const std::string next = label("n");
-    step_aside(next);
+  step_aside(label("n"));
+  // Where code has run, what is known of arrays, or of registers that hold nothing (who has been shown a frame is given its numbers'
+  // objects), may hold no more: the machine goes on.
+  const bool leaves = hoisted_copy_ && in.what == Do::kLeaveFrame;
+  if (in.runs_code && !leaves) {
+    const std::string on = label("o"), ran = label("r");
+    branch(settled(), on, ran, true);
+    begin(ran);
+    line("ret i32 " + std::to_string(number_ + 1));
+    begin(on);
+  }
+  if (leaves) {
     line("ret i32 " + std::to_string(number_ + 1));
   } else {
-    step_aside(label("n"));
     reload(in.dst);
     reload(in.c);
     line("br label %" + join);
@@ -268,7 +274,14 @@ void Writer::leave_when_forced() {
   guard(op("and i1 " + here + ", " + now), false);
 }
 
+// What is of another class may well be what the side trace is for; how that is found out otherwise costs more.
+void Writer::guard_class(const Instr& in) {
+  const std::string type = field(object_in(in.a), static_cast<size_t>(layout_.type), "ptr");
+  guard(op("icmp eq ptr " + type + ", " + address(kAddresses + in.of_class)), true, in.side);
+}
+
 void Writer::write(const Instr& in) {
+  if (in.of_class >= 0 && in.side >= 0) guard_class(in);
   switch (in.what) {
     case Do::kStep:
       return by_step(in);
@@ -462,10 +475,10 @@ void Writer::note_light(int32_t block) {
 
 void Writer::guard_world(const Instr& in) {
   if (index_ > 0 && region_.blocks[block_].instrs[index_ - 1].settles) return;
-  if (in.n != 0)
-    return guard(
-        op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, holds)) + "(ptr %f, i32 " + std::to_string(block_) + ")") + ", 0"));
-  guard(settled());
+  const std::string on = label("ok"), ask = label("h");
+  if (in.n == 0) branch(settled(), on, ask, true), begin(ask);
+  guard(op("icmp ne i32 " + op("call i32 " + helper(offsetof(Frame, holds)) + "(ptr %f, i32 " + std::to_string(block_) + ")") + ", 0"));
+  if (in.n == 0) go(on), begin(on);
 }
 
 std::string to_ir(const Region& region, const Layout& layout, const std::string& symbol) {

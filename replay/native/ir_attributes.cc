@@ -124,9 +124,11 @@ void Writer::items_iterator(const Instr& in) {
 // What has not been done is the machine's; so is what follows where finalisers may have run.
 void Writer::came_quickly(const Instr& in, const std::string& done) {
   const std::string on = label("o"), other = label("h"), behind = label("b"), leave = exit_label();
+  const bool leads = in.side >= 0 && in.of_class < 0;  // (of the class, and yet another: that is rare)
+  if (leads) leads_to(in.side);
   branch(op("icmp eq i32 " + done + ", 1"), on, other, true);
   begin(other);
-  branch(op("icmp eq i32 " + done + ", 0"), leave, behind);
+  branch(op("icmp eq i32 " + done + ", 0"), leads ? label_of(in.side) : leave, behind);
   begin(behind);
   leave_behind(in, behind);
   begin(on);

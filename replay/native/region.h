@@ -132,6 +132,7 @@ struct Instr {
   int32_t object = -1;  // index into Region's addresses; kBinary, kCall: of the function that does it, if it is called
   typed::Callee callee = typed::Callee::kNone;
   int32_t side = -1;                         // block that goes on where the guard fails, or the iterator ends, or -1: that leaves
+  int32_t of_class = -1;                     // index into Region's addresses: the object in a is of that class, else on at `side`, if any
   typed::Real real = typed::Real::kNeither;  // kBinary of complex numbers
   Holder holder = Holder::kNone;             // kNext
   std::vector<NextItem> next;
@@ -240,7 +241,7 @@ struct Frame {
   // A typed operator on two numbers (their bits, or the addresses of complex ones), by the code that its step uses: 1, and the result; 0:
   // the step is to be done.
   int32_t (*scalar)(Frame*, int32_t number, int64_t a, int64_t b, int64_t* out) = nullptr;
-  int32_t (*holds)(Frame*, int32_t block) = nullptr;  // kGuardWorld, of a block with folded names
+  int32_t (*holds)(Frame*, int32_t block) = nullptr;  // kGuardWorld, of a block with folded names or where code has run
   int32_t (*ends)(Frame*, int32_t reg) = nullptr;     // tells an iterator over a list or tuple that it has ended, if that runs no code: 1
   int32_t (*draw)(void* object, int32_t bound, double* out) = nullptr;                      // kDraw; 0: there is no such generator
   int32_t (*draw_bits)(void* object, int32_t bound, int64_t bits, int64_t* out) = nullptr;  // kDrawBits; 0: there are none

@@ -392,6 +392,7 @@ class Writer {
   void attribute(const Instr& in);
   void set_attribute(const Instr& in);
   void quick(const Instr& in);
+  void guard_class(const Instr& in);
   void guard_function(const Instr& in);
   void guard_truthy(const Instr& in);
   void items_iterator(const Instr& in);

@@ -44,6 +44,15 @@ bool Inference::multiplies(DType dtype) {
   return dtype == DType::kFloat64 || dtype == DType::kFloat32 || dtype == DType::kInt64 || dtype == DType::kInt32;
 }
 
+// Of a class written in Python: made here, or asked for an attribute.
+bool Inference::is_instance(ValueId v) const {
+  if (op(v).kind == OpKind::make_instance) return true;
+  constexpr OpKind kAsking[] = {OpKind::own_attr, OpKind::class_attr, OpKind::set_own_attr};
+  return std::any_of(typed_.trace->ops.begin(), typed_.trace->ops.end(), [&](const Op& o) {
+    return std::find(std::begin(kAsking), std::end(kAsking), o.kind) != std::end(kAsking) && in(o)[0] == v;
+  });
+}
+
 void Inference::form_call(const Op& o, ValueId i) {
   arrays_[i] = array_of(o);
   if ((o.object >= 0 && !ddof_of(typed_, o)) || o.fn != ArrayFn::none || !is_constant(in(o)[0])) return;
@@ -68,7 +77,7 @@ void Inference::form_call(const Op& o, ValueId i) {
   if (callee == Callee::kItem) return form_item(o, i);
   if (callee == Callee::kAppend || callee == Callee::kPop) return form_list_call(o, i, callee);
   if (callee == Callee::kHeappush || callee == Callee::kHeappop) {
-    if (o.n_inputs != (callee == Callee::kHeappush ? 3 : 2)) return;
+    if (o.n_inputs != (callee == Callee::kHeappush ? 3 : 2) || is_instance(callee == Callee::kHeappush ? in(o)[2] : i)) return;
     form(i) = {.mode = Mode::kHeap, .callee = callee};
     if (callee == Callee::kHeappop) value(i).rep = expected_[i];
     return;

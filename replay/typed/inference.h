@@ -101,6 +101,7 @@ class Inference {
   void form_call(const Op& o, ValueId i);
   void form_draw(const Op& o, ValueId i, Callee callee);
   void form_round(const Op& o, ValueId i, Callee callee);
+  bool is_instance(ValueId v) const;
   void form_ord(const Op& o, ValueId i);
   void form_text_test(const Op& o, ValueId i, Callee callee);
   void form_range(const Op& o, ValueId i);

@@ -55,8 +55,9 @@ PyObject* descriptor_of(PyObject* callee);
 bool is_known_method(PyObject* descriptor);
 std::string_view builtin_name(PyObject* callee);  // of a builtin function; "" for anything else
 bool is_extreme(PyObject* callee);                // named min or max
-// Is it C code of the interpreter's that looks at no frames itself, so that whoever may look at them begins as Python code?
-bool looks_at_no_frames(PyObject* callee);
+// Is it C code of the interpreter's that looks at no frames itself, so that whoever may look at them begins as Python code? first: its
+// first argument, or null.
+bool looks_at_no_frames(PyObject* callee, PyObject* first = nullptr);
 bool is_builtin_in_c(PyObject* callee);  // a builtin among these
 // The same of what instances do by themselves: their operators, subscripts, attributes and iteration.
 bool is_type_in_c(PyTypeObject* type);

@@ -128,7 +128,7 @@ static bool is_function_in_c(PyTypeObject* type, PyObject* function) {
 
 bool is_builtin_in_c(PyObject* callee) { return g_in_c.contains(callee); }
 
-bool looks_at_no_frames(PyObject* callee) {
+bool looks_at_no_frames(PyObject* callee, PyObject* first) {
   if (Py_IS_TYPE(callee, &PyMethod_Type)) {
     PyObject* function = PyMethod_GET_FUNCTION(callee);
     return !PyFunction_Check(function) && is_function_in_c(Py_TYPE(PyMethod_GET_SELF(callee)), function);
@@ -140,7 +140,7 @@ bool looks_at_no_frames(PyObject* callee) {
   }
   if (Py_IS_TYPE(callee, &PyMethodDescr_Type)) return is_type_in_c(PyDescr_TYPE(callee));
   if (PyType_Check(callee)) return g_in_c.contains(callee) || is_type_in_c(reinterpret_cast<PyTypeObject*>(callee));
-  return is_type_in_c(Py_TYPE(callee));
+  return (first && is_function_in_c(Py_TYPE(first), callee)) || is_type_in_c(Py_TYPE(callee));
 }
 
 }  // namespace dalsegno::recorder

@@ -140,6 +140,11 @@ bool makes_iterator(PyObject* callee) {
   return false;
 }
 
+// bool(x), of what is no array: a container is asked how many items it has.
+bool asks_truth(PyObject* callee, const std::vector<PyObject*>& args) {
+  return callee == reinterpret_cast<PyObject*>(&PyBool_Type) && args.size() == 1 && args[0] && !PyArray_Check(args[0]);
+}
+
 // list(t), tuple(l): items are taken, and not looked at.
 bool copies_items(PyObject* callee, const std::vector<PyObject*>& args) {
   if (callee != reinterpret_cast<PyObject*>(&PyList_Type) && callee != reinterpret_cast<PyObject*>(&PyTuple_Type)) return false;
@@ -186,7 +191,8 @@ bool Recorder::call_is_quiet(const OpaqueCall& call) {
   if (callee == reinterpret_cast<PyObject*>(&PyUnicode_Type) && (call.args.size() != 1 || is(call.args[0], &PyBytes_Type))) return false;
   // (min(list) looks into it)
   const bool any_container = builtin_name(callee) == "len" || builtin_name(callee) == "id" || makes_iterator(callee) ||
-                             copies_items(callee, call.live_args) || joins_sequence(callee, call.live_args);
+                             copies_items(callee, call.live_args) || joins_sequence(callee, call.live_args) ||
+                             asks_truth(callee, call.live_args);
   const bool random = numpy::is_random_method(callee);
   const bool looks_up = is_method_of(callee, &PyDict_Type) && call.args.size() > 1;  // dict.get: its key is looked at there
   for (size_t i = 0; i < call.args.size(); ++i) {
