@@ -111,6 +111,8 @@ ARRAY_EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "np.add(*[<arr>, <num>])"),
         (1, "hands_on(a=<arr>)[0]"),
         (1, "Money(<num>)(<arr>)"),
+        (1, "(Money(<num>) + <arr>).amount"),
+        (1, "np.atleast_1d(<arr>)[slice(<index>)]"),
         (1, "np.add.accumulate(<arr>)"),
         (1, "np.maximum.reduce(<arr>)"),
         (1, "np.take(<arr>, 0, axis=0)"),

@@ -415,6 +415,11 @@ ITEM_BODIES: Weighted[str] = Weighted(
             "LOG.append(Spot.step is Pair.step)",
         ),
         (2, "LOG.extend(map(PAIRS[$i % 4].step, [$x])); q = PAIRS[3 - $i % 4]; q.n = $i; LOG.append(q.x)"),
+        (1, "q = PAIRS[$i % 4] + (<arr> if $i < 4 else $x); LOG.append(q.x)"),
+        (
+            2,
+            "q = Box($x); LOG.append((q.double, $e[slice($i)], $e[slice(-3, $i)])); q.value = $i; LOG.append(q.double)",
+        ),
         (1, "del PAIRS[1].x; PAIRS[1].x = $s"),
         (1, "vars(PAIRS[3])['x'] = $s; LOG.append(PAIRS[3].x)"),
         (1, "q = [$x, $s]; LOG.append(q[$i % 2] is $x)"),

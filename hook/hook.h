@@ -132,7 +132,7 @@ enum class ReturnAction : uint8_t {
   kPush,      // push it: a call
   kDiscard,   // drop it: __setitem__, __setattr__ ...
   kInstance,  // __init__ of the instance that stands below the operands: None, or TypeError; the instance is what is left
-  kOperator,  // push it: a binary operator's method; NotImplemented: TypeError, as nobody else can be asked
+  kOperator,  // push it: a binary operator's method; NotImplemented: the right operand is asked, if its type is no class
   kCompare,   // the same of a comparison; NotImplemented: the other operand is asked
   // The frame inside is a generator's (generator_below); without a result that has ended.
   kNextItem,  // push it: FOR_ITER's item

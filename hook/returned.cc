@@ -21,6 +21,30 @@ bool is_none(PyObject* result) {
   return false;
 }
 
+// binary_op1() from where the left operand has given NotImplemented: the right one is asked where its type is C's own (an array's, say).
+// Else either it has no other method than the left one's, or it was the one that was asked.
+PyObject* ask_right_operator(PyObject* left, PyObject* right, int operation) {
+  using Methods = PyNumberMethods;
+  static constexpr std::array<binaryfunc Methods::*, 13> kSlots = {&Methods::nb_add,
+                                                                   &Methods::nb_and,
+                                                                   &Methods::nb_floor_divide,
+                                                                   &Methods::nb_lshift,
+                                                                   &Methods::nb_matrix_multiply,
+                                                                   &Methods::nb_multiply,
+                                                                   &Methods::nb_remainder,
+                                                                   &Methods::nb_or,
+                                                                   nullptr,
+                                                                   &Methods::nb_rshift,
+                                                                   &Methods::nb_subtract,
+                                                                   &Methods::nb_true_divide,
+                                                                   &Methods::nb_xor};
+  const PyTypeObject* type = Py_TYPE(right);
+  const auto slot = kSlots[static_cast<size_t>(operation) % kSlots.size()];
+  if (PyType_HasFeature(Py_TYPE(right), Py_TPFLAGS_HEAPTYPE) || !type->tp_as_number || !slot || !(type->tp_as_number->*slot))
+    return Py_NewRef(Py_NotImplemented);
+  return (type->tp_as_number->*slot)(left, right);
+}
+
 // Operators have methods only where neither operand's type does anything else with the other (record_special.cc).
 PyObject* nobody_does(PyObject* left, PyObject* right, int operation) {
   static constexpr std::array<const char*, 26> kSigns = {
@@ -51,7 +75,7 @@ PyObject* ask_right(PyObject* left, PyObject* right, int operation) {
 PyObject* go_on_with_operands(PyThreadState* thread, Frame* frame, const FrameImage& image) {
   PyObject *left = operand(frame, 1), *right = operand(frame, 0);
   const int operation = argument_of(frame, image.offset);
-  if (image.action == ReturnAction::kOperator) return nobody_does(left, right, operation);
+  const bool is_operator = image.action == ReturnAction::kOperator;
   set_executing(frame, image.offset);
   const bool is_current = current_frame(thread) == frame;  // one that the interpreter was running before
   if (!is_current) {
@@ -59,10 +83,12 @@ PyObject* go_on_with_operands(PyThreadState* thread, Frame* frame, const FrameIm
     current_frame(thread) = frame;
   }
   const int debt = take_recursion(thread, (is_current ? 0 : 1) + levels_in_c(image.action));
-  PyObject* result = ask_right(left, right, operation);
+  PyObject* result = is_operator ? ask_right_operator(left, right, operation) : ask_right(left, right, operation);
   recursion_remaining(thread) += debt;
   if (!is_current) current_frame(thread) = frame->previous;
-  return result;
+  if (!is_operator || result != Py_NotImplemented) return result;
+  Py_DECREF(result);
+  return nobody_does(left, right, operation);
 }
 
 // Where a FOR_ITER goes on that has found its iterator exhausted.

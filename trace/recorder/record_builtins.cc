@@ -18,7 +18,23 @@ bool Recorder::operates(ValueId callee, PyObject* live, const Arguments& argumen
   if (arguments.names) return call_certain(live, arguments) || rounds(live, arguments);
   return rounds(live, arguments) || attr_of_array(live, arguments) || same(callee, live, arguments) || divide(live, arguments) ||
          extreme(live, arguments) || of_display(callee, live, arguments) || reverse(live, arguments) || outer(live, arguments) ||
-         gives_argument(live, arguments) || is_subdtype(live, arguments) || call_certain(live, arguments);
+         gives_argument(live, arguments) || is_subdtype(live, arguments) || call_certain(live, arguments) || slices(live, arguments);
+}
+
+// slice(..) looks at nothing that it is given, as the instruction.
+bool Recorder::slices(PyObject* live, const Arguments& arguments) {
+  const size_t n = arguments.values.size();
+  if (live != reinterpret_cast<PyObject*>(&PySlice_Type) || n < 1 || n > 3) return false;
+  if (std::find(arguments.live.begin(), arguments.live.end(), nullptr) != arguments.live.end()) return false;
+  std::vector<ValueId> parts = arguments.values;
+  for (size_t i = 0; i < n; ++i)
+    if (is_whole(arguments.live[i])) know(parts[i], arguments.live[i]);
+  if (n == 1) parts.insert(parts.begin(), constant(Py_None, "const:None"));
+  const ValueId v = emit(OpKind::build_slice, parts, {.effects = kNoEffect, .snapshot = false});
+  set_type(v, &PySlice_Type);
+  set_items(v, std::move(parts));
+  replace_top(call_.pops, v);
+  return true;
 }
 
 // index() of an int is that int.

@@ -332,6 +332,7 @@ bool Recorder::instance_attr(PyObject* name, bool method) {
 void Recorder::get_attr(PyObject* name, bool method) {
   if (!method && attr_certain(name)) return;
   if (module_attr(name, method) || plain_attr(name, method) || instance_attr(name, method)) return;
+  if (!method && property_attr(name)) return;
   ValueId v = emit(OpKind::get_attr, {top()}, {.name = name_index(name)});
   push_loaded(v, kNull, method);
   call_result_ = v;

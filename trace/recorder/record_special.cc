@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "numpy/api.h"
+#include "numpy/dtypes.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
 #include "trace/recorder/return_actions.h"
@@ -96,7 +98,27 @@ bool Recorder::call_special(ValueId object, PyObject* live, PyObject* name, cons
   return true;
 }
 
-// Binary operators where one operand's method is asked first and the other has nothing to say: both are of one class, or one is a number.
+// x.name where the class has a property under the name, whose getter is called with the instance: that stays on the stack meanwhile.
+bool Recorder::property_attr(PyObject* name) {
+  PyObject* live = live_top();
+  PyTypeObject* type = Py_TYPE(live);
+  const dalsegno_attribute a{type, name, _PyType_Lookup(type, name)};
+  if (!kMethodsOfClasses || is_dead(top()) || !a.found || !Py_IS_TYPE(a.found, &PyProperty_Type)) return false;
+  const std::string path = sources_.by_name(reinterpret_cast<PyObject*>(type));
+  PyObject* getter = PyObject_GetAttr(a.found, interned("fget"));
+  if (!getter) return PyErr_Clear(), false;
+  Py_DECREF(getter);  // the property has it
+  dalsegno_attribute_cache cache{};
+  if (path.empty() || !PyFunction_Check(getter) || !goes_through(getter) || !dalsegno_has_class_attribute(live, &a, &cache)) return false;
+  emit_attr(OpKind::class_attr, {top()}, a, path);
+  const ValueId function = constant(getter, attr_path(attr_path(path, name), interned("fget")));
+  if (!call_python(function, reinterpret_cast<PyFunctionObject*>(getter), {{top()}, {live}})) return false;
+  call_.action = packed_action(ReturnAction::kPush, 1);
+  return true;
+}
+
+// Binary operators where one operand's method is asked first and the other has nothing to say, or is asked behind it: both are of one
+// class, or one is a number, or the right one an array.
 bool Recorder::operator_method(int nb) {
   const bool in_place = nb >= kInplaceFrom;
   const OperatorMethods& methods = kOperators[static_cast<size_t>(in_place ? nb - kInplaceFrom : nb)];
@@ -105,7 +127,8 @@ bool Recorder::operator_method(int nb) {
   const auto asked = in_place ? methods.in_place : nullptr;
   const int action = packed_action(ReturnAction::kOperator, 2);
   if (has_methods_alone(left, asked)) {
-    if (Py_TYPE(right) != Py_TYPE(left) && !(is_number(right) && know(top(), right))) return false;
+    const bool plain = is_number(right) || numpy::is_exact_array(right);
+    if (Py_TYPE(right) != Py_TYPE(left) && !(plain && know(top(), right))) return false;
     return call_special(top(1), left, interned(methods.left), {{top(1), top()}, {left, right}}, action);
   }
   if (!is_number(left) || !has_methods_alone(right, nullptr) || !know(top(1), left)) return false;

@@ -148,6 +148,7 @@ class Recorder final : public Follower, private Builder {
   void take_as_ints(Arguments* arguments);
   bool same(ValueId callee, PyObject* live, const Arguments& arguments);
   bool divide(PyObject* live, const Arguments& arguments);
+  bool slices(PyObject* live, const Arguments& arguments);
   bool is_plain_number(ValueId v) const;
   bool extreme(PyObject* live, const Arguments& arguments);
   bool of_display(ValueId callee, PyObject* live, const Arguments& arguments);
@@ -200,6 +201,7 @@ class Recorder final : public Follower, private Builder {
   bool call_partial(ValueId callee, PyObject* live, Arguments arguments);
   bool call_class(ValueId callee, PyObject* live, Arguments arguments);
   bool call_special(ValueId object, PyObject* live, PyObject* name, const Arguments& arguments, int action);
+  bool property_attr(PyObject* name);
   bool operator_method(int nb);
   bool compare_method(int operation);
   bool item_of_made();
