@@ -420,6 +420,8 @@ ITEM_BODIES: Weighted[str] = Weighted(
             2,
             "q = Box($x); LOG.append((q.double, $e[slice($i)], $e[slice(-3, $i)])); q.value = $i; LOG.append(q.double)",
         ),
+        (2, "q = Money($x); q[$i] = $s; LOG.append(((-q).amount, (q + np.float64($i)).amount)); q[0] = $x; $s = q[1]"),
+        (1, "LOG.append((type(Looking()).__name__, Spot($x) - (1, $i)))"),
         (1, "del PAIRS[1].x; PAIRS[1].x = $s"),
         (1, "vars(PAIRS[3])['x'] = $s; LOG.append(PAIRS[3].x)"),
         (1, "q = [$x, $s]; LOG.append(q[$i % 2] is $x)"),

@@ -6,6 +6,8 @@ import sys
 import traceback
 from typing import Any
 
+import pytest
+
 import numpy as np
 from tests.native_kit import check_beside_others, same
 
@@ -173,6 +175,42 @@ def test_a_deep_recursion_of_getters():
         return out
 
     check_beside_others(sinks, (5,))
+
+
+LATER = """
+import dalsegno as ds
+class Empty:
+    pass
+class State:
+    def __init__(self, a):
+        self.a = a
+    @property
+    def living(self):
+        return self.a + 1
+    def __setitem__(self, at, value):
+        self.a += value
+    def __neg__(self):
+        return -self.a
+def f(n):
+    s, t, e = State(n), 0, Empty()
+    for k in range(n):
+        t += s.living
+        s[k] = 1
+        e.k = -s
+    return t, e.k
+jitted = ds.jit(f)
+for _ in range(6):
+    assert jitted(30) == f(30)
+ds.wait()
+print(ds.stats()["recordings"])
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="methods of classes are recorded through on 3.11")
+def test_a_later_process_replays(run_python, fresh_store):
+    first, second = (run_python("-c", LATER, DALSEGNO_STEP_ASIDE="0").stdout.split() for _ in range(2))
+    assert int(first[0]) > 0
+    assert second == ["0"]
 
 
 # ---- operators with arrays

@@ -233,6 +233,7 @@ for text in (
     "np.ediff1d(a)", "np.linalg.norm(a.reshape(8, 5), axis=1)",
 ):
     exec(f"def f(a, b):\\n    return {text}")
+    f(a, b)  # (what NumPy remembers from then on, it finds through exceptions)
     jitted = ds.jit(f)
     for _ in range(6):
         assert np.array_equal(jitted(a, b), f(a, b)), text

@@ -63,13 +63,13 @@ PyRef item(PyObject* object, std::string_view key) {
   return tuple_item(object, key);
 }
 
-// What a class's attribute is when asked for on the class, where that runs no code: functions, static and class methods of such, what
-// C types have.
+// What a class's attribute is when asked for on the class, where that runs no code: functions, static and class methods of such,
+// properties, what C types have.
 PyRef bind_to_type(PyObject* found, PyObject* type) {
   PyTypeObject* kind = Py_TYPE(found);
   const bool plain = kind->tp_descr_get == nullptr || PyFunction_Check(found) || kind == &PyMethodDescr_Type ||
                      kind == &PyWrapperDescr_Type || kind == &PyStaticMethod_Type || kind == &PyClassMethod_Type ||
-                     kind == &PyClassMethodDescr_Type || kind == &PyMemberDescr_Type ||
+                     kind == &PyClassMethodDescr_Type || kind == &PyMemberDescr_Type || kind == &PyProperty_Type ||
                      dalsegno_named_item(reinterpret_cast<PyTypeObject*>(type), found) != 0;
   if (!plain) return {};
   return kind->tp_descr_get == nullptr ? PyRef::borrowed(found) : PyRef(kind->tp_descr_get(found, nullptr, type));
@@ -114,7 +114,12 @@ PyRef attribute_of_dispatcher(PyObject* object, std::string_view name) {
   return name == "_implementation" ? PyRef(PyObject_GetAttrString(object, "_implementation")) : PyRef();
 }
 
+PyRef attribute_of_property(PyObject* object, std::string_view name) {
+  return name == "fget" ? PyRef(PyObject_GetAttrString(object, "fget")) : PyRef();
+}
+
 PyRef attribute(PyObject* object, std::string_view name) {
+  if (Py_IS_TYPE(object, &PyProperty_Type)) return attribute_of_property(object, name);
   if (std::string_view(Py_TYPE(object)->tp_name) == "numpy._ArrayFunctionDispatcher") return attribute_of_dispatcher(object, name);
   if (PyModule_CheckExact(object)) return attribute_of_module(object, name);
   if (PyType_Check(object)) return attribute_of_type(object, name);

@@ -187,6 +187,15 @@ std::string globals(PyObject* dict) {
   return name.empty() ? "" : "globals:" + name;
 }
 
+std::string property(PyObject* object) {
+  std::string text = "property";
+  for (const char* name : {"fget", "fset", "fdel"}) {
+    PyRef inner(PyObject_GetAttrString(object, name));
+    text += std::string(" ") + (inner && PyFunction_Check(inner.get()) ? function(inner.get()) : "");
+  }
+  return text;
+}
+
 // An entry of a class's dict: what it does, or for things without content of their own what it is.
 std::string class_entry(PyObject* value) {
   std::string text;
@@ -196,14 +205,7 @@ std::string class_entry(PyObject* value) {
     PyRef inner(PyObject_GetAttrString(value, "__func__"));
     return std::string(Py_TYPE(value)->tp_name) + " " + (inner && PyFunction_Check(inner.get()) ? function(inner.get()) : "");
   }
-  if (Py_IS_TYPE(value, &PyProperty_Type)) {
-    text = "property";
-    for (const char* name : {"fget", "fset", "fdel"}) {
-      PyRef inner(PyObject_GetAttrString(value, name));
-      text += std::string(" ") + (inner && PyFunction_Check(inner.get()) ? function(inner.get()) : "");
-    }
-    return text;
-  }
+  if (Py_IS_TYPE(value, &PyProperty_Type)) return property(value);
   return Py_TYPE(value)->tp_name;
 }
 
@@ -276,6 +278,7 @@ const Kind kKinds[] = {
     {[](PyObject* o) { return Py_IS_TYPE(o, &PyMethod_Type) != 0; }, bound_method},
     {[](PyObject* o) { return Py_IS_TYPE(o, &PyMethodDescr_Type) || Py_IS_TYPE(o, &PyWrapperDescr_Type); }, method},
     {[](PyObject* o) { return Py_IS_TYPE(o, &PyMemberDescr_Type) != 0; }, slot},
+    {[](PyObject* o) { return Py_IS_TYPE(o, &PyProperty_Type) != 0; }, property},
     {[](PyObject* o) { return is_named(o, "_collections._tuplegetter"); }, named_item},
     {[](PyObject* o) { return is_named(o, "numpy.ufunc"); }, ufunc},
     {recorder::is_no_value, [](PyObject*) { return "no value:" + version_of("numpy"); }},

@@ -18,7 +18,8 @@ bool Recorder::operates(ValueId callee, PyObject* live, const Arguments& argumen
   if (arguments.names) return call_certain(live, arguments) || rounds(live, arguments);
   return rounds(live, arguments) || attr_of_array(live, arguments) || same(callee, live, arguments) || divide(live, arguments) ||
          extreme(live, arguments) || of_display(callee, live, arguments) || reverse(live, arguments) || outer(live, arguments) ||
-         gives_argument(live, arguments) || is_subdtype(live, arguments) || call_certain(live, arguments) || slices(live, arguments);
+         gives_argument(live, arguments) || is_subdtype(live, arguments) || call_certain(live, arguments) || slices(live, arguments) ||
+         make_instance(live, arguments);
 }
 
 // slice(..) looks at nothing that it is given, as the instruction.

@@ -123,7 +123,7 @@ void Recorder::binary(const Instr&, int nb) {
 void Recorder::on_BINARY_OP(const Instr& i) { binary(i, i.arg); }
 
 void Recorder::unary(const Instr&, UnaryOp op) {
-  if (unary_certain(op)) return;
+  if (unary_certain(op) || unary_method(op)) return;
   static constexpr ArrayFn fns[] = {ArrayFn::negative, ArrayFn::positive, ArrayFn::invert};
   ValueId in = top();
   PyObject* live = live_top();
@@ -333,6 +333,7 @@ bool Recorder::know_stored(ValueId v, PyObject* live) {
 }
 
 void Recorder::on_STORE_SUBSCR(const Instr&) {
+  if (set_item_method()) return;
   take_index_apart(live_top(1));
   ValueId value = top(2), container = top(1), index = top();
   PyObject *live = live_top(1), *live_index = live_top(), *live_value = live_top(2);

@@ -117,8 +117,19 @@ bool Recorder::property_attr(PyObject* name) {
   return true;
 }
 
+// C() of a class without an __init__ of its own.
+bool Recorder::make_instance(PyObject* live, const Arguments& arguments) {
+  static PyObject* const kInit = interned("__init__");
+  auto* type = reinterpret_cast<PyTypeObject*>(live);
+  if (!kMethodsOfClasses || !PyType_Check(live) || !arguments.values.empty() || !dalsegno_makes_instances(type)) return false;
+  const std::string path = sources_.by_name(live);
+  if (path.empty() || type->tp_init != PyBaseObject_Type.tp_init) return false;
+  replace_top(call_.pops, emit_attr(OpKind::make_instance, {}, {type, kInit, _PyType_Lookup(type, kInit)}, path));
+  return true;
+}
+
 // Binary operators where one operand's method is asked first and the other has nothing to say, or is asked behind it: both are of one
-// class, or one is a number, or the right one an array.
+// class, or one is a number, or the right one of any plain type (but what it repeats where nobody multiplies).
 bool Recorder::operator_method(int nb) {
   const bool in_place = nb >= kInplaceFrom;
   const OperatorMethods& methods = kOperators[static_cast<size_t>(in_place ? nb - kInplaceFrom : nb)];
@@ -127,12 +138,26 @@ bool Recorder::operator_method(int nb) {
   const auto asked = in_place ? methods.in_place : nullptr;
   const int action = packed_action(ReturnAction::kOperator, 2);
   if (has_methods_alone(left, asked)) {
-    const bool plain = is_number(right) || numpy::is_exact_array(right);
-    if (Py_TYPE(right) != Py_TYPE(left) && !(plain && know(top(), right))) return false;
+    const PySequenceMethods* sequence = Py_TYPE(right)->tp_as_sequence;
+    const bool repeats = sequence && sequence->sq_repeat && methods.in_place == &PyNumberMethods::nb_inplace_multiply;
+    if (Py_TYPE(right) != Py_TYPE(left) && (repeats || !know(top(), right))) return false;
     return call_special(top(1), left, interned(methods.left), {{top(1), top()}, {left, right}}, action);
   }
   if (!is_number(left) || !has_methods_alone(right, nullptr) || !know(top(1), left)) return false;
   return call_special(top(), right, interned(methods.right), {{top(), top(1)}, {right, left}}, action);
+}
+
+bool Recorder::unary_method(UnaryOp op) {
+  constexpr std::array kNames = {"__neg__", "__pos__", "__invert__"};
+  PyObject* live = live_top();
+  return call_special(top(), live, interned(kNames[static_cast<size_t>(op)]), {{top()}, {live}}, packed_action(ReturnAction::kPush, 1));
+}
+
+// c[i] = v: all three stay on the stack, and what the method returns is dropped.
+bool Recorder::set_item_method() {
+  PyObject *value = live_top(2), *container = live_top(1), *index = live_top();
+  return call_special(top(1), container, interned("__setitem__"), {{top(1), top(), top(2)}, {container, index, value}},
+                      packed_action(ReturnAction::kDiscard, 3));
 }
 
 bool Recorder::compare_method(int operation) {

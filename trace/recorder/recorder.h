@@ -202,6 +202,9 @@ class Recorder final : public Follower, private Builder {
   bool call_class(ValueId callee, PyObject* live, Arguments arguments);
   bool call_special(ValueId object, PyObject* live, PyObject* name, const Arguments& arguments, int action);
   bool property_attr(PyObject* name);
+  bool make_instance(PyObject* live, const Arguments& arguments);
+  bool unary_method(UnaryOp op);
+  bool set_item_method();
   bool operator_method(int nb);
   bool compare_method(int operation);
   bool item_of_made();
