@@ -219,6 +219,39 @@ def test_a_trace_function_set_by_c_code_is_called():
         sys.settrace(before)
 
 
+# ---- side traces of one loop have the same registers
+
+
+class Marked:
+    n = 4
+
+    def __init__(self) -> None:
+        self.n = 0
+
+
+class Other(Marked):
+    pass
+
+
+def named(kinds: list[Any], n: int) -> Any:
+    objects = [kind() for kind in kinds]
+    total = 0
+    out: list[Any] = []
+    put = out.append
+    for k in range(n):
+        o = objects[k % len(objects)]
+        for z in objects:
+            total += z.n
+        put(type(o).__name__)
+    return total, out
+
+
+def test_constants_of_one_side_trace_are_not_what_another_borrows():
+    for kinds in ([Marked, Marked, Other], [Marked, Other, Marked], [Marked, Other], [Other, Marked, Marked]):
+        same(named, lambda kinds=kinds: (kinds, 31))  # type: ignore[misc]
+        check_beside_others(named, (kinds, 31), (kinds, 12))
+
+
 # ---- values of two types under the keys of a dict
 
 

@@ -106,10 +106,7 @@ class Writer {
   void ask(int32_t side, const std::string& otherwise);
   void enter(const Block& block);
   // A side trace that has no objects of its own: the file has nothing of it but what exits and steps are given.
-  bool is_light(int32_t block) const {
-    const Block& b = region_.blocks[block];
-    return b.parent >= 0 && b.nulls.empty() && b.boxes.empty() && b.owns.empty() && b.drops.empty();
-  }
+  bool is_light(int32_t block) const;
   void note_entered(int32_t block);
   void note_light(int32_t block);
   std::string nothing_waits() {
