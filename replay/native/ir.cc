@@ -188,17 +188,9 @@ void Writer::slowly(const Instr& in, const std::string& slow, const std::string&
   const std::set<Fact> facts = fresh_;
   const int32_t leave = leave_;
   step_aside(label("n"));
-  // Where code has run, what is known of arrays, or of registers that hold nothing (who has been shown a frame is given its numbers'
-  // objects), may hold no more: the machine goes on.
-  const bool leaves = hoisted_copy_ && in.what == Do::kLeaveFrame;
-  if (in.runs_code && !leaves) {
-    const std::string on = label("o"), ran = label("r");
-    branch(settled(), on, ran, true);
-    begin(ran);
-    line("ret i32 " + std::to_string(number_ + 1));
-    begin(on);
-  }
-  if (leaves) {
+  if (in.runs_code || (hoisted_copy_ && in.what == Do::kLeaveFrame)) {
+    // What is known of arrays, or of registers that hold nothing (the step has boxed an operand; who has been shown a frame is given its
+    // numbers' objects), may hold no more: the machine goes on.
     line("ret i32 " + std::to_string(number_ + 1));
   } else {
     reload(in.dst);
