@@ -157,8 +157,8 @@ Frame* frame_for(const FrameImage& image) {
   return frame;
 }
 
-void enter_chain(Frame* frame) {
-  Frame*& current = current_frame(PyThreadState_Get());
+void enter_chain(PyThreadState* thread, Frame* frame) {
+  Frame*& current = current_frame(thread);
   frame->previous = current;
   current = frame;
 }
@@ -168,7 +168,7 @@ void enter_chain(Frame* frame) {
 void* link_frame(FrameImage* image) {
   Frame* frame = image->generator != nullptr ? frame_of_generator(*image) : frame_for(*image);
   if (image->generator == nullptr) fill_linked(frame, image);
-  enter_chain(frame);
+  enter_chain(PyThreadState_Get(), frame);
   return frame;
 }
 
@@ -176,7 +176,7 @@ void* link_bare_frame(FrameImage* image) {
   Frame* frame = frame_for(*image);
   fill_header(frame, image);
   std::fill_n(frame->localsplus, used_slots(frame), owning(nullptr));
-  enter_chain(frame);
+  enter_chain(PyThreadState_Get(), frame);
   return frame;
 }
 
@@ -193,8 +193,7 @@ bool park_bare_frame(PyThreadState* thread, void* linked) {
 void relink_bare_frame(PyThreadState* thread, void* parked) {
   auto* frame = static_cast<Frame*>(parked);
   Py_INCREF(code_of(frame));
-  frame->previous = current_frame(thread);
-  current_frame(thread) = frame;
+  enter_chain(thread, frame);
 }
 
 void free_bare_frame(void* parked) {

@@ -45,7 +45,7 @@ PyObject* ask_right_operator(PyObject* left, PyObject* right, int operation) {
   return (type->tp_as_number->*slot)(left, right);
 }
 
-// Operators have methods only where neither operand's type does anything else with the other (record_special.cc).
+// Where both operands have been asked: nothing else is done with operands that have methods (record_special.cc).
 PyObject* nobody_does(PyObject* left, PyObject* right, int operation) {
   static constexpr std::array<const char*, 26> kSigns = {
       "+",  "&",  "//",  "<<",  "@",  "*",  "%",  "|",  "** or pow()", ">>",  "-",  "/",  "^",

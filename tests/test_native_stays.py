@@ -117,10 +117,6 @@ def test_heaps_of_objects():
 LIMIT = 5
 
 
-def _count(k: int) -> int:
-    return k
-
-
 def changed_by(poke: Any, at: int, n: int) -> Any:
     """`poke` is called by C code, which the loop calls."""
     a = np.arange(12.0)
@@ -286,23 +282,6 @@ class Told:
         return len(sys._getframe(1).f_locals)
 
 
-class Holder(metaclass=Tagged):
-    rate = 3
-    told = Told()
-    names = ("a", "b")
-
-    @staticmethod
-    def double(x: Any) -> Any:
-        return 2 * x
-
-    @classmethod
-    def make(cls, x: Any) -> Any:
-        return cls.rate + x
-
-    def plain(self, x: Any) -> Any:
-        return x + 1
-
-
 class Simple:
     rate = 3
     told = Told()
@@ -316,7 +295,8 @@ class Simple:
         return cls.rate + x
 
 
-OPERATORS = {"add": int.__add__, "lt": int.__lt__, "sub": float.__sub__, "size": tuple.__len__, "eq": Priority.__lt__}
+class Holder(Simple, metaclass=Tagged):
+    pass
 
 
 def reads_classes(classes: list[Any], n: int) -> Any:
@@ -329,6 +309,13 @@ def reads_classes(classes: list[Any], n: int) -> Any:
 
 def test_attributes_of_classes():
     check_beside_others(reads_classes, ([Simple], 30), ([Simple, Holder], 20))
+
+
+def test_attributes_of_a_metaclass_see_the_frames():
+    def tags(n: int) -> Any:
+        return [(k, Holder.tag, Holder.rate) for k in range(n)]
+
+    same(tags, lambda: (20,), lambda: (5,))
 
 
 def test_attributes_of_classes_that_change():

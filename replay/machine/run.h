@@ -26,10 +26,10 @@ struct ShownBox {
   PyObject* object;  // owned
 };
 
-// A frame of the run that stands in the thread's chain.
 struct FreesFrame {
   void operator()(void* parked) const { hook::free_bare_frame(parked); }
 };
+// A frame of the run that stands in the thread's chain.
 struct Link {
   ProgramImpl* program = nullptr;
   int32_t snapshot = -1;

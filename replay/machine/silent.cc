@@ -265,14 +265,11 @@ bool rotates(const Step& s, const Reg* r) {
 
 // ---- attributes ------------------------------------------------------------------------------------------------------------------------
 
-// What a class whose own class is `type` gives as it stands, or bound by C code (type_getattro() of Objects/typeobject.c).
+// What a class whose own class is `type` gives without code of the user's (type_getattro() of Objects/typeobject.c).
 bool gives_class_attribute(PyTypeObject* of, PyObject* name) {
   if (_PyType_Lookup(&PyType_Type, name)) return false;
   PyObject* found = _PyType_Lookup(of, name);
-  if (!found) return false;
-  const PyTypeObject* kinds[] = {&PyFunction_Type, &PyStaticMethod_Type, &PyWrapperDescr_Type, &PyMethodDescr_Type,
-                                 &PyClassMethodDescr_Type};
-  return !Py_TYPE(found)->tp_descr_get || std::find(std::begin(kinds), std::end(kinds), Py_TYPE(found)) != std::end(kinds);
+  return found && recorder::is_given_in_c(found);
 }
 
 // What decides about the attribute is a slot, or gives an item of a named tuple, or is a static method.
@@ -293,14 +290,13 @@ bool gets_attribute(const Step& s, const Reg* r) {
 }
 
 // int.__add__ and its like: what operators of numbers are in C.
-bool is_exact_number(PyObject* o) { return PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) || PyComplex_CheckExact(o); }
 bool calls_operator(const Step& s, const Reg* r) {
   PyObject* callee = r[s.list[0]].o;
   if (!Py_IS_TYPE(callee, &PyWrapperDescr_Type) || s.object) return false;
   PyTypeObject* of = PyDescr_TYPE(callee);
   if (of != &PyLong_Type && of != &PyFloat_Type && of != &PyComplex_Type && of != &PyBool_Type) return false;
   for (int32_t i = 0; i + 1 < s.n; ++i)
-    if (!is_exact_number(argument(s, r, i))) return false;
+    if (PyObject* o = argument(s, r, i); !is_number_object(o) && !PyComplex_CheckExact(o)) return false;
   return true;
 }
 

@@ -166,12 +166,10 @@ std::vector<int32_t> Writer::puts(const Instr& in) const {
 }
 
 void Writer::find_given(const Instr& in) {
-  constexpr Do kGiving[] = {Do::kItem,  Do::kTakeItem,  Do::kNextItem, Do::kItemsEnd,  Do::kLetter,    Do::kPop,           Do::kCell,
-                            Do::kField, Do::kFieldItem, Do::kUnpack,   Do::kTupleItem, Do::kAttribute, Do::kItemsIterator, Do::kTakeSlot};
   const bool quick = in.what == Do::kPiece || (in.what == Do::kQuick && in.imm == 0);
   if (in.dst >= 0 && quick) given_.insert(key_of(in.dst));
   if (in.dst >= 0 && (quick || in.what == Do::kStep)) made_anew_.insert(key_of(in.dst));
-  if (std::find(std::begin(kGiving), std::end(kGiving), in.what) != std::end(kGiving)) given_.insert(key_of(in.dst));
+  if (gives_object(in.what)) given_.insert(key_of(in.dst));
   if (!in.objects.empty()) given_.insert(key_of(in.c));
   if (in.what == Do::kBox && boxes(in.rep)) {
     given_.insert(key_of(in.dst));

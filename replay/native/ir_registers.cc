@@ -199,17 +199,15 @@ void Writer::store_to_file(Key key) {
        place(key.first, key.second));
 }
 
-// What an instruction's step reads.
 // (Borrowed objects are put into the file, too: other side traces have constants in the same registers.)
 bool Writer::is_light(int32_t block) const {
   const Block& b = region_.blocks[static_cast<size_t>(block)];
   if (b.parent < 0 || !b.nulls.empty() || !b.boxes.empty() || !b.owns.empty() || !b.drops.empty()) return false;
-  const auto puts_object = [](const Instr& in) {
-    return in.what == Do::kTakeItem || in.what == Do::kAttribute || in.what == Do::kNext || !in.objects.empty();
-  };
+  const auto puts_object = [](const Instr& in) { return gives_object(in.what) || in.what == Do::kNext || !in.objects.empty(); };
   return std::none_of(b.instrs.begin(), b.instrs.end(), puts_object);
 }
 
+// What an instruction's step reads.
 void Writer::store_operands(const Instr& in) {
   note_light(block_);
   for (const Use& use : uses_of(in))

@@ -1,5 +1,8 @@
 #include "replay/native/uses.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace dalsegno::native {
 
 std::vector<Use> uses_of(const Instr& in) {
@@ -132,6 +135,12 @@ std::vector<Use> uses_of(const Instr& in) {
       break;
   }
   return uses;
+}
+
+bool gives_object(Do what) {
+  constexpr Do kGiving[] = {Do::kItem,  Do::kTakeItem,  Do::kNextItem, Do::kItemsEnd,  Do::kLetter,    Do::kPop,           Do::kCell,
+                            Do::kField, Do::kFieldItem, Do::kUnpack,   Do::kTupleItem, Do::kAttribute, Do::kItemsIterator, Do::kTakeSlot};
+  return std::find(std::begin(kGiving), std::end(kGiving), what) != std::end(kGiving);
 }
 
 }  // namespace dalsegno::native

@@ -1,4 +1,4 @@
-// The unboxed registers that an instruction reads or writes natively.
+// What instructions do with registers natively: the unboxed ones that they read or write, and those that they put an object into.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,5 +16,7 @@ struct Use {
   bool written;
 };
 std::vector<Use> uses_of(const Instr& in);
+// Does it put an object that stands somewhere already into dst?
+bool gives_object(Do what);
 
 }  // namespace dalsegno::native

@@ -8,6 +8,7 @@
 #include "replay/persist/errors.h"
 #include "replay/persist/persist.h"
 #include "replay/py_ref.h"
+#include "trace/recorder/facts.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -67,10 +68,8 @@ PyRef item(PyObject* object, std::string_view key) {
 // properties, what C types have.
 PyRef bind_to_type(PyObject* found, PyObject* type) {
   PyTypeObject* kind = Py_TYPE(found);
-  const bool plain = kind->tp_descr_get == nullptr || PyFunction_Check(found) || kind == &PyMethodDescr_Type ||
-                     kind == &PyWrapperDescr_Type || kind == &PyStaticMethod_Type || kind == &PyClassMethod_Type ||
-                     kind == &PyClassMethodDescr_Type || kind == &PyMemberDescr_Type || kind == &PyProperty_Type ||
-                     dalsegno_named_item(reinterpret_cast<PyTypeObject*>(type), found) != 0;
+  const bool plain = recorder::is_given_in_c(found) || kind == &PyClassMethod_Type || kind == &PyMemberDescr_Type ||
+                     kind == &PyProperty_Type || dalsegno_named_item(reinterpret_cast<PyTypeObject*>(type), found) != 0;
   if (!plain) return {};
   return kind->tp_descr_get == nullptr ? PyRef::borrowed(found) : PyRef(kind->tp_descr_get(found, nullptr, type));
 }

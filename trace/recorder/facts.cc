@@ -373,6 +373,13 @@ PyObject* class_init(PyTypeObject* type) {
   return found && PyFunction_Check(found) ? found : nullptr;
 }
 
+bool is_given_in_c(PyObject* found) {
+  const PyTypeObject* const type = Py_TYPE(found);
+  const PyTypeObject* const kinds[] = {&PyFunction_Type, &PyStaticMethod_Type, &PyWrapperDescr_Type, &PyMethodDescr_Type,
+                                       &PyClassMethodDescr_Type};
+  return !type->tp_descr_get || std::find(std::begin(kinds), std::end(kinds), type) != std::end(kinds);
+}
+
 bool counts_references(PyObject* callee) {
   if (callee_facts(callee).kind == CalleeKind::refcount) return true;
   if (!callee || !PyCFunction_Check(callee)) return false;

@@ -53,6 +53,8 @@ CalleeFacts callee_facts(PyObject* callee);
 PyObject* descriptor_of(PyObject* callee);
 // Does calling it ask for no more than its arguments, of which it knows what they are? Then it may be called unbound.
 bool is_known_method(PyObject* descriptor);
+// What a class has under a name: does asking the class for it give it as it stands, or bound by C code alone?
+bool is_given_in_c(PyObject* found);
 std::string_view builtin_name(PyObject* callee);  // of a builtin function; "" for anything else
 bool is_extreme(PyObject* callee);                // named min or max
 // Is it C code of the interpreter's that looks at no frames itself, so that whoever may look at them begins as Python code? first: its

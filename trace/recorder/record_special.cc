@@ -4,8 +4,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "numpy/api.h"
-#include "numpy/dtypes.h"
 #include "trace/recorder/facts.h"
 #include "trace/recorder/recorder.h"
 #include "trace/recorder/return_actions.h"
