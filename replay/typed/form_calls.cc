@@ -1,4 +1,7 @@
 // The forms of calls.
+#include <algorithm>
+#include <iterator>
+
 #include "replay/typed/inference.h"
 
 namespace dalsegno::typed {
