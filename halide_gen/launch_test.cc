@@ -6,9 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "halide_gen/runtime/flags.h"
@@ -103,6 +106,71 @@ TEST_P(Launches, ShortRowsArePacked) {
     f.launch.rank = 1, f.launch.extents[0] = rows * columns;
     EXPECT_EQ(dalsegno_launch(&kTiledKernel, &f.launch), 0);
     for (size_t i = 0; i < f.a.size(); ++i) ASSERT_EQ(f.out[i], -f.a[i] / static_cast<double>(i % columns + 1));
+  }
+}
+
+struct Left {
+  std::mutex mutex;
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  static void leave(void* self, int64_t first, int64_t end) {
+    auto& left = *static_cast<Left*>(self);
+    const std::lock_guard<std::mutex> lock(left.mutex);
+    left.ranges.emplace_back(first, end);
+  }
+  bool has(int64_t element) const {
+    return std::any_of(ranges.begin(), ranges.end(), [&](auto range) { return range.first <= element && element < range.second; });
+  }
+};
+
+TEST_P(Launches, OverAnInputEachElementIsWrittenOnceOrLeftAsItWas) {
+  for (const LaunchKernel* kernel : {&kWholeKernel, &kTiledKernel}) {
+    const double sign = kernel == &kWholeKernel ? 1.0 : -1.0;
+    for (auto [rows, columns] : {std::pair{1, 1}, {1, 64}, {1, 5003}, {1, 100'000}, {5000, 1}, {3, 777}, {777, 3}, {40, 128}, {9, 4000}}) {
+      for (int bad : {-1, 0, columns / 2, columns - 1}) {
+        Fixture f(rows, columns, GetParam());
+        if (bad >= 0) f.b[bad] = 0.0;
+        const std::vector<double> before = f.a;
+        f.result[0].data = f.in[0].data;
+        Left left;
+        const Over over{0, 1, kDivide | kInvalid, Left::leave, &left};
+        f.launch.over = &over;
+        add_raised(kOverflow);
+        EXPECT_EQ(dalsegno_launch(kernel, &f.launch), 0);
+        EXPECT_EQ(raised(), 0);
+        ASSERT_EQ(left.ranges.empty(), bad < 0);
+        for (size_t i = 0; i < f.a.size(); ++i) {
+          const bool is_bad = static_cast<int>(i) % columns == bad, is_left = left.has(static_cast<int64_t>(i));
+          ASSERT_TRUE(!is_bad || is_left) << i;
+          ASSERT_EQ(f.a[i], is_left ? before[i] : sign * before[i] / 2) << rows << "x" << columns << " at " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Launches, OverAnInputFlagsThatNobodyWatchesLeaveNothing) {
+  Fixture f(7, 1000, GetParam());
+  f.b[3] = 0.0;
+  f.result[0].data = f.in[0].data;
+  Left left;
+  const Over over{0, 1, kOverflow, Left::leave, &left};
+  f.launch.over = &over;
+  EXPECT_EQ(dalsegno_launch(&kWholeKernel, &f.launch), 0);
+  EXPECT_TRUE(left.ranges.empty());
+  EXPECT_TRUE(std::isinf(f.a[1003]));
+}
+
+TEST_P(Launches, OverRowsWithGapsBetweenThemTheGapsStay) {
+  for (int columns : {50, 64, 700, 1216}) {
+    Fixture f(60, columns + 5, GetParam());
+    f.launch.extents[0] = columns;
+    const std::vector<double> before = f.a;
+    f.result[0].data = f.in[0].data;
+    Left left;
+    const Over over{0, 1, kDivide, Left::leave, &left};
+    f.launch.over = &over;
+    EXPECT_EQ(dalsegno_launch(&kWholeKernel, &f.launch), 0);
+    for (size_t i = 0; i < f.a.size(); ++i) ASSERT_EQ(f.a[i], static_cast<int>(i) % (columns + 5) < columns ? before[i] / 2 : before[i]);
   }
 }
 

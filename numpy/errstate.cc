@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <vector>
 
 #include "halide_gen/runtime/flags.h"
 
@@ -66,7 +67,8 @@ Errstate errstate() {
 
 // ---- the module warnings
 
-PyObject* g_warnings = nullptr;                                                                // its name
+PyObject *g_warnings = nullptr, *g_stderr = nullptr;                                           // names
+PyObject* g_sys = nullptr;                                                                     // the dictionary of the module sys
 PyObject *g_pattern = nullptr, *g_text_file = nullptr, *g_buffer = nullptr, *g_raw = nullptr;  // types: re.Pattern and io's
 
 // Names in the module's dictionary.
@@ -142,22 +144,73 @@ bool is_recorded(PyObject* shows) {
          std::strcmp(reinterpret_cast<PyCFunctionObject*>(shows)->m_ml->ml_name, "append") == 0;
 }
 
+enum class Shown : uint8_t {
+  kByOthers,
+  kInFile,  // sys.stderr
+  kInList
+};
+
 // (warnings.py and _warnings.c)
-bool is_shown_plainly(PyObject* module) {
+Shown shown_by(PyObject* module) {
   PyObject* shows = item(module, kShowMessageImpl);
-  if (!shows || !is_own(module, kShowMessage) || item(module, kShowWarning) != item(module, kShowWarningOriginal)) return false;
-  if (is_recorded(shows)) return true;
-  return is_own(module, kShowMessageImpl) && is_own(module, kFormatMessage) && is_own(module, kFormatMessageImpl) &&
-         item(module, kFormatWarning) == item(module, kFormatWarningOriginal) && is_plain_file(PySys_GetObject("stderr"));
+  if (!shows || !is_own(module, kShowMessage) || item(module, kShowWarning) != item(module, kShowWarningOriginal)) return Shown::kByOthers;
+  if (is_recorded(shows)) return Shown::kInList;
+  const bool own = is_own(module, kShowMessageImpl) && is_own(module, kFormatMessage) && is_own(module, kFormatMessageImpl) &&
+                   item(module, kFormatWarning) == item(module, kFormatWarningOriginal);
+  return own ? Shown::kInFile : Shown::kByOthers;
 }
 
+// What was found in the module, as long as nothing in its dictionary and among its filters is another object.
+class WarningsModule {
+ public:
+  Shown shown(PyObject* module) {
+    if (!is_same(module)) look(module);
+    return shown_;
+  }
+
+ private:
+  bool is_same(PyObject* module) const {
+#if PY_VERSION_HEX < 0x030E0000  // later dictionaries have no version
+    if (module != module_ || reinterpret_cast<PyDictObject*>(module)->ma_version_tag != version_) return false;
+    const size_t n = filters_.size();
+    if (static_cast<size_t>(PyList_GET_SIZE(list_)) != n) return false;
+    return std::equal(filters_.begin(), filters_.end(), reinterpret_cast<PyListObject*>(list_)->ob_item);
+#else
+    return module == nullptr;
+#endif
+  }
+
+  void look(PyObject* module) {
+    PyObject* filters = item(module, kFilters);
+    std::vector<PyObject*> held = std::move(filters_);
+    filters_.clear();
+    Py_XSETREF(module_, nullptr);
+    shown_ = Shown::kByOthers;
+    if (filters && PyList_CheckExact(filters) && !is_text(item(module, kDefaultAction), "error")) {
+      PyObject** items = reinterpret_cast<PyListObject*>(filters)->ob_item;
+      filters_.assign(items, items + PyList_GET_SIZE(filters));
+      std::for_each(filters_.begin(), filters_.end(), Py_IncRef);
+      if (std::all_of(filters_.begin(), filters_.end(), is_plain_filter)) shown_ = shown_by(module);
+#if PY_VERSION_HEX < 0x030E0000
+      version_ = reinterpret_cast<PyDictObject*>(module)->ma_version_tag;
+#endif
+      module_ = Py_NewRef(module), list_ = filters;  // (the module has it)
+    }
+    std::for_each(held.begin(), held.end(), Py_DecRef);
+  }
+
+  PyObject *module_ = nullptr, *list_ = nullptr;
+  uint64_t version_ = 0;
+  std::vector<PyObject*> filters_;
+  Shown shown_ = Shown::kByOthers;
+};
+
 bool warns_plainly() {
+  static auto* known = new WarningsModule;  // (kept: references of its outlive the interpreter else)
   PyObject* found = PyDict_GetItemWithError(PyImport_GetModuleDict(), g_warnings);
-  PyObject* module = found && PyModule_Check(found) ? PyModule_GetDict(found) : nullptr;
-  PyObject* filters = module ? item(module, kFilters) : nullptr;
-  if (!filters || !PyList_CheckExact(filters) || is_text(item(module, kDefaultAction), "error")) return false;
-  PyObject** items = reinterpret_cast<PyListObject*>(filters)->ob_item;
-  return std::all_of(items, items + PyList_GET_SIZE(filters), is_plain_filter) && is_shown_plainly(module);
+  if (!found || !PyModule_Check(found)) return false;
+  const Shown shown = known->shown(PyModule_GetDict(found));
+  return shown == Shown::kInList || (shown == Shown::kInFile && is_plain_file(PyDict_GetItemWithError(g_sys, g_stderr)));
 }
 
 }  // namespace
@@ -176,9 +229,10 @@ bool init_errstate() {
   Py_XDECREF(umath);
   g_pattern = type_of("re", "Pattern"), g_text_file = type_of("io", "TextIOWrapper");
   g_buffer = type_of("io", "BufferedWriter"), g_raw = type_of("io", "FileIO");
-  g_warnings = PyUnicode_InternFromString("warnings");
+  g_warnings = PyUnicode_InternFromString("warnings"), g_stderr = PyUnicode_InternFromString("stderr");
+  if (PyObject* sys = PyImport_ImportModule("sys")) g_sys = PyModule_GetDict(sys), Py_DECREF(sys);
   for (int k = 0; k < kNames; ++k) g_names[k] = PyUnicode_InternFromString(kTexts[k]);
-  return g_get_extobj && g_pattern && g_text_file && g_buffer && g_raw;
+  return g_get_extobj && g_pattern && g_text_file && g_buffer && g_raw && g_sys;
 }
 
 bool errstate_ignores(int flags) { return (flags & ~errstate().ignored) == 0; }

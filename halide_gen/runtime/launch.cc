@@ -8,6 +8,7 @@
 #include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "halide_gen/runtime/flags.h"
@@ -79,41 +80,51 @@ union Unwritten {
 // Is it more than most of the last cache holds, all threads' parts together?
 bool streams(const Launch& launch, int size) {
   static const int64_t most = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE) / 4 * 3, 16 << 20);
-  if (launch.pieces != nullptr) return false;  // it is read at once
+  if (launch.pieces != nullptr || launch.over != nullptr) return false;  // it is read at once
   int64_t bytes = size;
   for (int d = 0; d < launch.rank; ++d) bytes *= launch.extents[d];
   return bytes > most;
 }
 
-int run_whole(const Chunk& c) {
-  const LaunchStage& stage = c.kernel->stages[0];
-  const int n = stage.reads + stage.writes, rank = c.launch->rank;
-  Unwritten<halide_buffer_t, kMaxStageOperands> buffers;
-  Unwritten<halide_dimension_t, size_t{kMaxStageOperands} * kMaxRank> dims;
-  void* arguments[kMaxStageOperands];
-  for (int i = 0; i < n; ++i) {
-    const LaunchRef& ref = stage.refs[i];
-    const LaunchOperand& o = operand(*c.launch, ref);
-    if (ref.scalar) {
-      arguments[i] = o.data;
-      continue;
+// The only stage of a kernel, called for all of a chunk, or for one after the other.
+class Whole {
+ public:
+  explicit Whole(const Chunk& c) : c_(c), stage_(c.kernel->stages[0]), rank_(c.launch->rank) {
+    for (int i = 0; i < stage_.reads + stage_.writes; ++i) {
+      const LaunchRef& ref = stage_.refs[i];
+      const LaunchOperand& o = operand(*c.launch, ref);
+      arguments_[i] = ref.scalar ? static_cast<void*>(o.data) : &buffers_.at[i];
+      if (ref.scalar) continue;
+      halide_buffer_t& b = buffers_.at[i];
+      halide_dimension_t* dim = dims_.at + static_cast<size_t>(i) * rank_;
+      for (int d = 0; d < rank_; ++d) dim[d].min = 0, dim[d].flags = 0, dim[d].stride = static_cast<int32_t>(o.strides[d]);
+      b.device = 0, b.device_interface = nullptr, b.padding = nullptr;
+      b.flags = i >= stage_.reads && streams(*c.launch, ref.size) ? kStreams : 0;
+      b.dimensions = rank_, b.dim = dim;
+      set_type(b, ref);
     }
-    halide_buffer_t& b = buffers.at[i];
-    halide_dimension_t* dim = dims.at + static_cast<size_t>(i) * rank;
-    for (int d = 0; d < rank; ++d) {
-      dim[d].min = 0, dim[d].flags = 0;
-      dim[d].extent = static_cast<int32_t>(c.extents[d]);
-      dim[d].stride = static_cast<int32_t>(o.strides[d]);
-    }
-    b.device = 0, b.device_interface = nullptr, b.padding = nullptr;
-    b.flags = i >= stage.reads && streams(*c.launch, ref.size) ? kStreams : 0;
-    b.host = reinterpret_cast<uint8_t*>(start(o, ref, c));
-    b.dimensions = rank, b.dim = dim;
-    set_type(b, ref);
-    arguments[i] = &b;
   }
-  return stage.code(arguments);
-}
+
+  // Of the chunk as it is now.
+  int run() {
+    for (int i = 0; i < stage_.reads + stage_.writes; ++i) {
+      const LaunchRef& ref = stage_.refs[i];
+      if (ref.scalar) continue;
+      halide_buffer_t& b = buffers_.at[i];
+      for (int d = 0; d < rank_; ++d) b.dim[d].extent = static_cast<int32_t>(c_.extents[d]);
+      b.host = reinterpret_cast<uint8_t*>(start(operand(*c_.launch, ref), ref, c_));
+    }
+    return stage_.code(arguments_);
+  }
+
+ private:
+  const Chunk& c_;
+  const LaunchStage& stage_;
+  const int rank_;
+  Unwritten<halide_buffer_t, kMaxStageOperands> buffers_;
+  Unwritten<halide_dimension_t, size_t{kMaxStageOperands} * kMaxRank> dims_;
+  void* arguments_[kMaxStageOperands];
+};
 
 // One stage's operands, walking along a row: rows are what the innermost axis spans.
 struct StageState {
@@ -237,12 +248,120 @@ int run_tiled(const Chunk& c) {
 
 // What is in MXCSR at the end is the caller's business; overflow of an inner loop may be in the x87 word only.
 int run_chunk(const Chunk& c) {
-  if (c.kernel->tile == 0) return run_whole(c) != 0 ? kFailed : 0;
+  if (c.kernel->tile == 0) return Whole(c).run() != 0 ? kFailed : 0;
   if (c.kernel->has_loops) x87_clear();
   int status = run_tiled(c);
   if (c.kernel->has_loops) status |= x87_raised();
   return status;
 }
+
+class AsideScratch : public Scratch {};  // (the kernel has its own)
+
+// A chunk of a launch that writes over what it reads. Where the kernel goes through a row by whole vectors, no two of which meet, and there
+// is nothing else it makes, it writes at once, and what was there is kept in the thread's memory until no flag has come up; else it is made
+// there.
+class OverRun {
+ public:
+  explicit OverRun(const Chunk& all)
+      : all_(all), over_(*all.launch->over), to_(all.launch->outputs[over_.output]), at_once_(all.kernel->tile == 0 && over_.outputs == 1) {
+    const Launch& launch = *all.launch;
+    const int64_t most = std::max<int64_t>(kBytes / to_.size, all.kernel->tile), row = all.extents[0];
+    std::fill_n(piece_, launch.rank, 1);
+    piece_[0] = std::min(row, most);
+    if (launch.rank > 1 && row == launch.extents[0]) piece_[1] = std::clamp<int64_t>(most / row, 1, all.extents[1]);
+  }
+
+  void run() {
+    auto* scratch = PerThread<AsideScratch>::get();
+    memory_ = scratch ? scratch->get(static_cast<size_t>(piece_[0] * rows_of(piece_) * to_.size)) : nullptr;
+    Chunk c = all_, aside = all_;
+    Launch launch = *all_.launch;
+    LaunchOperand outputs[kMaxOperands];
+    std::copy(launch.outputs, launch.outputs + over_.outputs, outputs);
+    launch.outputs = outputs, aside.launch = &launch;
+    LaunchOperand& made = outputs[over_.output];
+    std::fill_n(made.strides, kMaxRank, 0);
+    made.strides[0] = 1, made.strides[1] = piece_[0];
+    const auto run_aside = [&](const auto& kernel) {
+      std::copy_n(c.first, kMaxRank, aside.first), std::copy_n(c.extents, kMaxRank, aside.extents);
+      const int64_t before = c.first[0] + (launch.rank > 1 ? c.first[1] * piece_[0] : 0);
+      made.data = reinterpret_cast<char*>(reinterpret_cast<intptr_t>(memory_) - static_cast<intptr_t>(before * to_.size));
+      if (!goes_well(kernel())) return false;
+      copy(c, false);
+      return true;
+    };
+    if (!at_once_) return run_pieces(&c, [&] { return run_aside([&] { return run_chunk(aside); }); });
+    Whole whole(c), part(aside);
+    run_pieces(&c, [&] {
+      if (c.extents[0] % kVector != 0) return run_aside([&] { return part.run() != 0 ? kFailed : 0; });
+      copy(c, true);
+      if (goes_well(whole.run() != 0 ? kFailed : 0)) return true;
+      copy(c, false);
+      return false;
+    });
+  }
+
+ private:
+  static constexpr int64_t kBytes = 4 << 10;   // of a piece: with its operands it stays in the first cache
+  static constexpr int64_t kCopied = 1 << 10;  // at once: from 2 KB on glibc takes `rep movsb`, which is slow to begin
+  static constexpr int64_t kVector = 64;       // elements, a multiple of those of any kernel's vectors
+
+  int64_t rows_of(const int64_t* extents) const { return all_.launch->rank > 1 ? extents[1] : 1; }
+
+  template <class Write>
+  void run_pieces(Chunk* c, const Write& write) const {
+    do {
+      for (int d = 0; d < c->launch->rank; ++d) c->extents[d] = std::min(piece_[d], all_.first[d] + all_.extents[d] - c->first[d]);
+      if (at_once_ && rows_of(piece_) == 1 && c->extents[0] > kVector) c->extents[0] -= c->extents[0] % kVector;
+      if (!memory_ || !write()) leave(*c);
+    } while (advance(c));
+  }
+
+  bool goes_well(int status) const {
+    status |= raised();
+    if ((status & (over_.watched | kFailed)) == 0) return true;
+    set_control_word(control_word());
+    return false;
+  }
+
+  // Between its place and the thread's memory.
+  void copy(const Chunk& c, bool keep) const {
+    const int64_t rows = rows_of(c.extents), bytes = c.extents[0] * to_.size;
+    char *place = to_.data, *memory = memory_;
+    for (int d = 0; d < c.launch->rank; ++d) place += c.first[d] * to_.strides[d] * to_.size;
+    for (int64_t i = 0; i < rows; ++i, memory += bytes, place += to_.strides[1] * to_.size) {
+      for (int64_t at = 0; at < bytes; at += kCopied) {
+        const auto size = static_cast<size_t>(std::min(kCopied, bytes - at));
+        std::memcpy((keep ? memory : place) + at, (keep ? place : memory) + at, size);
+      }
+    }
+  }
+
+  void leave(const Chunk& c) const {
+    int64_t first = 0, count = 1, dense = 1;
+    for (int d = 0; d < c.launch->rank; ++d) {
+      first += c.first[d] * dense, count *= c.extents[d];
+      dense *= c.launch->extents[d];
+    }
+    over_.leave(over_.context, first, first + count);
+  }
+
+  bool advance(Chunk* c) const {
+    for (int d = 0; d < c->launch->rank; ++d) {
+      c->first[d] += c->extents[d];
+      if (c->first[d] < all_.first[d] + all_.extents[d]) return true;
+      c->first[d] = all_.first[d];
+    }
+    return false;
+  }
+
+  const Chunk& all_;
+  const Over& over_;
+  const LaunchOperand& to_;
+  const bool at_once_;
+  int64_t piece_[kMaxRank];
+  char* memory_ = nullptr;
+};
 
 constexpr int64_t kLine = 512;  // chunks of the innermost axis are multiples of this many elements
 
@@ -260,6 +379,7 @@ void run_part(void* context, int i) {
   std::copy(p.launch->extents, p.launch->extents + p.launch->rank, c.extents);
   c.first[p.axis] = i * p.length;
   c.extents[p.axis] = std::min(p.length, p.launch->extents[p.axis] - c.first[p.axis]);
+  if (p.launch->over != nullptr) return OverRun(c).run();
   p.status.fetch_or(run_chunk(c));
 }
 
@@ -284,8 +404,6 @@ int run_parallel(const LaunchKernel* kernel, const Launch* launch) {
   const int flags = parallel(static_cast<int>((extent + length - 1) / length), launch->threads, run_part, &p);
   return flags | p.status.load();
 }
-
-class AsideScratch : public Scratch {};  // (the kernel has its own)
 
 struct InPieces {
   const LaunchKernel* kernel;
@@ -337,17 +455,21 @@ extern "C" int dalsegno_launch(const LaunchKernel* kernel, const Launch* launch)
     set_control_word(control);
     return flags | p.status.load();
   }
+  int status = 0;
   if (launch->threads > 1) {
-    const int flags = run_parallel(kernel, launch);
-    set_control_word(control);
-    return flags;
+    status = run_parallel(kernel, launch);
+  } else {
+    Chunk c{kernel, launch, {}, {}};
+    std::copy(launch->extents, launch->extents + launch->rank, c.extents);
+    if (launch->over != nullptr) {
+      OverRun(c).run();
+    } else {
+      status = run_chunk(c);
+      status |= raised();  // a statement of its own: the operands of | have no order
+    }
   }
-  Chunk c{kernel, launch, {}, {}};
-  std::copy(launch->extents, launch->extents + launch->rank, c.extents);
-  int status = run_chunk(c);
-  status |= raised();  // a statement of its own: the operands of | have no order
   set_control_word(control);
-  return status;
+  return launch->over != nullptr ? 0 : status;
 }
 
 }  // namespace dalsegno::rt

@@ -62,6 +62,16 @@ struct Pieces {
   void* context;
 };
 
+// An output that is written over what the launch reads, element on element. It is made in pieces that lie in the thread's memory, which
+// stays in the first cache, and each is copied to its place if no flag that is watched came up in it.
+struct Over {
+  int32_t output, outputs;  // which one, of so many
+  int watched;
+  // On any thread: elements [first, end), in C order of the iteration, were not written.
+  void (*leave)(void* context, int64_t first, int64_t end);
+  void* context;
+};
+
 struct Launch {
   int32_t rank;
   int32_t threads;            // at most this many, the caller included
@@ -70,6 +80,7 @@ struct Launch {
   LaunchOperand* outputs;
   Packing packing;       // tiled kernels of rank 1 only
   const Pieces* pieces;  // null: at once
+  const Over* over;      // null: no output lies where anything is read
 };
 
 // In the flags of a result's buffer: all of it is larger than the caches, so that what is written need not be read into them first.

@@ -19,6 +19,7 @@
 #include "replay/machine/shared_work.h"
 #include "replay/machine/written_pieces.h"
 #include "replay/memory/strided_copy.h"
+#include "replay/segment/casts.h"
 #include "replay/segment/scalars.h"
 #include "trace/fault.h"
 
@@ -34,7 +35,7 @@ constexpr npy_intp kMostRefused = 1 << 14;     // the same, where the kernel doe
 constexpr npy_intp kMostInBlocks = 1 << 21;    // that are done in blocks as long as there is no kernel: the GIL is held for some ms
 constexpr size_t kMostScratchBytes = 4 << 20;  // for a kernel: beyond, it is the memory that takes the time
 constexpr npy_intp kMostStored = kMostScratchBytes / 2;  // of what is written when all is known to be well
-static_assert(kBlockMemory <= kMostStored);
+static_assert(kBlockMemory <= kMostStored && kMostStored + WrittenPieces::kBytes <= kMostScratchBytes);
 constexpr npy_intp kSharedBytes = 256 << 10;  // that several threads write
 constexpr int kParts = 4;                     // in so many parts
 
@@ -268,7 +269,7 @@ class GroupRun {
     const std::vector<SegmentOp>& ops = runner.spec().ops;
     SegmentOperand operands[kMostOperands];
     ViewRoom room[kMostOperands];
-    SegmentResult made[kMostOperands];
+    SegmentResult made[kMaxSegmentOutputs];
     aside_ = nullptr;
     const std::vector<LoopInput>& inputs = fused ? plan_.of_fused : plan_.of_kernel;
     if (inputs.size() > kMostOperands || !kernel_operands(inputs, r_, operands, room)) return false;
@@ -281,10 +282,15 @@ class GroupRun {
       ++n;
     }
     const Writes writes = stored < n ? writes_of(plan_, inputs, operands, target_, item_of_target()) : Writes::kAside;
-    if (writes == Writes::kInPlace) set_in_place(&made[stored]);
+    std::optional<WrittenPieces> pieces;
+    rt::Over over;
+    if (writes == Writes::kInPlace || (writes == Writes::kInPieces && !group_.unread)) set_in_place(&made[stored]);
+    if (writes == Writes::kInPieces) {
+      over = pieces.emplace(plan_, inputs_, target_, item_of_target()).over(planted(Fault::ignored_flags) ? 0 : numpy::watched_flags());
+      made[stored].over = &over;
+    }
     RunResult ran = RunResult::kMismatch;
-    if (memory && writes == Writes::kInPieces && !group_.unread) ran = in_pieces(&runner, operands, made, stored, memory);
-    if (memory && ran == RunResult::kMismatch) ran = runner.run(operands, made, {memory, kMostStored, lets_go_}, !lets_go_);
+    if (memory) ran = runner.run(operands, made, {memory, kMostStored, lets_go_}, !lets_go_);
     waits_ = ran == RunResult::kNotReady, refused_ = ran == RunResult::kMismatch;
     if (ran != RunResult::kDone) return false;
     n = 0;
@@ -293,6 +299,7 @@ class GroupRun {
       SegmentResult& result = made[n++];
       if (result.in_place) {
         in_place_ = true, ++g_machine_counters.in_place;
+        if (result.over) attempt_->raised = pieces->finish(memory + kMostStored);
       } else if (result.in_memory) {
         results_[k] = {.data = result.data, .rank = result.rank};
         std::copy_n(result.shape, result.rank, results_[k].shape);
@@ -303,16 +310,6 @@ class GroupRun {
       }
     }
     return !plan_.writes || in_place_ || (fused || plan_.sink.view ? can_be_stored() : operate_in_place());
-  }
-
-  // Operators in place of large operands.
-  RunResult in_pieces(SegmentRunner* runner, const SegmentOperand* operands, SegmentResult* made, size_t number, char* memory) {
-    static_assert(WrittenPieces::kBytes <= kMostScratchBytes);
-    const int watched = planted(Fault::ignored_flags) ? 0 : numpy::watched_flags();
-    WrittenPieces pieces(plan_, inputs_, target_, item_of_target(), watched);
-    const RunResult ran = runner->run_in_pieces(operands, made, static_cast<int>(number), &pieces, !lets_go_);
-    if (ran == RunResult::kDone) made[number].in_place = true, attempt_->raised = pieces.finish(memory);
-    return ran;
   }
 
   void set_in_place(SegmentResult* result) const {

@@ -1,13 +1,15 @@
 // How what ends a group of array ops is written where its kernel makes it.
 //
-// Operators in place that end a large group are done piece by piece: the kernel makes a piece in the thread's memory, which stays in the
-// cache, and it is copied over its operand if no flag came up. Where one did, the piece waits and is done by NumPy's inner loops behind the
-// launch, to know which op the flags are of; then the ops' warnings are given, which eager gives before anything is written. So this is the
-// way only where nobody can tell (numpy::warns_unseen()).
+// Operators in place that end a group are done piece by piece: the kernel makes a piece in the thread's memory, which stays in the first
+// cache, and it is copied over its operand if no flag came up. Where one did, the piece is left as it was, and done by NumPy's inner loops
+// behind the launch, to know which op the flags are of; then the ops' warnings are given, which eager gives before anything is written. So
+// this is the way only where nobody can tell (numpy::warns_unseen()).
 #pragma once
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
+#include "halide_gen/runtime/launch.h"
 #include "replay/machine/span.h"
 
 namespace dalsegno::replay {
@@ -25,41 +27,35 @@ Writes writes_of(const LoopPlan& plan, const std::vector<LoopInput>& inputs, con
 // Can the write that ends a group of so many ops be done in pieces, wherever its operands lie?
 bool may_write_pieces(const LoopPlan& plan, size_t ops);
 
-class WrittenPieces final : public Taker {
+class WrittenPieces {
  public:
-  // `inputs`: of the plan; `target`: lies_apart(), and what is read overlaps it nowhere or is the same elements; `item`: bytes of one;
-  // `watched`: flags that matter. All of it stays.
-  WrittenPieces(const LoopPlan& plan, const Span* inputs, const Span& target, npy_intp item, int watched)
-      : plan_(plan), inputs_(inputs), target_(target), item_(item), watched_(watched) {}
+  // `inputs`: of the plan; `target`: lies_apart(), and what is read overlaps it nowhere or is the same elements; `item`: bytes of one. All
+  // of it stays.
+  WrittenPieces(const LoopPlan& plan, const Span* inputs, const Span& target, npy_intp item)
+      : plan_(plan), inputs_(inputs), target_(target), item_(item) {}
 
-  std::vector<int64_t> cut(int rank, const intptr_t* shape, int64_t unit, bool* ordered) override;
-  bool settles_flags() const override { return true; }
-  void take(int piece, const char* data, int64_t elements, int raised) override;
-  // Behind the launch: what has been left. `memory`: of kBytes, at a multiple of 64. The flags of each of the plan's ops; empty: none.
+  // For the launch. `watched`: flags that matter.
+  rt::Over over(int watched);
+  // Behind it: what has been left. `memory`: of kBytes, at a multiple of 64. The flags of each of the plan's ops; empty: none.
   std::vector<int> finish(char* memory);
 
-  static constexpr int64_t kMostPiece = 256 << 10;  // bytes
-  static constexpr size_t kBytes = kBlockMemory + kMostPiece;
+  static constexpr npy_intp kMostRun = 4096;  // elements
+  static constexpr size_t kBytes = kBlockMemory + kMostRun * sizeof(double);
 
  private:
-  // A piece: rows, one behind the other, of one place along the axes before.
-  struct Box {
-    npy_intp at[Span::kMaxRank];  // its first row, and the place
-    npy_intp rows;
+  struct Run {
+    int64_t first, end;  // elements, in C order
   };
-  Box box(size_t piece) const;
-  Span part(const Span& of, const Box& box) const;
-  void put(const Box& box, const char* data) const;
+  Span part(const Span& of, const Run& run) const;
+  void redo(const Run& run, char* memory, int* raised) const;
 
   const LoopPlan& plan_;
   const Span* const inputs_;
   const Span& target_;
   const npy_intp item_;
-  const int watched_;
-  int axis_ = 0;      // that is cut
-  npy_intp row_ = 1;  // elements behind it
-  std::vector<int64_t> begins_;
-  std::vector<uint8_t> left_;  // pieces that wait for finish()
+  int watched_ = 0;
+  std::mutex mutex_;
+  std::vector<Run> left_;
 };
 
 }  // namespace dalsegno::replay

@@ -52,6 +52,15 @@ bool lies_in_place(const Layout& layout, DType dtype, const SegmentResult& resul
   return strides[0] == 1 && furthest <= std::numeric_limits<int32_t>::max();
 }
 
+const rt::Over* over_of(const SegmentResult* outputs, size_t count, rt::Over* room) {
+  const SegmentResult* end = outputs + count;
+  const SegmentResult* found = std::find_if(outputs, end, [](const SegmentResult& result) { return result.in_place && result.over; });
+  if (found == end) return nullptr;
+  *room = *found->over;
+  room->output = static_cast<int32_t>(found - outputs), room->outputs = static_cast<int32_t>(count);
+  return room;
+}
+
 PyObject* new_result(const Layout& layout, DType dtype, PyObject* descr) {
   npy_intp strides[kMaxLayoutRank];
   set_strides(layout, dtype, strides);

@@ -84,7 +84,7 @@ class Runner final : public SegmentRunner {
   }
 
   RunResult run_in_pieces(const SegmentOperand* inputs, SegmentResult* outputs, int number, Taker* taker, bool holds_gil) override {
-    if ((taker->settles_flags() && plan_.guards_invalid) || refusals_.refuse()) return RunResult::kMismatch;
+    if (refusals_.refuse()) return RunResult::kMismatch;
     ArrayView views[64];
     if (!look_at_all(inputs, views)) return RunResult::kMismatch;
     Launching how;
@@ -341,8 +341,7 @@ class Runner final : public SegmentRunner {
     return out;
   }
 
-  RunResult launch(const Launching& how, const SegmentOperand* inputs, const ArrayView* views, SegmentResult* outputs,
-                   SegmentMemory memory) {
+  RunResult launch(const Launching& how, const SegmentOperand* inputs, const ArrayView* views, SegmentResult* outputs, SegmentMemory memory) {
     ScalarValue scalars[rt::kMaxOperands];
     rt::LaunchOperand in[rt::kMaxOperands], out[kMaxSegmentOutputs];
     for (size_t k = 0; k < lowered_.sources.size(); ++k) {
@@ -356,9 +355,11 @@ class Runner final : public SegmentRunner {
       }
     }
     if (!allocate(how, views, out, outputs, memory)) return RunResult::kMismatch;
+    rt::Over room;
+    const rt::Over* over = over_of(outputs, lowered_.outputs.size(), &room);
     int status = 0;
     if (!lowered_.rolls) {
-      status = run_kernel(how, in, out);
+      status = run_kernel(how, in, out, over);
     } else if (const std::optional<RolledBoxes> boxes = rolled_boxes(how.layout, spec_, lowered_.sources)) {
       boxes->run(in, static_cast<int>(lowered_.sources.size()), out, static_cast<int>(lowered_.outputs.size()), [&](const Layout& box) {
         status |= run_kernel({box, how.kernel}, in, out);
@@ -366,7 +367,6 @@ class Runner final : public SegmentRunner {
     } else {
       status = rt::kFailed;
     }
-    if (how.pieces && static_cast<const PieceRun*>(how.pieces->context)->taker->settles_flags()) status = 0;
     if ((status == 0 || accept(status)) && make_views(outputs)) return refusals_.went_well(), count_launch(), RunResult::kDone;
     for (size_t i = 0; i < lowered_.outputs.size(); ++i) Py_CLEAR(outputs[i].object);
     return status & rt::kFailed || status == 0 ? RunResult::kMismatch : (refusals_.flagged(), RunResult::kFlags);
@@ -402,6 +402,7 @@ class Runner final : public SegmentRunner {
   bool goes_in_place(const Launching& how, size_t i, const SegmentResult& result, rt::LaunchOperand* out) const {
     const Layout& layout = how.layout;
     if (lowered_.rolls || !lies_in_place(layout, lowered_.outputs[i], result, out->strides)) return false;
+    if (result.over && (plan_.guards_invalid || !layout.c_order)) return false;
     out->data = result.data;
     return !how.pack || std::equal(out->strides, out->strides + layout.loop_rank, layout.dense.at);  // (one row)
   }
@@ -430,7 +431,7 @@ class Runner final : public SegmentRunner {
     return work >= kParallelWork ? launch_threads() : 1;
   }
 
-  int run_kernel(const Launching& how, rt::LaunchOperand* in, rt::LaunchOperand* out) const {
+  int run_kernel(const Launching& how, rt::LaunchOperand* in, rt::LaunchOperand* out, const rt::Over* over = nullptr) const {
     const Kernel& kernel = *how.kernel;
     const Layout& layout = how.layout;
     rt::Launch launch;
@@ -438,7 +439,7 @@ class Runner final : public SegmentRunner {
     std::memcpy(launch.extents, layout.extents, sizeof(int64_t) * layout.loop_rank);
     launch.inputs = in, launch.outputs = out;
     launch.packing.packed = 0;
-    launch.pieces = how.pieces;
+    launch.pieces = how.pieces, launch.over = over;
     if (how.pack) pack_inputs(layout, &launch);
     const int64_t work = layout.size * lowered_.weight;
     launch.threads = threads_for(how, work);

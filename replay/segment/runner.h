@@ -11,6 +11,10 @@
 #include "replay/segment/layout.h"
 #include "replay/segment/spec.h"
 
+namespace dalsegno::rt {
+struct Over;
+}
+
 namespace dalsegno::replay {
 
 enum class RunResult : uint8_t {
@@ -33,10 +37,11 @@ struct SegmentOperand {
 
 // A result: a new array, or elements in the caller's memory.
 struct SegmentResult {
-  bool in_memory = false;      // asked for, and whether it is so
-  bool in_place = false;       // of one of them, the same: where `data` is, of that shape and strides, which no operand is read from
-  PyObject* object = nullptr;  // new reference
-  char* data = nullptr;        // in memory: where, and how it lies there (strides in bytes)
+  bool in_memory = false;          // asked for, and whether it is so
+  bool in_place = false;           // of one of them, the same: where `data` is, of that shape and strides, which no operand is read from
+  const rt::Over* over = nullptr;  // in place, but operands may be read there, element on element: what it watches, and whom it tells
+  PyObject* object = nullptr;      // new reference
+  char* data = nullptr;            // in memory: where, and how it lies there (strides in bytes)
   int rank = 0;
   intptr_t shape[kMaxLayoutRank], strides[kMaxLayoutRank];
 };
@@ -57,8 +62,6 @@ class Taker {
   // Any thread, without the GIL. `data`: where the piece begins; null: it could not be made. `raised`: the flags that came up
   // (rt::kInvalid ...).
   virtual void take(int piece, const char* data, int64_t elements, int raised) = 0;
-  // Does it see to flags, and to pieces that could not be made? Else there is no result then.
-  virtual bool settles_flags() const { return false; }
 
  protected:
   ~Taker() = default;
