@@ -1,4 +1,4 @@
-"""Whole programs: globals, a class, helpers, the entry, and the calls."""
+"""Whole programs: globals, classes, helpers, the entry, and the calls."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from hypothesis import strategies as st
 
 from .chooser import Chooser, Weighted
+from .class_parts import write_classes
+from .class_table import Member
 from .expressions import Expressions
 from .module_parts import PARTS, PRELUDE, REBINDINGS
 from .program import ERRSTATES, WARNING_MODES, Program
@@ -24,6 +26,7 @@ _HELPER_KINDS: Weighted[str] = Weighted(
     [(10, "arr"), (8, "num"), (3, "int"), (2, "list"), (1, "bool"), (1, "dict"), (2, "wave")]
 )
 _RETURN_KINDS: Weighted[str] = Weighted([(10, "arr"), (8, "num"), (2, "list"), (1, "bool"), (2, "int"), (1, "mask")])
+_PERCENT_OBJECTS = 12  # programs that are about objects of random classes, and short otherwise
 _DEFAULTS = {"num": ("0.5", "2"), "int": ("2", "1"), "bool": ("False", "True"), "list": ("()",)}
 
 
@@ -31,27 +34,31 @@ class _ProgramWriter:
     def __init__(self, chooser: Chooser) -> None:
         self._chooser = chooser
         self._helpers: list[Helper] = []
+        self._members: list[Member] = []  # of random classes
 
     def program(self) -> Program:
         chooser = self._chooser
         functions: list[str] = []
-        for index in range(chooser.integer(0, 3)):
+        objects = chooser.chance(_PERCENT_OBJECTS)
+        for index in range(chooser.integer(0, 1 if objects else 3)):
             functions += ["", "", *self._helper(index)]
-        parameters = self._parameters(_ENTRY_KINDS, chooser.integer(1, 4))
-        functions += ["", "", *self._entry(parameters)]
+        parameters = self._parameters(_ENTRY_KINDS, chooser.integer(1, 2 if objects else 4))
+        functions += ["", "", *self._entry(parameters, objects)]
         body = "\n".join(functions) + "\n"
+        if "THINGS" in body:
+            body = write_classes(chooser, self._members) + body
         prelude = PRELUDE.format(scale=chooser.pick(("2", "0.5", "1")), limit=chooser.pick(("1.5", "0", "3")))
         source = prelude + "".join(text for word, text in PARTS.items() if word in body) + body
         return Program(
             source,
-            self._calls(parameters, source),
+            self._calls(parameters, source, 4 if objects else 14 if chooser.chance(15) else 7),
             warnings=chooser.pick(WARNING_MODES) if chooser.chance(15) else WARNING_MODES[0],
             errstate=chooser.pick(ERRSTATES) if chooser.chance(20) else ERRSTATES[0],
             keep_results=not chooser.chance(25),
         )
 
     def _scope(self, max_loops: int) -> Scope:
-        return Scope(list(self._helpers), ["SCALE", "LIMIT"], max_loops=max_loops)
+        return Scope(list(self._helpers), ["SCALE", "LIMIT"], max_loops=max_loops, members=self._members)
 
     def _parameters(self, kinds: Weighted[str], more: int) -> tuple[Parameter, ...]:
         chooser = self._chooser
@@ -80,15 +87,16 @@ class _ProgramWriter:
         self._helpers.append(helper)
         return lines
 
-    def _entry(self, parameters: tuple[Parameter, ...]) -> list[str]:
+    def _entry(self, parameters: tuple[Parameter, ...], objects: bool) -> list[str]:
         helper = Helper("entry", parameters, "")
         return write_function(
             self._chooser,
             helper,
             self._scope(max_loops=2),
-            self._chooser.integer(1, 9),
+            self._chooser.integer(0, 1) if objects else self._chooser.integer(1, 9),
             self._entry_result({parameter.name for parameter in parameters}),
             decorator="@jit",
+            objects=objects,
         )
 
     def _entry_result(self, parameters: set[str]) -> Callable[[Expressions], str]:
@@ -109,14 +117,14 @@ class _ProgramWriter:
 
     # ---- calls
 
-    def _calls(self, parameters: tuple[Parameter, ...], source: str) -> str:
+    def _calls(self, parameters: tuple[Parameter, ...], source: str, most: int) -> str:
         chooser = self._chooser
         writer = ArgumentWriter(chooser)
         kinds = [(p.name, p.kind) for p in parameters]
         base = writer.shape()
         seen: list[Arguments] = []
         lines = ["def calls():"]
-        for number in range(chooser.integer(2, 14 if chooser.chance(15) else 7)):
+        for number in range(chooser.integer(2, most)):
             if chooser.chance(12):
                 lines.append(f"    yield {self._rebinding(source)!r}")
             if seen and chooser.chance(40):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .class_parts import CLASS_PARTS
 from .disturbing_parts import DISTURBING
 from .generator_parts import GENERATORS
 from .recursive_parts import RECURSIVE
@@ -345,6 +346,7 @@ PARTS: dict[str, str] = {
     **RECURSIVE,
     **GENERATORS,
     **DISTURBING,
+    **CLASS_PARTS,
     "WAVES": "\n\nWAVES = np.exp(1j * np.arange(15000.0).reshape(100, 150))\n",
     "LARGE": "\n\nLARGE = np.arange(40000.0).reshape(200, 200)\n",
     "WIDE": "\n\nWIDE = np.linspace(-2.0, 2.0, 300000)\n",
@@ -420,4 +422,16 @@ REBINDINGS: tuple[tuple[str, str], ...] = (
     ("coded.__code__ = (lambda x: -x).__code__", "def coded"),
     ("def heard(x): return -x", "def heard"),
     ("CHOICES = (abs, lambda x: -x)", "CHOICES"),
+    ("Thing.p = property(lambda self: self.n)", "THINGS"),
+    ("Thing0.p = property(lambda self: 4, lambda self, other: LOG.append(other))", "THINGS"),
+    ("Thing0.__add__ = lambda self, other: NotImplemented", "THINGS"),
+    ("Thing1.__eq__ = lambda self, other: self.n == 3", "THINGS"),
+    ("Thing1.__bool__ = lambda self: self.n % 2 == 0", "THINGS"),
+    ("Thing1.rate = 2.5", "THINGS"),
+    ("Thing2.n = property(lambda self: 1.5)", "THINGS"),
+    ("Thing2.m = lambda self, k=1: k", "THINGS"),
+    ("Thing0.__getattr__ = lambda self, name: 5 if name == 'none' else object.__getattribute__(self, name)", "THINGS"),
+    ("STOCK[0].n = 1.5", "THINGS"),
+    ("STOCK[-1].__class__ = type('Other', (type(STOCK[-1]),), {'__slots__': (), 'rate': 7})", "THINGS"),
+    ("STOCK.reverse()", "THINGS"),
 )

@@ -55,7 +55,7 @@ def load(program: Program, directory: str, name: str = "program") -> LoadedProgr
         file.write(program.source)
     try:
         with warnings.catch_warnings(action="ignore", category=SyntaxWarning):
-            code = compile(program.source, path, "exec")
+            code = compile(program.source, path, "exec", dont_inherit=True)  # its annotations are no texts
             calls_code = compile(program.calls, os.path.join(directory, f"{name}_calls.py"), "exec")
     except (SyntaxError, ValueError) as error:
         raise InvalidProgram(str(error)) from error

@@ -225,7 +225,7 @@ def _eager_at_other_warmth(loaded: LoadedProgram, actual: Session, differences: 
     each call is just like the same call of a warm or of a cold eager run."""
     if sys.version_info >= (3, 12) or not all(_UNBOUND_LINE.search(each.where) for each in differences):
         return False
-    cold = dataclasses.replace(loaded, code=compile(loaded.program.source, loaded.path, "exec"))
+    cold = dataclasses.replace(loaded, code=compile(loaded.program.source, loaded.path, "exec", dont_inherit=True))
     sessions = [run_session(each, Engine.EAGER, None) for each in (loaded, cold)]
     calls = zip(actual.observations, *(session.observations for session in sessions), strict=False)
     return all(each in eager for each, *eager in calls) and actual.afterwards in [each.afterwards for each in sessions]

@@ -12,6 +12,8 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator
 
+from .class_table import Member
+
 KINDS = (
     "arr",
     "mask",
@@ -59,6 +61,7 @@ class Scope:
     loop_depth: int = 0
     max_loops: int = 2
     protected: set[str] = dataclasses.field(default_factory=set)  # loop counters: never assigned
+    members: list[Member] = dataclasses.field(default_factory=list)  # used so far; one list for all of a program
 
     def add(self, kind: str, name: str) -> None:
         self.names.setdefault(kind, []).append(name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from .chooser import Chooser
+from .class_parts import ObjectLoops, classes, with_body
+from .class_table import BESIDE, BODIES, MEMBERS, NESTED, Member
 from .expressions import Expressions
 from .grammar import EXPRESSIONS
 from .loop_table import ELEMENT_BODIES, GRID_BODIES, ITEM_BODIES, PAIR_BODIES
@@ -12,6 +14,7 @@ from .module_parts import PARTS, PRELUDE
 from .program import Program
 from .scope import Scope
 from .statement_table import SIMPLE
+from .words import WORDS
 
 # The parameters of the entry: kind and argument. Arguments change from call to call; the last call changes types.
 _PARAMETERS = {
@@ -53,6 +56,31 @@ _LOOPS = {
 _BODIES = {"grid": GRID_BODIES, "elements": ELEMENT_BODIES, "items": ITEM_BODIES, "pairs": PAIR_BODIES}
 
 
+# What stands for a word of random classes, where it is tried: by the kind of a body.
+_WORD_BODIES = (
+    ("effect", "one", "{}\nreturn self.n"),
+    ("guard", "one", "self.n += 1\nif {}:\n    return self.y\nreturn self.n"),
+    ("result", "one", "self.n += 1\nreturn {}"),
+    ("answer", "two", "self.n += 1\nreturn {}"),
+)
+_BODY = "self.n += 1\nreturn self.n"
+
+
+def _member_uses() -> dict[str, tuple[Member, str, str]]:
+    """Members of random classes, each body and each word of theirs: the member, its body and a use."""
+    of_kind = {member.body: member for member in reversed(MEMBERS)}
+    made = {f"{member.head} | {use}": (member, _BODY, use) for member in MEMBERS for use in member.uses}
+    bodies = [(kind, body) for kind, table in BODIES.items() for body in table]
+    bodies += [(kind, text.format(word)) for hole, kind, text in _WORD_BODIES for word in WORDS[hole]]
+    made |= {f"{kind} | {body}": (of_kind[kind], body, of_kind[kind].uses[0]) for kind, body in bodies}
+    add = next(member for member in MEMBERS if "__add__" in member.head)
+    return made | {f"operand | {word}": (add, _BODY, f"$u = $z + {word}") for word in WORDS["operand"]}
+
+
+_MEMBER_USES = _member_uses()
+_ON_OBJECTS = {"nested": NESTED, "beside": BESIDE, "members": tuple(_MEMBER_USES)}
+
+
 class _First(Chooser):
     """Always the simplest choice."""
 
@@ -75,6 +103,7 @@ def constructs() -> dict[str, str]:
     """Template by name: `kind: template`, `statement: template`, or what stands in a loop, `grid: template`."""
     expressions = {f"{kind}: {template}": template for kind, table in EXPRESSIONS.items() for _, template in table}
     loops = {f"{kind}: {template}": template for kind, table in _BODIES.items() for template in table}
+    loops |= {f"{kind}: {template}": template for kind, table in _ON_OBJECTS.items() for template in table}
     return expressions | loops | {f"statement: {template}": template for template in SIMPLE}
 
 
@@ -88,6 +117,21 @@ def _loop(kind: str, body: str) -> str:
     return re.sub(r"\$([egsxij])", r"\1_", text)
 
 
+def _on_objects(kind: str, template: str, expressions: Expressions) -> tuple[str, list[str]]:
+    """Random classes, and a loop over objects of them with this statement, whose errors are caught."""
+    members: list[str] = []
+    if kind == "members":
+        member, body, template = _MEMBER_USES[template]
+        members = with_body(member, expressions.fill(body) if member.body else "")
+    inner = "for $z in $o:" if kind != "beside" else "for $z in [$o[$k % len($o)]]:"
+    tried = [f"            {line}" for line in template.split("\n")]
+    kept = ["        except Exception as $e:", "            $y.append(str($e))"]
+    lines = ["for $k in range($n):", f"    {inner}", "        try:", *tried, *kept]
+    loops = ObjectLoops(_First(), expressions.fill, expressions.scope.fresh, [])
+    text = classes([("Thing", members), ("Thing0", []), ("Thing", members)], "Thing1(1), Thing2(1.5)")
+    return text, loops.complete("[Thing0(v), Thing1(2), Narrow(k), Thing0(1), Thing2(0)]", lines, "$o", 12)
+
+
 def program_of(name: str) -> Program:
     """The program of one of the constructs."""
     scope = Scope([], [])
@@ -96,8 +140,12 @@ def program_of(name: str) -> Program:
     scope.add("box", "x")
     scope.add("ref", "y")
     kind, template = name.split(": ", 1)
-    text = _Leaves(_First(), scope).fill(template)
-    if kind in _LOOPS:
+    expressions = _Leaves(_First(), scope)
+    classes_text, lines = _on_objects(kind, template, expressions) if kind in _ON_OBJECTS else ("", [])
+    text = "" if lines else expressions.fill(template)
+    if lines:
+        lines.append("return a")
+    elif kind in _LOOPS:
         lines = [*_loop(kind, text).splitlines(), "return a"]
     else:
         lines = [text, "return a"] if kind == "statement" else [f"z = {text}", "return z, a"]
@@ -105,5 +153,6 @@ def program_of(name: str) -> Program:
     if re.search(r"\b[xy]\b", text):
         lines = ["x = Box(v)", "y = weakref.ref(x)", *lines]
     body = f"\n\n@jit\ndef entry({', '.join(_PARAMETERS)}):\n" + "".join(f"    {line}\n" for line in lines)
+    body = classes_text + body
     parts = "".join(part for word, part in PARTS.items() if word in body)
     return Program(PRELUDE.format(scale=2, limit=0.5) + parts + body, _CALLS)

@@ -227,3 +227,12 @@ RAISE_AGAIN = (
     "$e.add_note('noted')",
     "raise $e",
 )
+# What views of an array are, by the kind of the result.
+VIEWS = (
+    ("odd", "[::2]"),
+    ("arr", "[...]"),
+    ("odd", "[1:]"),
+    ("odd", ".T"),
+    ("arr", "[::-1]"),
+    ("odd", ".reshape(-1)"),
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .chooser import Chooser, Weighted
+from .class_parts import ObjectLoops
 from .expressions import Expressions, Unavailable
 from .loop_table import (
     ELEMENT_BODIES,
@@ -25,7 +26,7 @@ from .loop_table import (
     WRITES,
 )
 from .scope import Helper, Scope
-from .statement_table import ASSIGNED_KINDS, MANAGERS, RAISE_AGAIN, SIMPLE
+from .statement_table import ASSIGNED_KINDS, MANAGERS, RAISE_AGAIN, SIMPLE, VIEWS
 
 _INDENT = "    "
 
@@ -301,16 +302,7 @@ class Body:
 
     def _view(self) -> None:
         source = self.fill("<arr>", 0)
-        kind, text = self._chooser.pick(
-            (
-                ("odd", "[::2]"),
-                ("arr", "[...]"),
-                ("odd", "[1:]"),
-                ("odd", ".T"),
-                ("arr", "[::-1]"),
-                ("odd", ".reshape(-1)"),
-            )
-        )
+        kind, text = self._chooser.pick(VIEWS)
         self.bind(kind, source + text, 100)
 
     def _read_then_write(self) -> None:
@@ -382,6 +374,14 @@ class Body:
             self.line(f"{_INDENT}LOG.append(str(e))")
         else:
             self._scope.add("num", names["s"])
+
+    def objects(self) -> None:
+        """A loop over objects of random classes."""
+        if self._scope.loop_depth or self._depth > 3:
+            return self._simple()
+        loops = ObjectLoops(self._chooser, self.fill, self._scope.fresh, self._scope.members)
+        for text in loops.lines(33 if self._scope.max_loops > 1 else 12):
+            self.line(text)
 
     def _watched(self) -> None:
         """An object that a local holds to the end, used or not, and a weak reference to it."""
@@ -458,6 +458,7 @@ _STATEMENTS: Weighted[_Writer] = Weighted(
         (6, Body._read_then_write),
         (5, Body._elements),
         (4, Body._items),
+        (1, Body.objects),
         (1, Body._delete),
         (2, Body._watched),
         (1, Body._for_growing),
@@ -474,8 +475,9 @@ def write_function(
     statements: int,
     returned: Callable[[Expressions], str],
     decorator: str = "",
+    objects: bool = False,
 ) -> list[str]:
-    """The source lines of one module-level function."""
+    """The source lines of one module-level function. `objects`: it begins with a loop over objects."""
     for parameter in helper.parameters:
         scope.add(parameter.kind, parameter.name)
     body = Body(chooser, scope)
@@ -485,6 +487,8 @@ def write_function(
     if scope.global_numbers and chooser.chance(20):
         body.line(f"global {scope.global_numbers[0]}")
         body.line(body.fill(f"{scope.global_numbers[0]} = {scope.global_numbers[0]} <addsub> <positive>"))
+    if objects:
+        body.objects()
     lines += body.write(statements)
     lines.append(_INDENT + "return " + returned(Expressions(chooser, scope)))
     return lines

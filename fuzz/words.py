@@ -80,4 +80,41 @@ WORDS: dict[str, tuple[str, ...]] = {
     "errmode": ("ignore", "raise", "warn"),
     "texttest": ("isalnum", "isalpha", "isascii", "isdecimal", "isdigit", "islower", "isnumeric", "isspace", "isupper"),
     "scalartype": ("np.float64", "np.float32", "np.int64", "np.int32", "float", "int", "bool"),
+    # Of methods of random classes, and of loops over their objects (class_table.py).
+    "effect": (
+        "self.n += 1", "self.n += 1", "self.x += 1", "self.x = self.n", "self.n += 2; self.x = self.n * 0.5",
+        "self.n = self.n + 1; self.y = self.n", "LOG.append(self.n)", "type(self).rate += 1",
+        "type(self).rate = self.n", "self.__dict__.get('x')", "self.n += 1; self.__class__ = Thing0",
+        "self.n += 1; self.__class__ = Thing1", "self.__class__ = Thing2", "self.__class__ = self.__class__",
+        "LOG.append(sys._getframe(1).f_lineno)",
+        "LOG.append(sorted(q for q in sys._getframe(1).f_locals if q[0] in 'tuvz'))", "list(map(str, [self.n]))",
+        "max([self.n], key=abs)", "self.items.append(self.n); self.items.pop(0)", "self.table[self.n] = self.x",
+        "self.link.n = 5", "self.y = 1.5 if self.n % 2 else 2", "STOCK[0].n = self.n", "vars(self).pop('y', None)",
+    ),
+    "guard": (
+        "self.n % 7 == 6", "self.n > 20", "self.n == 13", "self.n % 5 == 4 and self.n > 9",
+        "isinstance(self.x, float)", "type(self) is Thing1", "self.n % 2",
+    ),
+    "result": (
+        "self.n", "self.x", "self.n", "self.x + self.n", "self.rate", "len(self.tags)", "self.y", "self.x * 2",
+        "2**40 * self.n", "2**62 + self.n", "self.n / 2", "-self.n", "float('nan')", "-0.0", "LIMIT",
+        "(self.x if self.n % 3 else 1.5)", "np.float64(self.n)", "self.n % 2 == 0", "self.link.n", "self.pair[1]",
+        "self.items[0]", "Thing0.rate", "None", "self.free",
+    ),
+    "answer": (
+        "self.n", "NotImplemented", "other", "self.n + getattr(other, 'n', 1)", "self.n < getattr(other, 'n', 3)",
+        "(self.n, 1)", "self.y", "self.rate", "type(other).__name__", "self.x + 0.5", "NotImplemented", "self.n > 4",
+    ),
+    "operand": (
+        "$k", "1.5", "$k", "True", "2**65", "'s'", "None", "[1]", "(1, 2)", "np.float64(2)", "np.int32(3)",
+        "np.arange(3.0)", "$z", "$o[0]", "$o[-1]", "{}", "range(3)", "1j", "-1",
+    ),
+    "turn": ("7", "0", "3", "12", "20", "31"),
+    "poke": (
+        "pass", "pass", "$o[0].__class__ = Thing2", "Thing0.p = property(lambda self: 4)", "$o[0].n = 1.5",
+        "$o[-1].__dict__.pop('x', None)", "Thing1.rate = 2.5", "Thing.m = lambda self, k=0: 7",
+        "Thing0.__add__ = lambda self, other: 3", "$o.append(Thing1(2))", "globals().update(LIMIT=2)", "$o[0] = 5",
+        "setattr(Thing2, 'n', property(lambda self: 1))", "$o[0].__dict__ = {'n': 1, 'x': 2.5}", "$o.reverse()",
+        "raise KeyError(q)", "type($o[-1]).rate = $o", "LOG.append(sys._getframe(1).f_lineno)",
+    ),
 }  # fmt: skip

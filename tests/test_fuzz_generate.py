@@ -2,11 +2,13 @@
 
 import ast
 import collections
+import re
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
+from dalsegno.fuzz.class_table import MEMBERS
 from dalsegno.fuzz.engines import Engine
 from dalsegno.fuzz.generate import programs
 from dalsegno.fuzz.program import InvalidProgram, Program, load
@@ -74,9 +76,31 @@ def test_programs_are_valid_and_do_something(tmp_path) -> None:
         "print(", "warnings.warn(", "locals()", "exec(", "eval(", "Box(", "yield 'SCALE", "numbers(", "recursive(",
         "out=", "np.where",
         "astype", "[1:] = ", ".T", "[::2]", " is ", 'f"', "np.concatenate", ".append(", "int32", "float32", "bool",
-        "asfortranarray", "del ",
+        "asfortranarray", "del ", "class Thing1(", "for z", "NotImplemented", "__getattr__", ".setter", "super().",
+        "LOG.append(name)", "list(map(nothing, ", "sorted([k", ".__class__ = Thing", "Hue.", "Sheet(",
     ):  # fmt: skip
         assert word in seen, word
+
+
+def has_nested_loops(source: str) -> bool:
+    """Has it a loop over objects (their variable is z...) in another loop?"""
+    loops = [node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.For, ast.While))]
+    inner = [each for loop in loops for each in ast.walk(loop) if isinstance(each, ast.For) and each is not loop]
+    return any(
+        re.match(r"z\d", node.id) for each in inner for node in ast.walk(each.target) if isinstance(node, ast.Name)
+    )
+
+
+def test_a_sixth_of_the_programs_go_through_objects_of_random_classes() -> None:
+    programs_made = [program for number in range(40, 50) for program in generated(50, number)]
+    sources = [program.source for program in programs_made if "class Thing0" in program.source]
+    assert 0.1 * len(programs_made) < len(sources) < 0.28 * len(programs_made)
+    nested = [source for source in sources if has_nested_loops(source)]
+    assert len(nested) > 0.4 * len(sources)
+    # Between them, most of what there is: a class has what the program's statements use.
+    seen = "".join(sources)
+    heads = [member.head.split("\n")[0] for member in MEMBERS]
+    assert sum(head in seen for head in heads) > 0.6 * len(heads)
 
 
 def test_sources_are_plain_python(tmp_path) -> None:
