@@ -165,10 +165,11 @@ const Step* run_with_objects(const Step* s, Reg* r, Machine& m, Attempt& attempt
   if (!attempt.raised.empty()) return warned(s, m, group, attempt.raised);
   if (group.unread && !m.kept_frames.empty()) return one_by_one(s, m, group, false);  // a frame was kept: it is looked at later
   std::optional<Way>& way = attempt.way;
-  if (!way) way = way_of(p, group, r);
-  if (*way == Way::kInParts) return in_parts(s, m, group);
+  if (!way) way = way_of(p, group, r, true);
   if (*way == Way::kAtOnce && run_letting_go(p, group, r, &attempt)) return s + 1;
   if (!attempt.raised.empty()) return warned(s, m, group, attempt.raised);
+  if (*way == Way::kAtOnce) way = way_of(p, group, r, false);
+  if (*way == Way::kInParts) return in_parts(s, m, group);
   if (*way == Way::kAtOnce && group.runner >= 0 && run_kernel(*p.runners[group.runner], group, r)) [[likely]]
     return group.sink >= 0 ? written(s, m, group) : s + 1;
   return one_by_one(s, m, group, *way == Way::kMeasured);

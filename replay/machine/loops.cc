@@ -29,13 +29,12 @@ namespace {
 constexpr int kMaxRank = Span::kMaxRank;
 constexpr size_t kMostOperands = 48;
 constexpr size_t kScratchBytes = 512 << 10;
-constexpr npy_intp kCallOfLoop = 525;          // elements that take as long as it takes to call a loop (that of a kernel: all of 4000)
-constexpr npy_intp kMostWhole = 1 << 17;       // elements of all ops together that are done op by op
-constexpr npy_intp kMostRefused = 1 << 14;     // the same, where the kernel does not do it
-constexpr npy_intp kMostInBlocks = 1 << 21;    // that are done in blocks as long as there is no kernel: the GIL is held for some ms
-constexpr size_t kMostScratchBytes = 4 << 20;  // for a kernel: beyond, it is the memory that takes the time
-constexpr npy_intp kMostStored = kMostScratchBytes / 2;  // of what is written when all is known to be well
-static_assert(kBlockMemory <= kMostStored && kMostStored + WrittenPieces::kBytes <= kMostScratchBytes);
+constexpr npy_intp kCallOfLoop = 525;        // elements that take as long as it takes to call a loop (that of a kernel: all of 4000)
+constexpr npy_intp kMostWhole = 1 << 17;     // elements of all ops together that are done op by op
+constexpr npy_intp kMostRefused = 1 << 14;   // the same, where the kernel does not do it
+constexpr npy_intp kMostInBlocks = 1 << 21;  // that are done in blocks as long as there is no kernel: the GIL is held for some ms
+constexpr size_t kMostScratchBytes = 2 * kMostStored;  // for a kernel: beyond, it is the memory that takes the time
+static_assert(kBlockMemory <= kMostStored && WrittenPieces::kBytes <= kMostStored);
 constexpr npy_intp kSharedBytes = 256 << 10;  // that several threads write
 constexpr int kParts = 4;                     // in so many parts
 
@@ -60,7 +59,7 @@ class GroupRun {
     if (!find_operands()) return false;
     const bool has_kernel = group_.runner >= 0 || group_.fused >= 0;
     const bool small = is_small(std::clamp(most_, has_kernel ? 0 : kMostRefused, kMostWhole));
-    if (!small && ((!has_kernel && group_.ops.empty()) || *(attempt->way = way_of(p_, group_, r_)) != Way::kAtOnce)) return false;
+    if (!small && ((!has_kernel && group_.ops.empty()) || *(attempt->way = way_of(p_, group_, r_, true)) != Way::kAtOnce)) return false;
     if (!(small ? compute() : has_kernel ? compute_large() : compute_in_blocks())) return drop_made(), false;
     return end();
   }

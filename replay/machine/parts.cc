@@ -2,8 +2,8 @@
 //
 // A kernel makes all its outputs before anything that its ops have done with can be dropped: until it has run, it may still have to be done
 // again by NumPy, which shows frames. So a group is done in parts (replay/lower/parts.cc) where that would make more than eager ever has.
-// What eager has is measured: the first time that a group gets arrays of a size its ops run one by one, which is what eager does, and the
-// arrays that nobody but registers holds are counted.
+// What eager has is measured: the first time that a group gets arrays larger than before its ops run one by one, which is what eager does,
+// and the arrays that nobody but registers holds are counted.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -17,8 +17,8 @@
 namespace dalsegno::replay {
 namespace {
 
-constexpr int64_t kLittle = 32;   // a 32nd more is as good as nothing
-constexpr int kMaxMeasures = 16;  // of a group: sizes that change all the time are not measured for ever
+constexpr int64_t kLittle = 32;    // a 32nd more is as good as nothing
+constexpr int kMaxMeasures = 128;  // of a group: sizes that grow all the time are not measured for ever
 
 PyArrayObject* array_at(const Reg& reg) { return numpy::is_exact_array(reg.o) ? reinterpret_cast<PyArrayObject*>(reg.o) : nullptr; }
 
@@ -46,23 +46,33 @@ int64_t largest_input(const Group& group, const Reg* r) {
   return largest;
 }
 
+// Is it an array where the group is done without objects? (Else it is in memory of the thread's that stays.)
+bool is_kept(const Group& group, int32_t reg) {
+  return !group.loops || std::any_of(group.loops->ops.begin(), group.loops->ops.end(), [&](const LoopOp& op) { return op.out == reg; });
+}
+
 const std::vector<Group>& parts_for(const Group& group, int64_t largest) { return group.parts[largest >= numpy::kMinElidedBytes]; }
 
 }  // namespace
 
-Way way_of(ProgramImpl& p, Group& group, const Reg* r) {
+Way way_of(ProgramImpl& p, Group& group, const Reg* r, bool bare) {
   if (group.parts[0].empty() && group.parts[1].empty()) [[likely]]
     return Way::kAtOnce;
   const int64_t largest = largest_input(group, r);
   if (largest < kMinCounted || parts_for(group, largest).empty() || planted(Fault::hoarded)) return Way::kAtOnce;
-  if (group.measured_at == largest) return group.need <= p.most_bytes + p.most_bytes / kLittle ? Way::kAtOnce : Way::kInParts;
+  if (largest <= group.measured_at + group.measured_at / kLittle) {
+    // (Of smaller arrays it takes less, and eager has had so much already.)
+    const double part = static_cast<double>(largest) / static_cast<double>(group.measured_at);
+    const double need = static_cast<double>(bare ? group.bare_need : group.need) * part;
+    return need <= static_cast<double>(p.most_bytes + p.most_bytes / kLittle) ? Way::kAtOnce : Way::kInParts;
+  }
   if (group.measures == kMaxMeasures) return Way::kInParts;
   if (group.measured_at != 0) {
     for (Group& other : p.groups) other.measured_at = 0;
     p.most_bytes = 0;
   }
   group.measured_at = largest;
-  group.need = INT64_MAX;  // until it is known
+  group.need = group.bare_need = INT64_MAX;  // until it is known
   ++group.measures;
   ++g_machine_counters.measures;
   return Way::kMeasured;
@@ -87,9 +97,14 @@ int64_t array_bytes(const ProgramImpl& program, const Reg* r) {
 }
 
 void note_measure(Group& group, const Reg* r, int64_t before) {
-  group.need = before;
-  for (int32_t reg : group.outputs)
-    if (PyArrayObject* array = array_at(r[reg])) group.need += PyArray_NBYTES(array);
+  group.need = group.bare_need = before;
+  for (int32_t reg : group.outputs) {
+    PyArrayObject* array = array_at(r[reg]);
+    if (!array) continue;
+    const int64_t bytes = PyArray_NBYTES(array);
+    group.need += bytes;
+    if (bytes > kMostStored || is_kept(group, reg)) group.bare_need += bytes;
+  }
 }
 
 bool run_in_parts(Machine& m, const Group& group, const std::vector<int32_t>& live, const Step** next, bool* noticed) {

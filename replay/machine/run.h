@@ -278,9 +278,10 @@ bool is_reduced(const struct ReducedGroup& group, const Reg* r);
 bool facts_hold(const Group& group, const Reg* r);
 
 // -- parts.cc
+inline constexpr int64_t kMostStored = 2 << 20;   // bytes that a group keeps in the thread's memory until all is known to be well
 inline constexpr int64_t kMinCounted = 16 << 10;  // bytes of an array; of smaller ones a few more do not matter
-// How a group that has parts is to be done.
-Way way_of(ProgramImpl& p, Group& group, const Reg* r);
+// How a group that has parts is to be done. `bare`: at once it makes no objects but those that are kept.
+Way way_of(ProgramImpl& p, Group& group, const Reg* r, bool bare);
 // Bytes of the arrays that nobody but the program holds.
 int64_t array_bytes(const ProgramImpl& program, const Reg* r);
 // Notes what the group took that has just been done one by one; `before`: array_bytes() then.
