@@ -294,9 +294,9 @@ class OverRun {
     Whole whole(c), part(aside);
     run_pieces(&c, [&] {
       if (c.extents[0] % kVector != 0) return run_aside([&] { return part.run() != 0 ? kFailed : 0; });
-      copy(c, true);
+      if (over_.watched != 0) copy(c, true);
       if (goes_well(whole.run() != 0 ? kFailed : 0)) return true;
-      copy(c, false);
+      if (over_.watched != 0) copy(c, false);
       return false;
     });
   }

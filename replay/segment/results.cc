@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "halide_gen/plan/rules.h"
 #include "replay/arrays.h"
 
 namespace dalsegno::replay {
@@ -52,12 +53,17 @@ bool lies_in_place(const Layout& layout, DType dtype, const SegmentResult& resul
   return strides[0] == 1 && furthest <= std::numeric_limits<int32_t>::max();
 }
 
-const rt::Over* over_of(const SegmentResult* outputs, size_t count, rt::Over* room) {
-  const SegmentResult* end = outputs + count;
+const rt::Over* over_of(const LoweredSegment& lowered, const SegmentResult* outputs, rt::Over* room) {
+  const SegmentResult* end = outputs + lowered.outputs.size();
   const SegmentResult* found = std::find_if(outputs, end, [](const SegmentResult& result) { return result.in_place && result.over; });
   if (found == end) return nullptr;
   *room = *found->over;
-  room->output = static_cast<int32_t>(found - outputs), room->outputs = static_cast<int32_t>(count);
+  room->output = static_cast<int32_t>(found - outputs), room->outputs = static_cast<int32_t>(end - outputs);
+  const auto is_quiet = [](const halide_gen::KernelOp& op) {
+    return halide_gen::treatment(op.fn, op.loop, op.result) == halide_gen::Treatment::kExpr &&
+           !halide_gen::raises_flags(op.fn, op.loop, op.result);
+  };
+  if (std::all_of(lowered.ops.begin(), lowered.ops.end(), is_quiet)) room->watched = 0;
   return room;
 }
 

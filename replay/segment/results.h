@@ -1,6 +1,7 @@
 // The arrays that a kernel writes. With the GIL.
 #pragma once
 #include "halide_gen/runtime/launch.h"
+#include "replay/segment/casts.h"
 #include "replay/segment/layout.h"
 #include "replay/segment/runner.h"
 
@@ -10,8 +11,9 @@ namespace dalsegno::replay {
 bool place_result(const Layout& layout, DType dtype, SegmentResult* result, SegmentMemory* memory);
 // Is it asked for where its elements follow one another along the iteration's axes? `strides`: along these, in elements.
 bool lies_in_place(const Layout& layout, DType dtype, const SegmentResult& result, int64_t* strides);
-// Of the result in place that operands may be read from, if there is one, in `room`: with its number, and how many there are.
-const rt::Over* over_of(const SegmentResult* outputs, size_t count, rt::Over* room);
+// Of the result in place that operands may be read from, if there is one, in `room`: with its number, and how many there are. Where no op
+// raises flags it watches none.
+const rt::Over* over_of(const LoweredSegment& lowered, const SegmentResult* outputs, rt::Over* room);
 // A new array. `descr`: its dtype object, null: NumPy's own. Null, without an exception, where there is no memory.
 PyObject* new_result(const Layout& layout, DType dtype, PyObject* descr);
 

@@ -356,7 +356,7 @@ class Runner final : public SegmentRunner {
     }
     if (!allocate(how, views, out, outputs, memory)) return RunResult::kMismatch;
     rt::Over room;
-    const rt::Over* over = over_of(outputs, lowered_.outputs.size(), &room);
+    const rt::Over* over = over_of(lowered_, outputs, &room);
     int status = 0;
     if (!lowered_.rolls) {
       status = run_kernel(how, in, out, over);
