@@ -312,9 +312,19 @@ class OverRun {
   void run_pieces(Chunk* c, const Write& write) const {
     do {
       for (int d = 0; d < c->launch->rank; ++d) c->extents[d] = std::min(piece_[d], all_.first[d] + all_.extents[d] - c->first[d]);
-      if (at_once_ && rows_of(piece_) == 1 && c->extents[0] > kVector) c->extents[0] -= c->extents[0] % kVector;
+      if (at_once_ && rows_of(piece_) == 1 && c->extents[0] > kVector) {
+        const int64_t before = all_.extents[0] > piece_[0] ? before_line(*c) : 0;
+        c->extents[0] = before > 0 ? before : c->extents[0] - c->extents[0] % kVector;
+      }
       if (!memory_ || !write()) leave(*c);
     } while (advance(c));
+  }
+
+  // Elements from here to the next line of the cache: the vectors behind them are each written to one line.
+  int64_t before_line(const Chunk& c) const {
+    const char* place = to_.data;
+    for (int d = 0; d < c.launch->rank; ++d) place += c.first[d] * to_.strides[d] * to_.size;
+    return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(place) % kAlign) / to_.size;
   }
 
   bool goes_well(int status) const {

@@ -8,7 +8,8 @@
 namespace dalsegno::replay {
 namespace {
 
-constexpr npy_intp kLeastInPlace = 8 << 10;  // bytes that are written: less is sooner copied than asked about
+constexpr npy_intp kLeastInPlace = 8 << 10;    // bytes that are written: less is sooner copied than asked about
+constexpr npy_intp kLeastInPieces = 20 << 10;  // the same: less is sooner made aside and copied
 
 // False: it has more axes than a span.
 bool set_of_operand(const SegmentOperand& operand, Span* out) {
@@ -38,7 +39,7 @@ Writes writes_of(const LoopPlan& plan, const std::vector<LoopInput>& inputs, con
     if (read_item != item || !same_elements(read, target)) return Writes::kAside;
     reads = true;
   }
-  if ((reads && !plan.in_pieces) || !lies_apart(target, item) || !numpy::warns_unseen()) return Writes::kAside;
+  if ((reads && (!plan.in_pieces || bytes < kLeastInPieces)) || !lies_apart(target, item) || !numpy::warns_unseen()) return Writes::kAside;
   return reads ? Writes::kInPieces : Writes::kInPlace;
 }
 
