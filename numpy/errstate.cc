@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "halide_gen/runtime/flags.h"
@@ -160,6 +161,17 @@ Shown shown_by(PyObject* module) {
   return own ? Shown::kInFile : Shown::kByOthers;
 }
 
+#if PY_VERSION_HEX < 0x030E0000
+constexpr bool kHasVersions = true;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // (from 3.12 on; it is kept all the same)
+uint64_t version_of(PyObject* dict) { return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag; }
+#pragma GCC diagnostic pop
+#else
+constexpr bool kHasVersions = false;
+uint64_t version_of(PyObject*) { return 0; }
+#endif
+
 // What was found in the module, as long as nothing in its dictionary and among its filters is another object.
 class WarningsModule {
  public:
@@ -170,20 +182,14 @@ class WarningsModule {
 
  private:
   bool is_same(PyObject* module) const {
-#if PY_VERSION_HEX < 0x030E0000  // later dictionaries have no version
-    if (module != module_ || reinterpret_cast<PyDictObject*>(module)->ma_version_tag != version_) return false;
-    const size_t n = filters_.size();
-    if (static_cast<size_t>(PyList_GET_SIZE(list_)) != n) return false;
-    return std::equal(filters_.begin(), filters_.end(), reinterpret_cast<PyListObject*>(list_)->ob_item);
-#else
-    return module == nullptr;
-#endif
+    if (!kHasVersions || module != module_ || version_of(module) != version_) return false;
+    PyObject** items = reinterpret_cast<PyListObject*>(list_)->ob_item;
+    return std::equal(filters_.begin(), filters_.end(), items, items + PyList_GET_SIZE(list_));
   }
 
   void look(PyObject* module) {
     PyObject* filters = item(module, kFilters);
-    std::vector<PyObject*> held = std::move(filters_);
-    filters_.clear();
+    const std::vector<PyObject*> held = std::exchange(filters_, {});
     Py_XSETREF(module_, nullptr);
     shown_ = Shown::kByOthers;
     if (filters && PyList_CheckExact(filters) && !is_text(item(module, kDefaultAction), "error")) {
@@ -191,17 +197,14 @@ class WarningsModule {
       filters_.assign(items, items + PyList_GET_SIZE(filters));
       std::for_each(filters_.begin(), filters_.end(), Py_IncRef);
       if (std::all_of(filters_.begin(), filters_.end(), is_plain_filter)) shown_ = shown_by(module);
-#if PY_VERSION_HEX < 0x030E0000
-      version_ = reinterpret_cast<PyDictObject*>(module)->ma_version_tag;
-#endif
-      module_ = Py_NewRef(module), list_ = filters;  // (the module has it)
+      module_ = Py_NewRef(module), list_ = filters, version_ = version_of(module);  // (the module has the list)
     }
     std::for_each(held.begin(), held.end(), Py_DecRef);
   }
 
   PyObject *module_ = nullptr, *list_ = nullptr;
   uint64_t version_ = 0;
-  std::vector<PyObject*> filters_;
+  std::vector<PyObject*> filters_;  // references
   Shown shown_ = Shown::kByOthers;
 };
 
