@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import dalsegno as ds
 import numpy as np
 from dalsegno.fuzz.equivalent import equivalent
 
@@ -348,3 +349,26 @@ def test_unaligned() -> None:
         x = raw[offset : offset + 16 * 8].view("c16")
         x[...] = waves(8)
         same(each, x, engines=["native", "blocks"])
+
+
+@pytest.mark.parametrize("n", [5, 600, 2_049, 5_003, 70_000, 200_001])
+def test_real_results_are_cast_before_a_complex_operator(n: int) -> None:
+    """Its kernel does not make what the operator reads: wrong values, or a crash."""
+
+    def each(x: Any, y: Any) -> Any:
+        x += y * 0.5
+        x[1:] -= y[1:] * 2.0
+        x[:] = y * 3.0
+        half = np.sqrt(y) * 0.5
+        x *= half
+        np.add(x, y * 0.25, out=x)
+        return half
+
+    for complex_dtype, dtype in (("c16", "f8"), ("c16", "f4"), ("c8", "f4"), ("c16", "i8")):
+        x, y = waves(n, complex_dtype), (np.arange(n) % 50 + 1).astype(dtype)
+        jitted = ds.jit(store=False)(each)
+        with ds.config(background=False):
+            for _ in range(5):
+                ours, eager = x.copy(), x.copy()
+                assert jitted(ours, y).tobytes() == each(eager, y).tobytes()
+                assert ours.tobytes() == eager.tobytes()

@@ -270,6 +270,9 @@ class GroupRun {
     ViewRoom room[kMostOperands];
     SegmentResult made[kMaxSegmentOutputs];
     aside_ = nullptr;
+    // What is cast to the dtype of an operator's complex target is one more op, which the kernel does not do.
+    const bool operates = plan_.writes && !plan_.sink.view && !fused;
+    if (plan_.ops.size() != ops.size() + (operates ? 1 : 0)) return refused_ = true, false;
     const std::vector<LoopInput>& inputs = fused ? plan_.of_fused : plan_.of_kernel;
     if (inputs.size() > kMostOperands || !kernel_operands(inputs, r_, operands, room)) return false;
     char* memory = scratch(kMostScratchBytes);

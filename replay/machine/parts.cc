@@ -2,10 +2,11 @@
 //
 // A kernel makes all its outputs before anything that its ops have done with can be dropped: until it has run, it may still have to be done
 // again by NumPy, which shows frames. So a group is done in parts (replay/lower/parts.cc) where that would make more than eager ever has.
-// What eager has is measured: the first time that a group gets arrays larger than before its ops run one by one, which is what eager does,
-// and the arrays that nobody but registers holds are counted.
+// What eager has is measured: the first time that a group gets arrays of a size its ops run one by one, which is what eager does, and the
+// arrays that nobody but registers holds are counted; for smaller ones that is asked only where the group might take more.
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 
 #include "numpy/dtypes.h"
@@ -60,11 +61,14 @@ Way way_of(ProgramImpl& p, Group& group, const Reg* r, bool bare) {
     return Way::kAtOnce;
   const int64_t largest = largest_input(group, r);
   if (largest < kMinCounted || parts_for(group, largest).empty() || planted(Fault::hoarded)) return Way::kAtOnce;
-  if (largest <= group.measured_at + group.measured_at / kLittle) {
-    // (Of smaller arrays it takes less, and eager has had so much already.)
+  const bool same = std::abs(largest - group.measured_at) <= group.measured_at / kLittle;
+  if (same || largest < group.measured_at) {
+    // Of smaller arrays it makes less, eager has had so much already, and what it made last may still be there, as large as any.
+    const int64_t made = bare ? group.kept : group.made, before = same ? group.before : std::max(group.before, made);
     const double part = static_cast<double>(largest) / static_cast<double>(group.measured_at);
-    const double need = static_cast<double>(bare ? group.bare_need : group.need) * part;
-    return need <= static_cast<double>(p.most_bytes + p.most_bytes / kLittle) ? Way::kAtOnce : Way::kInParts;
+    const double need = static_cast<double>(before) + static_cast<double>(made) * part;
+    if (need <= static_cast<double>(p.most_bytes + p.most_bytes / kLittle)) return Way::kAtOnce;
+    if (same) return Way::kInParts;
   }
   if (group.measures == kMaxMeasures) return Way::kInParts;
   if (group.measured_at != 0) {
@@ -72,7 +76,8 @@ Way way_of(ProgramImpl& p, Group& group, const Reg* r, bool bare) {
     p.most_bytes = 0;
   }
   group.measured_at = largest;
-  group.need = group.bare_need = INT64_MAX;  // until it is known
+  group.before = INT64_MAX;  // until it is known
+  group.made = group.kept = 0;
   ++group.measures;
   ++g_machine_counters.measures;
   return Way::kMeasured;
@@ -97,13 +102,13 @@ int64_t array_bytes(const ProgramImpl& program, const Reg* r) {
 }
 
 void note_measure(Group& group, const Reg* r, int64_t before) {
-  group.need = group.bare_need = before;
+  group.before = before;
   for (int32_t reg : group.outputs) {
     PyArrayObject* array = array_at(r[reg]);
     if (!array) continue;
     const int64_t bytes = PyArray_NBYTES(array);
-    group.need += bytes;
-    if (bytes > kMostStored || is_kept(group, reg)) group.bare_need += bytes;
+    group.made += bytes;
+    if (bytes > kMostStored || is_kept(group, reg)) group.kept += bytes;
   }
 }
 

@@ -133,8 +133,9 @@ struct Group {
   // between. [1]: for arrays so large that NumPy computes into dying ones. (parts.cc)
   std::vector<Group> parts[2];
   int64_t measured_at = 0;  // largest input, in bytes, when
-  int64_t need = 0;         // there were so many bytes of arrays before it, and in its outputs,
-  int64_t bare_need = 0;    // and if only those are arrays that are kept
+  int64_t before = 0;       // there were so many bytes of arrays before it,
+  int64_t made = 0;         // and in its outputs,
+  int64_t kept = 0;         // and in those that are arrays where it is done without objects
   int measures = 0;
   Refusals refusals;  // to try it without objects
 };

@@ -249,7 +249,8 @@ const Step* step_reduced_group(const Step* s, Reg* r, Machine& m) {
   r[reduced.done].i = 0;
   if (!reduced.runner || *m.breaker != 0 || !m.kept_frames.empty() || (m.dirty && !facts_hold(group, r))) return go_on(s + 1, r, m);
   if (reduced.refusals > 0) return --reduced.refusals, go_on(s + 1, r, m);
-  if (reduced.inputs.size() > kMost || reduced.outputs.size() > kMost || way_of(p, group, r, false) != Way::kAtOnce) return go_on(s + 1, r, m);
+  if (reduced.inputs.size() > kMost || reduced.outputs.size() > kMost || way_of(p, group, r, false) != Way::kAtOnce)
+    return go_on(s + 1, r, m);
   r[reduced.done].i = ReducedRun(reduced, r).run();
   return go_on(s + 1, r, m);
 }

@@ -341,7 +341,8 @@ class Runner final : public SegmentRunner {
     return out;
   }
 
-  RunResult launch(const Launching& how, const SegmentOperand* inputs, const ArrayView* views, SegmentResult* outputs, SegmentMemory memory) {
+  RunResult launch(const Launching& how, const SegmentOperand* inputs, const ArrayView* views, SegmentResult* outputs,
+                   SegmentMemory memory) {
     ScalarValue scalars[rt::kMaxOperands];
     rt::LaunchOperand in[rt::kMaxOperands], out[kMaxSegmentOutputs];
     for (size_t k = 0; k < lowered_.sources.size(); ++k) {
