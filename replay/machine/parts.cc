@@ -6,7 +6,6 @@
 // arrays that nobody but registers holds are counted; for smaller ones that is asked only where the group might take more.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 
 #include "numpy/dtypes.h"
@@ -61,9 +60,9 @@ Way way_of(ProgramImpl& p, Group& group, const Reg* r, bool bare) {
     return Way::kAtOnce;
   const int64_t largest = largest_input(group, r);
   if (largest < kMinCounted || parts_for(group, largest).empty() || planted(Fault::hoarded)) return Way::kAtOnce;
-  const bool same = std::abs(largest - group.measured_at) <= group.measured_at / kLittle;
-  if (same || largest < group.measured_at) {
+  if (largest <= group.measured_at) {
     // Of smaller arrays it makes less, eager has had so much already, and what it made last may still be there, as large as any.
+    const bool same = largest == group.measured_at;
     const int64_t made = bare ? group.kept : group.made, before = same ? group.before : std::max(group.before, made);
     const double part = static_cast<double>(largest) / static_cast<double>(group.measured_at);
     const double need = static_cast<double>(before) + static_cast<double>(made) * part;
