@@ -68,9 +68,9 @@ Errstate errstate() {
 
 // ---- the module warnings
 
-PyObject *g_warnings = nullptr, *g_stderr = nullptr;                                           // names
-PyObject* g_sys = nullptr;                                                                     // the dictionary of the module sys
-PyObject *g_pattern = nullptr, *g_text_file = nullptr, *g_buffer = nullptr, *g_raw = nullptr;  // types: re.Pattern and io's
+PyObject *g_warnings = nullptr, *g_stderr = nullptr, *g_closed = nullptr, *g_errors = nullptr;  // names
+PyObject* g_sys = nullptr;                                                                      // the dictionary of the module sys
+PyObject *g_pattern = nullptr, *g_text_file = nullptr, *g_buffer = nullptr, *g_raw = nullptr;   // types: re.Pattern and io's
 
 // Names in the module's dictionary.
 enum Name {
@@ -103,15 +103,36 @@ PyObject* type_of(const char* module, const char* name) {
 
 bool is_exactly(PyObject* o, PyObject* type) { return reinterpret_cast<PyObject*>(Py_TYPE(o)) == type; }
 
+// No exception is made by it; what is unknown is one.
+bool is_plain_action(PyObject* action) {
+  constexpr const char* kActions[] = {"default", "always", "ignore", "module", "once"};
+  return std::any_of(std::begin(kActions), std::end(kActions), [&](const char* known) { return is_text(action, known); });
+}
+
+bool is_text_pattern(PyObject* o) {
+  if (!is_exactly(o, g_pattern)) return false;
+  PyObject* text = PyObject_GetAttrString(o, "pattern");
+  const bool is_one = text && PyUnicode_CheckExact(text);  // (others, of bytes, raise where they are used)
+  Py_XDECREF(text);
+  PyErr_Clear();
+  return is_one;
+}
+
+bool is_line(PyObject* o) {
+  int overflow = 1;
+  if (PyLong_CheckExact(o)) PyLong_AsLongAndOverflow(o, &overflow);
+  return overflow == 0;
+}
+
 // A filter that looks for texts, and makes no exception of what it finds.
 bool is_plain_filter(PyObject* filter) {
   if (!PyTuple_CheckExact(filter) || PyTuple_GET_SIZE(filter) != 5) return false;
   PyObject *action = PyTuple_GET_ITEM(filter, 0), *category = PyTuple_GET_ITEM(filter, 2);
   for (const Py_ssize_t k : {1, 3}) {
     PyObject* looked_for = PyTuple_GET_ITEM(filter, k);
-    if (looked_for != Py_None && !PyUnicode_CheckExact(looked_for) && !is_exactly(looked_for, g_pattern)) return false;
+    if (looked_for != Py_None && !PyUnicode_CheckExact(looked_for) && !is_text_pattern(looked_for)) return false;
   }
-  return PyUnicode_CheckExact(action) && !is_text(action, "error") && Py_TYPE(category) == &PyType_Type;
+  return is_plain_action(action) && Py_TYPE(category) == &PyType_Type && is_line(PyTuple_GET_ITEM(filter, 4));
 }
 
 // The module's own function.
@@ -120,15 +141,25 @@ bool is_own(PyObject* module, Name name) {
   return found && PyFunction_Check(found) && PyFunction_GET_GLOBALS(found) == module;
 }
 
-// As the standard library opens it; ipykernel's hands on what is written.
+// Is it open, and does it write any text?
+bool takes_any_text(PyObject* file) {
+  PyObject *closed = PyObject_GetAttr(file, g_closed), *errors = PyObject_GetAttr(file, g_errors);
+  const bool takes = closed == Py_False && is_text(errors, "backslashreplace");
+  Py_XDECREF(closed), Py_XDECREF(errors);
+  PyErr_Clear();
+  return takes;
+}
+
+// As the interpreter opens it; ipykernel's hands on what is written.
 bool is_plain_file(PyObject* file) {
   static PyObject* known = nullptr;
-  if (!file || file == Py_None || file == known) return true;
+  if (!file || file == Py_None) return true;
+  if (file == known) return !is_exactly(file, g_text_file) || takes_any_text(file);
   bool plain = false;
   if (is_exactly(file, g_text_file)) {
     PyObject* buffer = PyObject_GetAttrString(file, "buffer");
     PyObject* raw = buffer && is_exactly(buffer, g_buffer) ? PyObject_GetAttrString(buffer, "raw") : Py_XNewRef(buffer);
-    plain = raw && is_exactly(raw, g_raw);  // (without a buffer by -u)
+    plain = raw && is_exactly(raw, g_raw) && takes_any_text(file);  // (without a buffer by -u)
     Py_XDECREF(raw), Py_XDECREF(buffer);
     PyErr_Clear();
   } else if (std::strcmp(Py_TYPE(file)->tp_name, "OutStream") == 0) {
@@ -192,7 +223,7 @@ class WarningsModule {
     const std::vector<PyObject*> held = std::exchange(filters_, {});
     Py_XSETREF(module_, nullptr);
     shown_ = Shown::kByOthers;
-    if (filters && PyList_CheckExact(filters) && !is_text(item(module, kDefaultAction), "error")) {
+    if (filters && PyList_CheckExact(filters) && is_plain_action(item(module, kDefaultAction))) {
       PyObject** items = reinterpret_cast<PyListObject*>(filters)->ob_item;
       filters_.assign(items, items + PyList_GET_SIZE(filters));
       std::for_each(filters_.begin(), filters_.end(), Py_IncRef);
@@ -233,6 +264,7 @@ bool init_errstate() {
   g_pattern = type_of("re", "Pattern"), g_text_file = type_of("io", "TextIOWrapper");
   g_buffer = type_of("io", "BufferedWriter"), g_raw = type_of("io", "FileIO");
   g_warnings = PyUnicode_InternFromString("warnings"), g_stderr = PyUnicode_InternFromString("stderr");
+  g_closed = PyUnicode_InternFromString("closed"), g_errors = PyUnicode_InternFromString("errors");
   if (PyObject* sys = PyImport_ImportModule("sys")) g_sys = PyModule_GetDict(sys), Py_DECREF(sys);
   for (int k = 0; k < kNames; ++k) g_names[k] = PyUnicode_InternFromString(kTexts[k]);
   return g_get_extobj && g_pattern && g_text_file && g_buffer && g_raw && g_sys;

@@ -3,6 +3,7 @@ none of what is written is read, and nobody can tell from eager, which warns bef
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -33,7 +34,7 @@ def layer(a: Any, b: Any, i: int) -> None:
 
 
 def divided(a: Any, b: Any) -> None:
-    a[:] = 1.0 / b + 2.0 * np.sqrt(b)
+    a[:] = 1.0 / b + 2.0 * np.sqrt(b)  # (Ω)
 
 
 def smoothed(a: Any, b: Any) -> float:
@@ -48,7 +49,7 @@ def columns(a: Any, b: Any) -> None:
 
 
 def updated(a: Any, b: Any) -> None:
-    a -= 0.5 * (b + 1.0 / b)
+    a -= 0.5 * (b + 1.0 / b)  # a line that not every file can show: Ω
 
 
 def leaped(a: Any, b: Any) -> None:
@@ -289,13 +290,25 @@ def replaced(owner: Any, name: str, by: Any) -> Iterator[None]:
 
 
 @contextmanager
-def filtered_by_hand() -> Iterator[None]:
+def filtered_by_hand(action: str = "error") -> Iterator[None]:
     """Past the module's functions, which would tell that its filters are others."""
-    warnings.filters.insert(0, ("error", None, RuntimeWarning, None, 0))  # type: ignore[attr-defined]
+    warnings.filters.insert(0, (action, None, RuntimeWarning, None, 0))  # type: ignore[attr-defined]
     try:
         yield
     finally:
         del warnings.filters[0]  # type: ignore[attr-defined]
+
+
+@contextmanager
+def written_to(file: Any) -> Iterator[None]:
+    with replaced(sys, "stderr", file):
+        yield
+
+
+def closed_file() -> Any:
+    file = open(os.devnull, "w", errors="backslashreplace")  # noqa: SIM115
+    file.close()
+    return file
 
 
 LOOKS: dict[str, Callable[[Looks], AbstractContextManager[Any]]] = {
@@ -304,6 +317,9 @@ LOOKS: dict[str, Callable[[Looks], AbstractContextManager[Any]]] = {
     "errstate calls": lambda look: np.errstate(all="call", call=look),
     "a filter raises": lambda _: warnings.catch_warnings(action="error"),
     "a filter put in by hand": lambda _: filtered_by_hand(),
+    "an unknown action": lambda _: filtered_by_hand("perhaps"),
+    "stderr closed": lambda _: written_to(closed_file()),
+    "stderr in ASCII": lambda _: written_to(open(os.devnull, "w", encoding="ascii")),
     "showwarning": lambda look: replaced(warnings, "showwarning", look),
     "_showwarnmsg": lambda look: replaced(warnings, "_showwarnmsg", look),
     "_showwarnmsg_impl": lambda look: replaced(warnings, "_showwarnmsg_impl", look),
@@ -329,7 +345,7 @@ def outcomes_of(way: str, n: int, g: Callable[..., None] = divided) -> list[list
                 with LOOKS[way](look) as caught:
                     try:
                         f(a, b)
-                    except (FloatingPointError, RuntimeWarning) as e:
+                    except (FloatingPointError, RuntimeWarning, RuntimeError, ValueError) as e:
                         said.append(repr(e))
                 if isinstance(caught, list):
                     said += [str(w.message) for w in caught]
