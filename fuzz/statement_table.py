@@ -144,6 +144,11 @@ SIMPLE: Weighted[str] = Weighted(
         (2, "np.<ringufunc2>(<wave>, <wave>, out=<wavevar>)"),
         (1, "np.square(<wave>, out=<wavevar>)"),
         (1, "w = WAVES[:9].copy(); w[::2, 1:] += w[::2, :-1] * <pair>; w[1] *= <wave>[:1]; LOG.append(w)"),
+        (1, "w = WAVES[:20].copy(); w += LARGE[:20, :150] * <num>; w[1:] *= np.sqrt(LARGE[1:20, :150]); LOG.append(w)"),
+        (
+            1,
+            "w = LARGE.copy(); w += w * <num>; w[1:-1, 3:] -= w[1:-1, 3:] / <num> - LARGE[:-2, 3:]; LOG.append(w[::9])",
+        ),
         (3, "LOG.append(<num>)"),
         (1, "LOG.append(<arrvar>)"),
         (2, "TABLE[<key>] = <num>"),
