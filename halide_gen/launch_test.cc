@@ -132,7 +132,7 @@ TEST_P(Launches, OverAnInputEachElementIsWrittenOnceOrLeftAsItWas) {
         const std::vector<double> before = f.a;
         f.result[0].data = f.in[0].data;
         Left left;
-        const Over over{0, 1, kDivide | kInvalid, Left::leave, &left};
+        const Over over{0, 1, kDivide | kInvalid, 1 << 16, Left::leave, &left};
         f.launch.over = &over;
         add_raised(kOverflow);
         EXPECT_EQ(dalsegno_launch(kernel, &f.launch), 0);
@@ -153,7 +153,7 @@ TEST_P(Launches, OverAnInputFlagsThatNobodyWatchesLeaveNothing) {
   f.b[3] = 0.0;
   f.result[0].data = f.in[0].data;
   Left left;
-  const Over over{0, 1, kOverflow, Left::leave, &left};
+  const Over over{0, 1, kOverflow, 1 << 16, Left::leave, &left};
   f.launch.over = &over;
   EXPECT_EQ(dalsegno_launch(&kWholeKernel, &f.launch), 0);
   EXPECT_TRUE(left.ranges.empty());
@@ -167,11 +167,22 @@ TEST_P(Launches, OverRowsWithGapsBetweenThemTheGapsStay) {
     const std::vector<double> before = f.a;
     f.result[0].data = f.in[0].data;
     Left left;
-    const Over over{0, 1, kDivide, Left::leave, &left};
+    const Over over{0, 1, kDivide, 1 << 16, Left::leave, &left};
     f.launch.over = &over;
     EXPECT_EQ(dalsegno_launch(&kWholeKernel, &f.launch), 0);
     for (size_t i = 0; i < f.a.size(); ++i) ASSERT_EQ(f.a[i], static_cast<int>(i) % (columns + 5) < columns ? before[i] / 2 : before[i]);
   }
+}
+
+TEST_P(Launches, OverAnInputMorePiecesThanCanBeLeftAreNotBegun) {
+  Fixture f(3000, 777, GetParam());
+  const std::vector<double> before = f.a;
+  f.result[0].data = f.in[0].data;
+  Left left;
+  const Over over{0, 1, kDivide, 2, Left::leave, &left};
+  f.launch.over = &over;
+  EXPECT_EQ(dalsegno_launch(&kWholeKernel, &f.launch), kFailed);
+  EXPECT_EQ(f.a, before);
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Launches, testing::Values(1, 2, 5));

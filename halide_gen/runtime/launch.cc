@@ -265,10 +265,17 @@ class OverRun {
   explicit OverRun(const Chunk& all)
       : all_(all), over_(*all.launch->over), to_(all.launch->outputs[over_.output]), at_once_(all.kernel->tile == 0 && over_.outputs == 1) {
     const Launch& launch = *all.launch;
-    const int64_t most = std::max<int64_t>(kBytes / to_.size, all.kernel->tile), row = all.extents[0];
+    const int64_t most = std::max<int64_t>(most_of(all), all.kernel->tile), row = all.extents[0];
     std::fill_n(piece_, launch.rank, 1);
     piece_[0] = std::min(row, most);
     if (launch.rank > 1 && row == launch.extents[0]) piece_[1] = std::clamp<int64_t>(most / row, 1, all.extents[1]);
+  }
+
+  // Not more than so many: where it begins within a line, and what is less than a vector, is apart.
+  int64_t pieces() const {
+    int64_t count = (all_.extents[0] + piece_[0] - 1) / piece_[0] + 2;
+    for (int d = 1; d < all_.launch->rank; ++d) count *= (all_.extents[d] + piece_[d] - 1) / piece_[d];
+    return count;
   }
 
   void run() {
@@ -305,6 +312,13 @@ class OverRun {
   static constexpr int64_t kBytes = 4 << 10;   // of a piece: with its operands it stays in the first cache
   static constexpr int64_t kCopied = 1 << 10;  // at once: from 2 KB on glibc takes `rep movsb`, which is slow to begin
   static constexpr int64_t kVector = 64;       // elements, a multiple of those of any kernel's vectors
+
+  // Elements of a piece.
+  int64_t most_of(const Chunk& all) const {
+    int64_t size = 1;
+    for (int d = 0; d < all.launch->rank; ++d) size *= all.launch->extents[d];
+    return std::max(kBytes / to_.size, 4 * size / over_.most_pieces);
+  }
 
   int64_t rows_of(const int64_t* extents) const { return all_.launch->rank > 1 ? extents[1] : 1; }
 
@@ -466,20 +480,20 @@ extern "C" int dalsegno_launch(const LaunchKernel* kernel, const Launch* launch)
     return flags | p.status.load();
   }
   int status = 0;
-  if (launch->threads > 1) {
+  Chunk c{kernel, launch, {}, {}};
+  std::copy(launch->extents, launch->extents + launch->rank, c.extents);
+  if (launch->over != nullptr && launch->threads * OverRun(c).pieces() > launch->over->most_pieces) {
+    status = kFailed;
+  } else if (launch->threads > 1) {
     status = run_parallel(kernel, launch);
+  } else if (launch->over != nullptr) {
+    OverRun(c).run();
   } else {
-    Chunk c{kernel, launch, {}, {}};
-    std::copy(launch->extents, launch->extents + launch->rank, c.extents);
-    if (launch->over != nullptr) {
-      OverRun(c).run();
-    } else {
-      status = run_chunk(c);
-      status |= raised();  // a statement of its own: the operands of | have no order
-    }
+    status = run_chunk(c);
+    status |= raised();  // a statement of its own: the operands of | have no order
   }
   set_control_word(control);
-  return launch->over != nullptr ? 0 : status;
+  return launch->over != nullptr ? status & kFailed : status;
 }
 
 }  // namespace dalsegno::rt

@@ -67,7 +67,8 @@ struct Pieces {
 struct Over {
   int32_t output, outputs;  // which one, of so many
   int watched;
-  // On any thread: elements [first, end), in C order of the iteration, were not written.
+  int64_t most_pieces;  // where there are more the launch fails, and nothing is written
+  // On any thread, as often at most: elements [first, end), in C order of the iteration, were not written.
   void (*leave)(void* context, int64_t first, int64_t end);
   void* context;
 };

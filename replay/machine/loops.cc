@@ -287,8 +287,9 @@ class GroupRun {
     std::optional<WrittenPieces> pieces;
     rt::Over over;
     if (writes == Writes::kInPlace || (writes == Writes::kInPieces && !group_.unread)) set_in_place(&made[stored]);
-    if (writes == Writes::kInPieces) {
-      over = pieces.emplace(plan_, inputs_, target_, item_of_target()).over(planted(Fault::ignored_flags) ? 0 : numpy::watched_flags());
+    if (memory && writes == Writes::kInPieces) {
+      over = pieces.emplace(plan_, inputs_, target_, item_of_target(), memory + kMostStored)
+                 .over(planted(Fault::ignored_flags) ? 0 : numpy::watched_flags());
       made[stored].over = &over;
     }
     RunResult ran = RunResult::kMismatch;
@@ -301,7 +302,7 @@ class GroupRun {
       SegmentResult& result = made[n++];
       if (result.in_place) {
         in_place_ = true, ++g_machine_counters.in_place;
-        if (result.over) attempt_->raised = pieces->finish(memory + kMostStored);
+        if (result.over) attempt_->raised = pieces->finish();
       } else if (result.in_memory) {
         results_[k] = {.data = result.data, .rank = result.rank};
         std::copy_n(result.shape, result.rank, results_[k].shape);

@@ -54,9 +54,9 @@ rt::Over WrittenPieces::over(int watched) {
   const auto leave = [](void* self, int64_t first, int64_t end) {
     auto& pieces = *static_cast<WrittenPieces*>(self);
     const std::lock_guard<std::mutex> lock(pieces.mutex_);
-    pieces.left_.push_back({first, end});
+    pieces.left()[pieces.n_left_++] = {first, end};
   };
-  return {0, 0, watched, leave, this};
+  return {0, 0, watched, kMostLeft, leave, this};
 }
 
 // Of what has the target's shape, or is broadcast to it: elements of one of its rows.
@@ -73,7 +73,7 @@ Span WrittenPieces::part(const Span& of, const Run& run) const {
   return made;
 }
 
-void WrittenPieces::redo(const Run& run, char* memory, int* raised) const {
+void WrittenPieces::redo(const Run& run, int* raised) const {
   std::vector<Span> inputs(plan_.inputs.size()), results(plan_.ops.size());
   for (size_t k = 0; k < inputs.size(); ++k) inputs[k] = part(inputs_[k], run);
   Span shape = part(target_, run);
@@ -82,20 +82,20 @@ void WrittenPieces::redo(const Run& run, char* memory, int* raised) const {
     results[k] = shape, results[k].data = nullptr;
     results[k].lay_out(dtype_size(plan_.ops[k].result));
   }
-  const char* made = results[static_cast<size_t>(plan_.sink.stored)].data = memory + kBlockMemory;
-  run_in_blocks(plan_, inputs.data(), shape, results.data(), memory, raised);
+  results[static_cast<size_t>(plan_.sink.stored)].data = made();
+  run_in_blocks(plan_, inputs.data(), shape, results.data(), memory_, raised);
   for (npy_intp i = 0; i < shape.shape[0]; ++i)
-    std::memcpy(shape.data + i * shape.strides[0], made + i * item_, static_cast<size_t>(item_));
+    std::memcpy(shape.data + i * shape.strides[0], made() + i * item_, static_cast<size_t>(item_));
 }
 
-std::vector<int> WrittenPieces::finish(char* memory) {
-  if (left_.empty()) return {};
+std::vector<int> WrittenPieces::finish() {
+  if (n_left_ == 0) return {};
   std::vector<int> raised(plan_.ops.size());
   const int64_t row = target_.shape[target_.rank - 1];
-  for (const Run& left : left_) {
-    for (int64_t at = left.first, end = 0; at < left.end; at = end) {
-      end = std::min({left.end, at + kMostRun, at / row * row + row});
-      redo({at, end}, memory, raised.data());
+  for (const Run* run = left(); run < left() + n_left_; ++run) {
+    for (int64_t at = run->first, end = 0; at < run->end; at = end) {
+      end = std::min({run->end, at + kMostRun, at / row * row + row});
+      redo({at, end}, raised.data());
     }
   }
   for (int& flags : raised) flags &= watched_;

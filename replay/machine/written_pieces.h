@@ -28,34 +28,38 @@ Writes writes_of(const LoopPlan& plan, const std::vector<LoopInput>& inputs, con
 bool may_write_pieces(const LoopPlan& plan, size_t ops);
 
 class WrittenPieces {
- public:
-  // `inputs`: of the plan; `target`: lies_apart(), and what is read overlaps it nowhere or is the same elements; `item`: bytes of one. All
-  // of it stays.
-  WrittenPieces(const LoopPlan& plan, const Span* inputs, const Span& target, npy_intp item)
-      : plan_(plan), inputs_(inputs), target_(target), item_(item) {}
-
-  // For the launch. `watched`: flags that matter.
-  rt::Over over(int watched);
-  // Behind it: what has been left. `memory`: of kBytes, at a multiple of 64. The flags of each of the plan's ops; empty: none.
-  std::vector<int> finish(char* memory);
-
-  static constexpr npy_intp kMostRun = 4096;  // elements
-  static constexpr size_t kBytes = kBlockMemory + kMostRun * sizeof(double);
-
- private:
   struct Run {
     int64_t first, end;  // elements, in C order
   };
+  static constexpr npy_intp kMostRun = 4096;      // elements
+  static constexpr int64_t kMostLeft = 64 << 10;  // pieces
+
+ public:
+  static constexpr size_t kBytes = kBlockMemory + kMostRun * sizeof(double) + kMostLeft * sizeof(Run);
+  // `inputs`: of the plan; `target`: lies_apart(), and what is read overlaps it nowhere or is the same elements; `item`: bytes of one. All
+  // of it stays. `memory`: of kBytes, at a multiple of 64.
+  WrittenPieces(const LoopPlan& plan, const Span* inputs, const Span& target, npy_intp item, char* memory)
+      : plan_(plan), inputs_(inputs), target_(target), item_(item), memory_(memory) {}
+
+  // For the launch. `watched`: flags that matter.
+  rt::Over over(int watched);
+  // Behind it: what has been left. The flags of each of the plan's ops; empty: none.
+  std::vector<int> finish();
+
+ private:
+  char* made() const { return memory_ + kBlockMemory; }
+  Run* left() const { return reinterpret_cast<Run*>(made() + kMostRun * sizeof(double)); }
   Span part(const Span& of, const Run& run) const;
-  void redo(const Run& run, char* memory, int* raised) const;
+  void redo(const Run& run, int* raised) const;
 
   const LoopPlan& plan_;
   const Span* const inputs_;
   const Span& target_;
   const npy_intp item_;
   int watched_ = 0;
+  char* const memory_;
   std::mutex mutex_;
-  std::vector<Run> left_;
+  int64_t n_left_ = 0;
 };
 
 }  // namespace dalsegno::replay
