@@ -150,24 +150,27 @@ bool takes_any_text(PyObject* file) {
   return takes;
 }
 
-// As the interpreter opens it; ipykernel's hands on what is written.
+// Of the interpreter's kind (without a buffer by -u); ipykernel's hands on what is written.
+bool is_of_known_kind(PyObject* file) {
+  if (!is_exactly(file, g_text_file))
+    return std::strcmp(Py_TYPE(file)->tp_name, "OutStream") == 0 &&
+           is_text(PyDict_GetItemString(Py_TYPE(file)->tp_dict, "__module__"), "ipykernel.iostream");
+  PyObject* buffer = PyObject_GetAttrString(file, "buffer");
+  PyObject* raw = buffer && is_exactly(buffer, g_buffer) ? PyObject_GetAttrString(buffer, "raw") : Py_XNewRef(buffer);
+  const bool known = raw && is_exactly(raw, g_raw);
+  Py_XDECREF(raw), Py_XDECREF(buffer);
+  PyErr_Clear();
+  return known;
+}
+
 bool is_plain_file(PyObject* file) {
   static PyObject* known = nullptr;
   if (!file || file == Py_None) return true;
-  if (file == known) return !is_exactly(file, g_text_file) || takes_any_text(file);
-  bool plain = false;
-  if (is_exactly(file, g_text_file)) {
-    PyObject* buffer = PyObject_GetAttrString(file, "buffer");
-    PyObject* raw = buffer && is_exactly(buffer, g_buffer) ? PyObject_GetAttrString(buffer, "raw") : Py_XNewRef(buffer);
-    plain = raw && is_exactly(raw, g_raw) && takes_any_text(file);  // (without a buffer by -u)
-    Py_XDECREF(raw), Py_XDECREF(buffer);
-    PyErr_Clear();
-  } else if (std::strcmp(Py_TYPE(file)->tp_name, "OutStream") == 0) {
-    plain = is_text(PyDict_GetItemString(Py_TYPE(file)->tp_dict, "__module__"), "ipykernel.iostream");
+  if (file != known) {
+    if (!is_of_known_kind(file)) return false;
+    Py_XSETREF(known, Py_NewRef(file));
   }
-  if (!plain) return false;
-  Py_XSETREF(known, Py_NewRef(file));
-  return true;
+  return !is_exactly(file, g_text_file) || takes_any_text(file);
 }
 
 // catch_warnings(record=True) has them appended to a list.

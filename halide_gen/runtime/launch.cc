@@ -7,20 +7,18 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "halide_gen/runtime/flags.h"
 #include "halide_gen/runtime/pack.h"
 #include "halide_gen/runtime/per_thread.h"
 #include "halide_gen/runtime/pool.h"
+#include "halide_gen/runtime/scratch.h"
 
 namespace dalsegno::rt {
 namespace {
 
 constexpr int kScratchElement = 8;  // a slot holds elements of any dtype
-constexpr size_t kAlign = 64;
 
 struct HalideType {
   uint8_t code, bits;
@@ -28,24 +26,6 @@ struct HalideType {
 constexpr HalideType kHalideTypes[] = {{halide_type_uint, 8},   {halide_type_int, 32},   {halide_type_int, 64},  // in order of DType
                                        {halide_type_float, 32}, {halide_type_float, 64}, {halide_type_int, 8},   {halide_type_uint, 8},
                                        {halide_type_int, 16},   {halide_type_uint, 16},  {halide_type_uint, 32}, {halide_type_uint, 64}};
-
-// Scratch of the calling thread; grows, and is freed with the thread.
-class Scratch {
- public:
-  ~Scratch() { std::free(memory_); }
-  char* get(size_t bytes) {
-    if (bytes > size_) {
-      std::free(memory_);
-      memory_ = static_cast<char*>(std::aligned_alloc(kAlign, (bytes + kAlign - 1) / kAlign * kAlign));
-      size_ = memory_ ? bytes : 0;
-    }
-    return memory_;
-  }
-
- private:
-  char* memory_ = nullptr;
-  size_t size_ = 0;
-};
 
 struct Chunk {
   const LaunchKernel* kernel;
@@ -58,11 +38,20 @@ const LaunchOperand& operand(const Launch& launch, const LaunchRef& ref) {
   return ref.place == 0 ? launch.inputs[ref.index] : launch.outputs[ref.index];
 }
 
-char* start(const LaunchOperand& o, const LaunchRef& ref, const Chunk& c) {
+Chunk all_of(const LaunchKernel* kernel, const Launch* launch) {
+  Chunk c{kernel, launch, {}, {}};
+  std::copy(launch->extents, launch->extents + launch->rank, c.extents);
+  return c;
+}
+
+// Elements from the operand's first one to the chunk's.
+int64_t offset_of(const LaunchOperand& o, const Chunk& c) {
   int64_t offset = 0;
   for (int d = 0; d < c.launch->rank; ++d) offset += c.first[d] * o.strides[d];
-  return o.data + offset * ref.size;
+  return offset;
 }
+
+char* start(const LaunchOperand& o, const LaunchRef& ref, const Chunk& c) { return o.data + offset_of(o, c) * ref.size; }
 
 void set_type(halide_buffer_t& b, const LaunchRef& ref) {
   b.type.code = static_cast<halide_type_code_t>(kHalideTypes[ref.dtype].code);
@@ -77,13 +66,17 @@ union Unwritten {
   T at[kCount];
 };
 
+int64_t elements_of(const Launch& launch) {
+  int64_t n = 1;
+  for (int d = 0; d < launch.rank; ++d) n *= launch.extents[d];
+  return n;
+}
+
 // Is it more than most of the last cache holds, all threads' parts together?
 bool streams(const Launch& launch, int size) {
   static const int64_t most = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE) / 4 * 3, 16 << 20);
   if (launch.pieces != nullptr || launch.over != nullptr) return false;  // it is read at once
-  int64_t bytes = size;
-  for (int d = 0; d < launch.rank; ++d) bytes *= launch.extents[d];
-  return bytes > most;
+  return elements_of(launch) * size > most;
 }
 
 // The only stage of a kernel, called for all of a chunk, or for one after the other.
@@ -265,7 +258,8 @@ class OverRun {
   explicit OverRun(const Chunk& all)
       : all_(all), over_(*all.launch->over), to_(all.launch->outputs[over_.output]), at_once_(all.kernel->tile == 0 && over_.outputs == 1) {
     const Launch& launch = *all.launch;
-    const int64_t most = std::max<int64_t>(most_of(all), all.kernel->tile), row = all.extents[0];
+    const int64_t least = std::max<int64_t>(all.kernel->tile, 4 * elements_of(launch) / over_.most_pieces);
+    const int64_t most = std::max(kBytes / to_.size, least), row = all.extents[0];
     std::fill_n(piece_, launch.rank, 1);
     piece_[0] = std::min(row, most);
     if (launch.rank > 1 && row == launch.extents[0]) piece_[1] = std::clamp<int64_t>(most / row, 1, all.extents[1]);
@@ -291,8 +285,7 @@ class OverRun {
     made.strides[0] = 1, made.strides[1] = piece_[0];
     const auto run_aside = [&](const auto& kernel) {
       std::copy_n(c.first, kMaxRank, aside.first), std::copy_n(c.extents, kMaxRank, aside.extents);
-      const int64_t before = c.first[0] + (launch.rank > 1 ? c.first[1] * piece_[0] : 0);
-      made.data = reinterpret_cast<char*>(reinterpret_cast<intptr_t>(memory_) - static_cast<intptr_t>(before * to_.size));
+      made.data = reinterpret_cast<char*>(reinterpret_cast<intptr_t>(memory_) - static_cast<intptr_t>(offset_of(made, c) * to_.size));
       if (!goes_well(kernel())) return false;
       copy(c, false);
       return true;
@@ -313,13 +306,6 @@ class OverRun {
   static constexpr int64_t kCopied = 1 << 10;  // at once: from 2 KB on glibc takes `rep movsb`, which is slow to begin
   static constexpr int64_t kVector = 64;       // elements, a multiple of those of any kernel's vectors
 
-  // Elements of a piece.
-  int64_t most_of(const Chunk& all) const {
-    int64_t size = 1;
-    for (int d = 0; d < all.launch->rank; ++d) size *= all.launch->extents[d];
-    return std::max(kBytes / to_.size, 4 * size / over_.most_pieces);
-  }
-
   int64_t rows_of(const int64_t* extents) const { return all_.launch->rank > 1 ? extents[1] : 1; }
 
   template <class Write>
@@ -335,11 +321,9 @@ class OverRun {
   }
 
   // Elements from here to the next line of the cache: the vectors behind them are each written to one line.
-  int64_t before_line(const Chunk& c) const {
-    const char* place = to_.data;
-    for (int d = 0; d < c.launch->rank; ++d) place += c.first[d] * to_.strides[d] * to_.size;
-    return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(place) % kAlign) / to_.size;
-  }
+  int64_t before_line(const Chunk& c) const { return static_cast<int64_t>(-reinterpret_cast<uintptr_t>(place_of(c)) % kAlign) / to_.size; }
+
+  char* place_of(const Chunk& c) const { return to_.data + offset_of(to_, c) * to_.size; }
 
   bool goes_well(int status) const {
     status |= raised();
@@ -351,8 +335,7 @@ class OverRun {
   // Between its place and the thread's memory.
   void copy(const Chunk& c, bool keep) const {
     const int64_t rows = rows_of(c.extents), bytes = c.extents[0] * to_.size;
-    char *place = to_.data, *memory = memory_;
-    for (int d = 0; d < c.launch->rank; ++d) place += c.first[d] * to_.strides[d] * to_.size;
+    char *place = place_of(c), *memory = memory_;
     for (int64_t i = 0; i < rows; ++i, memory += bytes, place += to_.strides[1] * to_.size) {
       for (int64_t at = 0; at < bytes; at += kCopied) {
         const auto size = static_cast<size_t>(std::min(kCopied, bytes - at));
@@ -399,8 +382,7 @@ struct Parallel {
 
 void run_part(void* context, int i) {
   auto& p = *static_cast<Parallel*>(context);
-  Chunk c{p.kernel, p.launch, {}, {}};
-  std::copy(p.launch->extents, p.launch->extents + p.launch->rank, c.extents);
+  Chunk c = all_of(p.kernel, p.launch);
   c.first[p.axis] = i * p.length;
   c.extents[p.axis] = std::min(p.length, p.launch->extents[p.axis] - c.first[p.axis]);
   if (p.launch->over != nullptr) return OverRun(c).run();
@@ -427,6 +409,23 @@ int run_parallel(const LaunchKernel* kernel, const Launch* launch) {
   Parallel p{kernel, launch, axis, length};
   const int flags = parallel(static_cast<int>((extent + length - 1) / length), launch->threads, run_part, &p);
   return flags | p.status.load();
+}
+
+// Flags are seen to piece by piece.
+int run_over(const Chunk& all) {
+  const Launch& launch = *all.launch;
+  OverRun alone(all);
+  if (launch.threads * alone.pieces() > launch.over->most_pieces) return kFailed;
+  if (launch.threads > 1)
+    run_parallel(all.kernel, &launch);
+  else
+    alone.run();
+  return 0;
+}
+
+int run_alone(const Chunk& all) {
+  const int status = run_chunk(all);  // a statement of its own: the operands of | have no order
+  return status | raised();
 }
 
 struct InPieces {
@@ -458,8 +457,7 @@ void run_piece(void* context, int i) {
     begins[k] = aside ? memory : outputs[k].data + offset;
     if (aside) outputs[k].data = reinterpret_cast<char*>(reinterpret_cast<intptr_t>(memory) - offset), memory += room;
   }
-  Chunk c{p.kernel, &launch, {}, {}};
-  std::copy(launch.extents, launch.extents + launch.rank, c.extents);
+  Chunk c = all_of(p.kernel, &launch);
   c.first[axis] = pieces.first[i];
   c.extents[axis] = pieces.first[i + 1] - pieces.first[i];
   const int status = run_chunk(c);
@@ -479,21 +477,10 @@ extern "C" int dalsegno_launch(const LaunchKernel* kernel, const Launch* launch)
     set_control_word(control);
     return flags | p.status.load();
   }
-  int status = 0;
-  Chunk c{kernel, launch, {}, {}};
-  std::copy(launch->extents, launch->extents + launch->rank, c.extents);
-  if (launch->over != nullptr && launch->threads * OverRun(c).pieces() > launch->over->most_pieces) {
-    status = kFailed;
-  } else if (launch->threads > 1) {
-    status = run_parallel(kernel, launch);
-  } else if (launch->over != nullptr) {
-    OverRun(c).run();
-  } else {
-    status = run_chunk(c);
-    status |= raised();  // a statement of its own: the operands of | have no order
-  }
+  const Chunk all = all_of(kernel, launch);
+  const int status = launch->over != nullptr ? run_over(all) : launch->threads > 1 ? run_parallel(kernel, launch) : run_alone(all);
   set_control_word(control);
-  return launch->over != nullptr ? status & kFailed : status;
+  return status;
 }
 
 }  // namespace dalsegno::rt

@@ -62,8 +62,8 @@ struct Pieces {
   void* context;
 };
 
-// An output that is written over what the launch reads, element on element. It is made in pieces that lie in the thread's memory, which
-// stays in the first cache, and each is copied to its place if no flag that is watched came up in it.
+// An output that is written over what the launch reads, element on element, in pieces that stay in the first cache. Where a flag that is
+// watched comes up in one, its place is left as it was.
 struct Over {
   int32_t output, outputs;  // which one, of so many
   int watched;

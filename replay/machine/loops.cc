@@ -276,6 +276,7 @@ class GroupRun {
     const std::vector<LoopInput>& inputs = fused ? plan_.of_fused : plan_.of_kernel;
     if (inputs.size() > kMostOperands || !kernel_operands(inputs, r_, operands, room)) return false;
     char* memory = scratch(kMostScratchBytes);
+    if (!memory) return refused_ = true, false;
     size_t n = 0, stored = kMostOperands;
     for (size_t k = 0; k < ops.size(); ++k) {
       if (!ops[k].output) continue;
@@ -283,17 +284,17 @@ class GroupRun {
       if (made[n].in_memory && plan_.writes && (fused || plan_.sink.view) && static_cast<int32_t>(k) == plan_.sink.stored) stored = n;
       ++n;
     }
-    const Writes writes = stored < n ? writes_of(plan_, inputs, operands, target_, item_of_target()) : Writes::kAside;
+    Writes writes = stored < n ? writes_of(plan_, inputs, operands, target_, item_of_target()) : Writes::kAside;
+    if (writes == Writes::kInPieces && group_.unread) writes = Writes::kAside;
     std::optional<WrittenPieces> pieces;
     rt::Over over;
-    if (writes == Writes::kInPlace || (writes == Writes::kInPieces && !group_.unread)) set_in_place(&made[stored]);
-    if (memory && writes == Writes::kInPieces) {
+    if (writes != Writes::kAside) set_in_place(&made[stored]);
+    if (writes == Writes::kInPieces) {
       over = pieces.emplace(plan_, inputs_, target_, item_of_target(), memory + kMostStored)
                  .over(planted(Fault::ignored_flags) ? 0 : numpy::watched_flags());
       made[stored].over = &over;
     }
-    RunResult ran = RunResult::kMismatch;
-    if (memory) ran = runner.run(operands, made, {memory, kMostStored, lets_go_}, !lets_go_);
+    const RunResult ran = runner.run(operands, made, {memory, kMostStored, lets_go_}, !lets_go_);
     waits_ = ran == RunResult::kNotReady, refused_ = ran == RunResult::kMismatch;
     if (ran != RunResult::kDone) return false;
     n = 0;

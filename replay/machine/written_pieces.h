@@ -1,9 +1,9 @@
 // How what ends a group of array ops is written where its kernel makes it.
 //
-// Operators in place that end a group are done piece by piece: the kernel makes a piece in the thread's memory, which stays in the first
-// cache, and it is copied over its operand if no flag came up. Where one did, the piece is left as it was, and done by NumPy's inner loops
-// behind the launch, to know which op the flags are of; then the ops' warnings are given, which eager gives before anything is written. So
-// this is the way only where nobody can tell (numpy::warns_unseen()).
+// Operators in place that end a group are done piece by piece, while a piece stays in the first cache (rt::Over). Where a flag came up in
+// one, its operand is left as it was, and it is done by NumPy's inner loops behind the launch, to know which op the flags are of; then the
+// ops' warnings are given, which eager gives before anything is written. So this is the way only where nobody can tell
+// (numpy::warns_unseen()).
 #pragma once
 #include <cstdint>
 #include <mutex>

@@ -21,6 +21,13 @@ void set_strides(const Layout& layout, DType dtype, intptr_t* strides) {
   }
 }
 
+// Null: none. (It is one at most.)
+const SegmentResult* in_place(const LoweredSegment& lowered, const SegmentResult* outputs) {
+  const SegmentResult* end = outputs + lowered.outputs.size();
+  const SegmentResult* found = std::find_if(outputs, end, [](const SegmentResult& result) { return result.in_place; });
+  return found == end ? nullptr : found;
+}
+
 }  // namespace
 
 bool place_result(const Layout& layout, DType dtype, SegmentResult* result, SegmentMemory* memory) {
@@ -53,12 +60,19 @@ bool lies_in_place(const Layout& layout, DType dtype, const SegmentResult& resul
   return strides[0] == 1 && furthest <= std::numeric_limits<int32_t>::max();
 }
 
+const ArrayView* asked_place(const LoweredSegment& lowered, const SegmentResult* outputs, ArrayView* room) {
+  const SegmentResult* asked = in_place(lowered, outputs);
+  if (!asked) return nullptr;
+  const int item = dtype_size(lowered.outputs[static_cast<size_t>(asked - outputs)]);
+  *room = {asked->data, asked->rank, item, asked->shape, asked->strides, false, nullptr};
+  return room;
+}
+
 const rt::Over* over_of(const LoweredSegment& lowered, const SegmentResult* outputs, rt::Over* room) {
-  const SegmentResult* end = outputs + lowered.outputs.size();
-  const SegmentResult* found = std::find_if(outputs, end, [](const SegmentResult& result) { return result.in_place && result.over; });
-  if (found == end) return nullptr;
+  const SegmentResult* found = in_place(lowered, outputs);
+  if (!found || !found->over) return nullptr;
   *room = *found->over;
-  room->output = static_cast<int32_t>(found - outputs), room->outputs = static_cast<int32_t>(end - outputs);
+  room->output = static_cast<int32_t>(found - outputs), room->outputs = static_cast<int32_t>(lowered.outputs.size());
   const auto is_quiet = [](const halide_gen::KernelOp& op) {
     return halide_gen::treatment(op.fn, op.loop, op.result) == halide_gen::Treatment::kExpr &&
            !halide_gen::raises_flags(op.fn, op.loop, op.result);

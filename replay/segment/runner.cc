@@ -78,7 +78,7 @@ class Runner final : public SegmentRunner {
     if (!look_at_all(inputs, views)) return RunResult::kMismatch;
     Launching how;
     ArrayView room;
-    const RunResult found = choose(views, &how, holds_gil ? kReleaseWork : kAnyWork, asked_place(outputs, &room));
+    const RunResult found = choose(views, &how, holds_gil ? kReleaseWork : kAnyWork, asked_place(lowered_, outputs, &room));
     if (found != RunResult::kDone) return found;
     return launch(how, inputs, views, outputs, memory);
   }
@@ -167,16 +167,6 @@ class Runner final : public SegmentRunner {
       }
     }
     return true;
-  }
-
-  // Where one of the results is to be, if it is asked for in place; else null.
-  const ArrayView* asked_place(const SegmentResult* outputs, ArrayView* room) const {
-    const SegmentResult* end = outputs + lowered_.outputs.size();
-    const SegmentResult* asked = std::find_if(outputs, end, [](const SegmentResult& result) { return result.in_place; });
-    if (asked == end) return nullptr;
-    const int item = dtype_size(lowered_.outputs[static_cast<size_t>(asked - outputs)]);
-    *room = {asked->data, asked->rank, item, asked->shape, asked->strides, false, nullptr};
-    return room;
   }
 
   RunResult choose(const ArrayView* views, Launching* how, int64_t below = kAnyWork, const ArrayView* written = nullptr) {
