@@ -16,6 +16,8 @@ CLASSES = 3  # Thing0, Thing1, Thing2
 # What random classes derive from, and what stands beside them.
 _THING = """
 import heapq
+import io
+from decimal import Decimal
 
 
 class Told:
@@ -77,6 +79,15 @@ def handed(x):
 def handing(xs):
     for x in xs:
         yield x
+
+
+def left(x, by=3, plus=(1, 2.5)):
+    return x * by + plus[1]
+
+
+class Several(list):
+    def total(self):
+        return super().__len__() + len(self)
 """
 _SHEET = """
 import dataclasses

@@ -369,6 +369,15 @@ NESTED: Weighted[str] = Weighted(
         (1, "del $z.y; $z.y = $k"),
         (1, "$z.__class__ = Thing1"),
         (1, "$u = list(map(nothing, [$z]))"),
+        (1, "$v = $z == $o[0]"),
+        (1, "$v = $z in $o; $u = $o.index($z)"),
+        (1, "$v = {$z: $k}.get($o[0])"),
+        (1, "$v = {type($z): $k}.get(Thing0, 1.5)"),
+        (1, "$v = issubclass(type($z), Thing0)"),
+        (1, "$t += Several(($z.n, $k)).total()"),
+        (1, "$u = Several($z.items); $u.append($k); $t += len($u); $v = $u[-1]"),
+        (1, "for $w in Several($x): $u = $w"),
+        (1, "$v = {$z.n, $k} <= {1, 2, 3, 4, $k}; $u = min({$z.n, $k} | {2})"),
     ]
 )
 
@@ -413,6 +422,9 @@ BESIDE: Weighted[str] = Weighted(
         (1, "$x.append($k); $x.pop(0)"),
         (1, "$u = (print, LIMIT, range($k), slice($k), $q)[$k % 5]"),
         (1, "$u = Narrow($k).y"),
+        (1, "$v = Decimal($k) * 3 + 1; $u = -$v; $y.append($v > $k)"),
+        (1, "$y.append(print($k, $u is $z, file=io.StringIO()))"),
+        (1, "$u = left($k); $v = left($k, 2)"),
         (1, "$u = Thing0($k).n"),
         (1, "$u = Thing($k); $u.z = $k; $y.append($u.z)"),
         (1, "$o[$k % len($o)].n = $k"),

@@ -339,6 +339,8 @@ class DictVersion {
   DictVersion& operator=(DictVersion&&) noexcept;
   bool unchanged() const { return *current_ == seen_; }
   void refresh() { seen_ = *current_ + step_; }
+  // What changes with the dict, or those names, while this object lives; null: nothing tells.
+  const uint64_t* counter() const { return step_ == 0 ? current_ : nullptr; }
   // `name`, interned, is to be watched. Borrowed: it lives as long as this object.
   void watch(PyObject* name);
   PyObject* dict() const { return dict_; }

@@ -25,6 +25,12 @@ static int is_plain_key(PyObject* key) {
   return number || PyUnicode_CheckExact(key) || PyBytes_CheckExact(key) || key == Py_None;
 }
 
+/* It hashes and compares by what it is, as every object does that says nothing else. */
+static int has_identity(PyObject* key) {
+  const PyTypeObject* type = Py_TYPE(key);
+  return type->tp_hash == PyBaseObject_Type.tp_hash && type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+}
+
 /* A tuple of what hashes and compares in C alone. */
 static int is_plain_tuple(PyObject* tuple) {
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tuple); k++)
@@ -306,7 +312,7 @@ int dalsegno_find(PyObject* container, PyObject* key, PyObject** value, dalsegno
 
 int dalsegno_find_in(PyObject* dict, PyObject* key, PyObject** value) {
   *value = NULL;
-  if (PyTuple_CheckExact(key) ? !is_plain_tuple(key) : !is_plain_key(key)) return -1;
+  if (PyTuple_CheckExact(key) ? !is_plain_tuple(key) : !is_plain_key(key) && !has_identity(key)) return -1;
   const Py_hash_t hash = hash_of(key);
   if (hash == -1) PyErr_Clear();
   const Py_ssize_t index = hash == -1 ? -2 : find_in_dict((PyDictObject*)dict, key, hash);
@@ -323,6 +329,31 @@ int dalsegno_holds_plain_keys(PyObject* set, Py_ssize_t most) {
     if (key == NULL || s->table[k].hash == -1) continue; /* (-1: a key that was taken out) */
     if (PyTuple_CheckExact(key) ? !is_plain_tuple(key) : !is_plain_key(key)) return 0;
   }
+  return 1;
+}
+
+/* May whatever has this hash in the set be compared with a plain key? */
+static int quiet_throughout(const PySetObject* set, Py_hash_t hash) {
+  enum { kLinearProbes = 9 };
+  const size_t mask = (size_t)set->mask;
+  size_t perturb = (size_t)hash, slot = (size_t)hash & mask;
+  for (;;) {
+    const size_t last = slot + kLinearProbes <= mask ? slot + kLinearProbes : slot;
+    for (size_t i = slot; i <= last; i++) {
+      const setentry* entry = &set->table[i];
+      if (entry->key == NULL && entry->hash == 0) return 1; /* never used */
+      if (entry->hash == hash && entry->key != NULL && may_run_code(entry->key)) return 0;
+    }
+    perturb >>= 5;
+    slot = (slot * 5 + 1 + perturb) & mask;
+  }
+}
+
+int dalsegno_join_quietly(PyObject* few, PyObject* many, Py_ssize_t most) {
+  if (!PyAnySet_CheckExact(many) || !dalsegno_holds_plain_keys(few, most)) return 0;
+  const PySetObject* s = (const PySetObject*)few;
+  for (Py_ssize_t k = 0; k <= s->mask; k++)
+    if (s->table[k].key != NULL && s->table[k].hash != -1 && !quiet_throughout((const PySetObject*)many, s->table[k].hash)) return 0;
   return 1;
 }
 

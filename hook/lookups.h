@@ -33,6 +33,8 @@ int dalsegno_find(PyObject* container, PyObject* key, PyObject** value, dalsegno
 int dalsegno_find_in(PyObject* dict, PyObject* key, PyObject** value);
 /* Does the exact set or frozenset hold no more than so many things, numbers, str, bytes and None or tuples of such? */
 int dalsegno_holds_plain_keys(PyObject* set, Py_ssize_t most);
+/* Does joining or comparing `few`, a set that holds no more than so many of these, with the exact set or frozenset `many` run no code? */
+int dalsegno_join_quietly(PyObject* few, PyObject* many, Py_ssize_t most);
 /* PyDict_SetItem(), behind a look-up of the key. */
 int dalsegno_put(PyObject* dict, PyObject* key, PyObject* value, dalsegno_found* found);
 

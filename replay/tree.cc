@@ -198,8 +198,10 @@ PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObje
 const GilShared<Tree::Programs>* Tree::ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) {
   const auto* code = reinterpret_cast<PyCodeObject*>(function_->func_code);
   if (function_->func_code != code_ || recording_ || stored_ != Stored::kLoaded || !settings().enabled) return nullptr;
-  if (count != code->co_argcount + options_.any || code->co_kwonlyargcount || (code->co_flags & (CO_VARARGS | CO_VARKEYWORDS)))
-    return nullptr;
+  const PyObject* defaults = options_.any ? nullptr : function_->func_defaults;  // (of any function: that one has its own)
+  const Py_ssize_t missing = code->co_argcount + options_.any - count;
+  if (missing < 0 || missing > (defaults ? PyTuple_GET_SIZE(defaults) : 0)) return nullptr;
+  if (code->co_kwonlyargcount || (code->co_flags & (CO_VARARGS | CO_VARKEYWORDS))) return nullptr;
   if (policy_.entry_given_up() || programs_->empty() || !programs_->front()) return nullptr;
   if (hook::thread_observed(thread) || hook::code_observed(reinterpret_cast<PyCodeObject*>(function_->func_code))) return nullptr;
   if (programs_.get() != running && settings().step_aside && !policy_.goes_on()) return nullptr;

@@ -45,6 +45,16 @@ void hand_over(const CallSite& site, Reg* from, Reg* to) {
   }
 }
 
+// Parameters that the caller leaves to the callee's defaults.
+void hand_over_defaults(size_t given, const ProgramImpl& entry, PyObject* callee, Reg* to) {
+  const size_t n = entry.params.size();
+  if (given == n) return;
+  PyObject* defaults = reinterpret_cast<PyFunctionObject*>(callee)->func_defaults;
+  const size_t first = n - static_cast<size_t>(PyTuple_GET_SIZE(defaults));
+  for (size_t k = given; k < n; ++k)
+    to[entry.locs[entry.params[k]].obj].o = Py_NewRef(PyTuple_GET_ITEM(defaults, static_cast<Py_ssize_t>(k - first)));
+}
+
 void keep(Machine& m, const GilShared<Programs>& programs) {
   std::vector<GilShared<Programs>>& kept = m.room->kept;
   if (std::find(kept.begin(), kept.end(), programs) == kept.end()) kept.push_back(programs);
@@ -120,7 +130,9 @@ const Step* step_call_tree(const Step* s, Reg* r, Machine& m) {
   auto& entry = static_cast<ProgramImpl&>(*(*programs)->front());
   const int32_t frames = s->n;
   if (!entry.world_holds()) return call_object(s, site, r, m);
-  if (const uint64_t calls = calls_done(m, site, entry, frames)) return callee->count_replays(calls), s + 1;
+  const size_t given = site.arguments.size();
+  if (const uint64_t calls = given == entry.params.size() ? calls_done(m, site, entry, frames) : 0)
+    return callee->count_replays(calls), s + 1;
   if (!count_caller(m, static_cast<size_t>(frames))) return call_object(s, site, r, m);
   keep(m, *programs);
   if (site.target != entry.id) aim(site, entry);
@@ -131,6 +143,7 @@ const Step* step_call_tree(const Step* s, Reg* r, Machine& m) {
   m.dirty = m.unsettled = false;
   start_program(m, entry);
   hand_over(site, m.r - caller.n_regs, m.r);
+  hand_over_defaults(given, entry, callee->plain(), m.r);
   return entry.steps.data();
 }
 

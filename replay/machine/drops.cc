@@ -7,6 +7,7 @@
 #include "hook/generators.h"
 #include "numpy/dtypes.h"
 #include "replay/machine/run.h"
+#include "trace/recorder/facts.h"
 
 namespace dalsegno::replay {
 namespace {
@@ -22,7 +23,7 @@ bool is_leaf(PyTypeObject* type) {
   PyTypeObject*& slot = found_before[reinterpret_cast<uintptr_t>(type) / sizeof(PyTypeObject) % found_before.size()];
   if (slot == type) return true;
   const bool leaf = type == &PyBytes_Type || type == &PyComplex_Type || type == &PyRange_Type || type == &PyRangeIter_Type ||
-                    type == &PyBool_Type || numpy::is_number_type(type);
+                    type == &PyBool_Type || numpy::is_number_type(type) || recorder::is_value_type_in_c(type);
   if (leaf) slot = type;
   return leaf;
 }

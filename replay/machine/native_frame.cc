@@ -67,8 +67,23 @@ void turn_back(const Running& running) {
   std::copy(from, from + m.program->n_regs, m.r);
 }
 
+// (Its programs fold names of the same few dicts.)
 bool worlds_hold(const Native& native) {
-  return std::all_of(native.worlds.begin(), native.worlds.end(), [](ProgramImpl* p) { return p->world_holds(); });
+  using Held = std::pair<const uint64_t*, uint64_t>;
+  const auto unchanged = [](const Held& dict) { return *dict.first == dict.second; };
+  if (!native.held.empty() && std::all_of(native.held.begin(), native.held.end(), unchanged)) return true;
+  if (!std::all_of(native.worlds.begin(), native.worlds.end(), [](ProgramImpl* p) { return p->world_holds(); })) return false;
+  native.held.clear();
+  for (const ProgramImpl* p : native.worlds) {
+    for (const FoldedGuards& world : p->folded) {
+      const uint64_t* counter = world.version.counter();
+      if (!counter) return native.held.clear(), true;
+      native.held.emplace_back(counter, *counter);
+    }
+  }
+  std::sort(native.held.begin(), native.held.end());
+  native.held.erase(std::unique(native.held.begin(), native.held.end()), native.held.end());
+  return true;
 }
 
 // ---- steps, one at a time --------------------------------------------------------------------------------------------------------------

@@ -223,12 +223,13 @@ struct NativePlace {
 };
 
 struct Native {
-  std::shared_ptr<NativeCode> code;    // null: there cannot be any
-  std::vector<ProgramImpl*> programs;  // per block of the region
-  std::vector<ProgramImpl*> worlds;    // those with folded names
-  std::vector<int32_t> offsets;        // of their registers: loops that lead to one another have each their own
-  std::vector<ExitPlan*> plans;        // by which they are reached
-  std::vector<const void*> addresses;  // what the code refers to
+  std::shared_ptr<NativeCode> code;                                // null: there cannot be any
+  std::vector<ProgramImpl*> programs;                              // per block of the region
+  std::vector<ProgramImpl*> worlds;                                // those with folded names
+  mutable std::vector<std::pair<const uint64_t*, uint64_t>> held;  // versions of their dicts as they were when all worlds held last
+  std::vector<int32_t> offsets;                                    // of their registers: loops that lead to one another have each their own
+  std::vector<ExitPlan*> plans;                                    // by which they are reached
+  std::vector<const void*> addresses;                              // what the code refers to
   int32_t n_regs = 0;
   size_t most = 0;                   // steps it may have
   size_t seen = 0;                   // programs of the tree when it was last asked whether more could be part of it

@@ -9,7 +9,9 @@
 #include "hook/lookups.h"
 #include "numpy/dtypes.h"
 #include "replay/machine/run.h"
+#include "replay/machine/silent_classes.h"
 #include "replay/machine/silent_numpy.h"
+#include "replay/machine/silent_tables.h"
 #include "trace/fault.h"
 #include "trace/recorder/facts.h"
 
@@ -76,65 +78,37 @@ bool gives_items(PyObject* o) {
   return Py_IS_TYPE(o, &PyListRevIter_Type) && PyListRevIter_Type.tp_traverse(o, keeps_leaves, nullptr) == 0;
 }
 
+// == of two such is C code.
+bool is_compared_in_c(PyObject* o) { return is_leaf_object(o) || compares_by_identity(o); }
+
 // `x` is looked for from the first item on, by identity and then by ==.
 bool is_found(PyObject* sequence, PyObject* x) {
-  if (!is_array_of_items(sequence) || !is_leaf_object(x)) return false;
+  if (!is_array_of_items(sequence) || !is_compared_in_c(x)) return false;
   PyObject** items = items_of(sequence);
   const Py_ssize_t n = std::min(Py_SIZE(sequence), kMostLooks);
   for (Py_ssize_t i = 0; i < n; ++i) {
     if (items[i] == x) return true;
-    if (!is_leaf_object(items[i])) return false;
+    if (!is_compared_in_c(items[i])) return false;
   }
   return n == Py_SIZE(sequence);
 }
 
 bool is_deque(PyObject* o) { return recorder::is_deque_type(Py_TYPE(o)); }
 
-// ---- dicts, and what is derived from them ----------------------------------------------------------------------------------------------
-
-enum class Does { kGet, kSet, kDelete, kContains, kLength };
-
-// Does the object's class that as dicts do, or OrderedDicts?
-bool does_as_dicts(PyObject* o, Does what) {
-  static PyObject* const kNames[] = {PyUnicode_InternFromString("__getitem__"), PyUnicode_InternFromString("__setitem__"),
-                                     PyUnicode_InternFromString("__delitem__"), PyUnicode_InternFromString("__contains__"),
-                                     PyUnicode_InternFromString("__len__")};
-  if (PyDict_CheckExact(o)) return true;
-  PyObject* name = kNames[static_cast<size_t>(what)];
-  PyObject* found = _PyType_Lookup(Py_TYPE(o), name);
-  return found && (found == _PyType_Lookup(&PyDict_Type, name) || found == _PyType_Lookup(&PyODict_Type, name));
-}
-
-// A key that is there; one that is missing makes a value where that runs no code.
-bool gets_from_dict(PyObject* dict, PyObject* key) {
-  PyObject* held;
-  if (!does_as_dicts(dict, Does::kGet)) return false;
-  const int found = dalsegno_find_in(dict, key, &held);
-  return found == 1 || (found == 0 && dalsegno_is_table(dict) && (PyDict_CheckExact(dict) || dalsegno_missing_is_quiet(dict)));
-}
-
-bool replaces_quietly(PyObject* dict, PyObject* key) {
-  PyObject* held;
-  const int found = dalsegno_find_in(dict, key, &held);
-  return found == 0 || (found == 1 && drops_quietly(held));
-}
-
-constexpr Py_ssize_t kMostKeys = 32;
-bool are_sets(PyObject* a, PyObject* b, BinaryOp op) {
-  constexpr BinaryOp kOfSets[] = {BinaryOp::and_, BinaryOp::or_, BinaryOp::xor_, BinaryOp::subtract};
-  return std::find(std::begin(kOfSets), std::end(kOfSets), op) != std::end(kOfSets) && dalsegno_holds_plain_keys(a, kMostKeys) &&
-         dalsegno_holds_plain_keys(b, kMostKeys);
-}
-
 // ---- kinds of ops ------------------------------------------------------------------------------------------------------------------
 
 PyObject* first(const Step& s, const Reg* r) { return r[s.a].o; }
 PyObject* second(const Step& s, const Reg* r) { return r[s.b].o; }
 
+bool are_values(PyObject* a, PyObject* b) {
+  return (is_value_in_c(a) && (is_number_object(b) || is_value_in_c(b))) || (is_number_object(a) && is_value_in_c(b));
+}
+
 bool joins(const Step& s, const Reg* r) {
   PyObject *a = first(s, r), *b = second(s, r);
   const auto op = static_cast<BinaryOp>(s.imm);
-  if (PyAnySet_Check(a)) return are_sets(a, b, op);
+  if (are_values(a, b)) return true;
+  if (PyAnySet_Check(a)) return joins_sets(op) && are_sets(a, b);
   if (computes_complex(a, b, op)) return true;
   if (op == BinaryOp::add) return is_array_of_items(a) && Py_IS_TYPE(b, Py_TYPE(a));
   return op == BinaryOp::multiply && ((is_array_of_items(a) && PyLong_CheckExact(b)) || (is_array_of_items(b) && PyLong_CheckExact(a)));
@@ -144,11 +118,15 @@ bool joins(const Step& s, const Reg* r) {
 bool joins_in_place(const Step& s, const Reg* r) {
   PyObject *a = first(s, r), *b = second(s, r);
   if (PyList_CheckExact(a)) return static_cast<BinaryOp>(s.imm) == BinaryOp::add && gives_items(b);
-  return (PyTuple_CheckExact(a) || PyAnySet_Check(a) || PyComplex_Check(a)) && joins(s, r);
+  if (PyAnySet_Check(a) && !dalsegno_holds_plain_keys(a, kMostKeys)) return false;
+  return (PyTuple_CheckExact(a) || PyAnySet_Check(a) || PyComplex_Check(a) || is_value_in_c(a) || is_value_in_c(b)) && joins(s, r);
 }
 
 bool compares(const Step& s, const Reg* r) {
   PyObject *a = first(s, r), *b = second(s, r);
+  if ((compares_by_identity(a) && is_compared_in_c(b)) || (is_leaf_object(a) && compares_by_identity(b)))
+    return s.imm == Py_EQ || s.imm == Py_NE;
+  if (are_values(a, b) || are_sets(a, b)) return true;
   return Py_IS_TYPE(b, Py_TYPE(a)) && all_items<is_leaf_object>(a) && all_items<is_leaf_object>(b);
 }
 
@@ -160,12 +138,18 @@ bool contains(const Step& s, const Reg* r) {
 bool has_known_length(PyObject* o) {
   return is_array_of_items(o) || is_deque(o) || PyAnySet_CheckExact(o) || (PyDict_Check(o) && does_as_dicts(o, Does::kLength));
 }
-bool asks_truth(const Step& s, const Reg* r) { return has_known_length(first(s, r)) && !PyDict_Check(first(s, r)); }
+bool asks_truth(const Step& s, const Reg* r) {
+  PyObject* o = first(s, r);
+  return (has_known_length(o) && !PyDict_Check(o)) || is_always_true(o) || is_value_in_c(o);
+}
+bool of_value(const Step& s, const Reg* r) { return is_value_in_c(first(s, r)); }
+bool iterates(const Step& s, const Reg* r) { return inherits_iterator(first(s, r)); }
 
 bool gets_item(const Step& s, const Reg* r) {
   PyObject *o = first(s, r), *key = second(s, r);
   if (is_array_of_items(o) || PyUnicode_CheckExact(o)) return is_position(key);
   if (PyDict_Check(o)) return gets_from_dict(o, key);
+  if (inherits_items(o)) return is_position(key);
   return (is_deque(o) && PyLong_CheckExact(key)) || gives_part(o, key);
 }
 
@@ -205,9 +189,35 @@ bool sorts(const Step& s, const Reg* r) {
 
 bool takes_items(const Step& s, const Reg* r) { return takes(s, 1) && gives_items(argument(s, r, 0)); }
 bool adds(const Step& s, const Reg* r) { return takes(s, 1) && all_items<is_number_object>(argument(s, r, 0)); }
-bool finds_extreme(const Step& s, const Reg* r) { return takes(s, 1) && all_items<is_ordered>(argument(s, r, 0)); }
+bool finds_extreme(const Step& s, const Reg* r) {
+  return takes(s, 1) && (all_items<is_ordered>(argument(s, r, 0)) || dalsegno_holds_plain_keys(argument(s, r, 0), kMostKeys));
+}
 bool asks_all(const Step& s, const Reg* r) { return takes(s, 1) && all_items<is_leaf_object>(argument(s, r, 0)); }
-bool measures(const Step& s, const Reg* r) { return takes(s, 1) && has_known_length(argument(s, r, 0)); }
+bool measures(const Step& s, const Reg* r) {
+  return takes(s, 1) && (has_known_length(argument(s, r, 0)) || inherits_length(argument(s, r, 0)));
+}
+bool is_called_back(const Step& s, const Reg* r) {
+  return takes(s, 1) && (is_array_of_items(argument(s, r, 0)) || PyRange_Check(argument(s, r, 0)));
+}
+
+// Lists, and what is derived from them.
+bool appends(const Step& s, const Reg* r) { return takes(s, 2) && PyList_Check(argument(s, r, 0)); }
+bool inserts(const Step& s, const Reg* r) { return takes(s, 3) && PyList_Check(argument(s, r, 0)) && PyLong_CheckExact(argument(s, r, 1)); }
+bool pops(const Step& s, const Reg* r) {
+  return s.n > 1 && !s.object && PyList_Check(argument(s, r, 0)) && (s.n == 2 || (s.n == 3 && PyLong_CheckExact(argument(s, r, 1))));
+}
+
+bool takes_one(const Step& s, const Reg*) { return takes(s, 1); }
+bool makes_super_of(const Step& s, const Reg* r) { return takes(s, 2) && makes_super(argument(s, r, 0), argument(s, r, 1)); }
+bool makes_instance(const Step& s, const Reg* r) {
+  return takes(s, 0) && makes_bare_instances(reinterpret_cast<PyTypeObject*>(r[s.list[0]].o));
+}
+// Of numbers, texts, None and others of such types.
+bool has_values(const Step& s, const Reg* r) {
+  for (int32_t i = 0; i + 1 < s.n; ++i)
+    if (PyObject* o = argument(s, r, i); !is_leaf_object(o) && !is_value_in_c(o)) return false;
+  return true;
+}
 
 // A class that leaves to type what its instances are, or a tuple of such.
 bool is_plain_class(PyObject* o) {
@@ -222,6 +232,10 @@ bool tests_class(const Step& s, const Reg* r) {
   if (!takes(s, 2) || !is_plain_class(argument(s, r, 1))) return false;
   PyTypeObject* type = Py_TYPE(argument(s, r, 0));
   return type->tp_getattro == PyObject_GenericGetAttr && _PyType_Lookup(type, kClass) == _PyType_Lookup(&PyBaseObject_Type, kClass);
+}
+
+bool tests_subclass(const Step& s, const Reg* r) {
+  return takes(s, 2) && PyType_Check(argument(s, r, 0)) && is_plain_class(argument(s, r, 1));
 }
 
 // Not at its end, where it lets go of what it goes through.
@@ -263,35 +277,10 @@ bool rotates(const Step& s, const Reg* r) {
   return s.n <= 3 && !s.object && is_deque(argument(s, r, 0)) && (s.n == 2 || PyLong_CheckExact(argument(s, r, 1)));
 }
 
-// ---- attributes ------------------------------------------------------------------------------------------------------------------------
-
-// What a class whose own class is `type` gives without code of the user's (type_getattro() of Objects/typeobject.c).
-bool gives_class_attribute(PyTypeObject* of, PyObject* name) {
-  if (_PyType_Lookup(&PyType_Type, name)) return false;
-  PyObject* found = _PyType_Lookup(of, name);
-  return found && recorder::is_given_in_c(found);
-}
-
-// What decides about the attribute is a slot, or gives an item of a named tuple, or is a static method.
-bool gets_attribute(const Step& s, const Reg* r) {
-  static PyTypeObject* item_getter = nullptr;
-  PyTypeObject* type = Py_TYPE(first(s, r));
-  if (type == &PyType_Type) return gives_class_attribute(reinterpret_cast<PyTypeObject*>(first(s, r)), s.name);
-  if (type->tp_getattro != PyObject_GenericGetAttr) return false;
-  PyObject* found = _PyType_Lookup(type, s.name);
-  PyTypeObject* decides = found ? Py_TYPE(found) : nullptr;
-  if (!decides) return false;
-  if (decides == &PyMemberDescr_Type || decides == item_getter || decides == &PyStaticMethod_Type) return true;
-  if (gives_attribute(first(s, r), s.name, found)) return true;
-  const bool getter =
-      std::string_view(decides->tp_name).ends_with("_tuplegetter") && recorder::is_found_as(decides, "_collections", "_tuplegetter");
-  if (getter && !item_getter) item_getter = reinterpret_cast<PyTypeObject*>(Py_NewRef(decides));
-  return getter;
-}
-
-// int.__add__ and its like: what operators of numbers are in C.
+// int.__add__ and its like: what operators of numbers are in C. And object.__init__(), bound, without arguments.
 bool calls_operator(const Step& s, const Reg* r) {
   PyObject* callee = r[s.list[0]].o;
+  if (s.n == 1 && is_bare_init(callee)) return true;
   if (!Py_IS_TYPE(callee, &PyWrapperDescr_Type) || s.object) return false;
   PyTypeObject* of = PyDescr_TYPE(callee);
   if (of != &PyLong_Type && of != &PyFloat_Type && of != &PyComplex_Type && of != &PyBool_Type) return false;
@@ -349,6 +338,9 @@ constexpr Row kCalls[] = {
     {"list", "count", counts},
     {"list", "clear", clears},
     {"list", "sort", sorts},
+    {"list", "append", appends},
+    {"list", "insert", inserts},
+    {"list", "pop", pops},
     {"", "sorted", sorts},
     {"", "list", takes_items},
     {"", "tuple", takes_items},
@@ -359,6 +351,11 @@ constexpr Row kCalls[] = {
     {"", "all", asks_all},
     {"", "len", measures},
     {"", "isinstance", tests_class},
+    {"", "issubclass", tests_subclass},
+    {"", "id", takes_one},
+    {"", "type", takes_one},
+    {"", "super", makes_super_of},
+    {"", "reversed", is_called_back},
     {"", "next", gives_next},
     {"", "abs", takes_absolute},
     {"numpy.generic", "item", gives_object},
@@ -393,6 +390,13 @@ constexpr Row kCalls[] = {
     {"collections.deque", "append", appends_to_deque<0>},
     {"collections.deque", "appendleft", appends_to_deque<-1>},
     {"collections.deque", "rotate", rotates},
+    {"decimal.Decimal", "compare", has_values},
+    {"decimal.Decimal", "copy_abs", has_values},
+    {"decimal.Decimal", "is_nan", has_values},
+    {"decimal.Decimal", "is_zero", has_values},
+    {"decimal.Decimal", "quantize", has_values},
+    {"decimal.Decimal", "sqrt", has_values},
+    {"datetime.timedelta", "total_seconds", has_values},
 };
 
 bool has_rows(PyTypeObject* type) { return type == &PyArray_Type || type == &PyGenericArrType_Type || recorder::is_type_in_c(type); }
@@ -410,8 +414,11 @@ const char* function_in_c(PyObject* callee) {
 // Of a callee in C: "" and a builtin's name, "numpy" and a function's of its, or its type's and its own.
 Plain call_of(PyObject* callee) {
   std::string_view type, name;
-  if (callee == reinterpret_cast<PyObject*>(&PyList_Type) || callee == reinterpret_cast<PyObject*>(&PyTuple_Type)) {
-    name = reinterpret_cast<PyTypeObject*>(callee)->tp_name;
+  if (PyType_Check(callee)) {
+    if (makes_values_in_c(callee)) return has_values;
+    auto* made = reinterpret_cast<PyTypeObject*>(callee);
+    if (PyType_HasFeature(made, Py_TPFLAGS_HEAPTYPE)) return makes_instance;
+    name = made->tp_name;
   } else if (Py_IS_TYPE(callee, &PyMethodDescr_Type) && has_rows(PyDescr_TYPE(callee))) {
     type = PyDescr_TYPE(callee)->tp_name;
     name = reinterpret_cast<PyMethodDescrObject*>(callee)->d_method->ml_name;
@@ -435,8 +442,12 @@ Plain silent_of(OpKind kind, PyObject* callee) {
       return joins_in_place;
     case OpKind::compare:
       return compares;
+    case OpKind::unary:
+      return of_value;
     case OpKind::contains:
       return contains;
+    case OpKind::get_iter:
+      return iterates;
     case OpKind::truth:
     case OpKind::not_:
       return asks_truth;

@@ -63,6 +63,8 @@ bool looks_at_no_frames(PyObject* callee, PyObject* first = nullptr);
 bool is_builtin_in_c(PyObject* callee);  // a builtin among these
 // The same of what instances do by themselves: their operators, subscripts, attributes and iteration.
 bool is_type_in_c(PyTypeObject* type);
+// Types written in C whose instances hold nothing else and run no other code when they are computed with, compared or dropped.
+bool is_value_type_in_c(PyTypeObject* type);
 bool is_no_value(PyObject* object);  // np._NoValue: a parameter that is not given
 // functools.partial itself, no subclass; what it calls (borrowed).
 bool is_partial(PyObject* object);

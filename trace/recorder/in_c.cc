@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "numpy/api.h"
 #include "trace/recorder/facts.h"
@@ -35,8 +36,8 @@ namespace {
 constexpr const char* kModulesInC[] = {"_bisect", "_functools", "_heapq", "_operator", "_struct", "itertools", "math", "time"};
 constexpr const char* kBuiltinsInC =
     "abs all any ascii bin bool bytearray bytes callable chr complex dict divmod enumerate filter float format frozenset getattr hasattr "
-    "hash hex id int isinstance issubclass iter len list map max min next oct ord pow range repr reversed round set setattr slice sorted "
-    "str sum tuple zip";
+    "hash hex id int isinstance issubclass iter len list map max min next oct ord pow print range repr reversed round set setattr slice "
+    "sorted str sum tuple zip";
 std::unordered_set<PyObject*> g_in_c;  // builtins, held
 
 // Objects that a look has told something of, each held for good; asked before every step that may run code.
@@ -114,6 +115,21 @@ bool is_type_in_c(PyTypeObject* type) {
   else if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE))
     not_found = type;
   return found;
+}
+
+// Types whose instances hold nothing else, have no weakrefs, and run nothing but their own code when they are computed with.
+bool is_value_type_in_c(PyTypeObject* type) {
+  static constexpr std::pair<const char*, const char*> kTypes[] = {{"decimal", "Decimal"}, {"datetime", "timedelta"}, {"datetime", "date"}};
+  static std::array<PyTypeObject*, std::size(kTypes)> found_before{};  // held
+  if (std::find(found_before.begin(), found_before.end(), type) != found_before.end()) return true;
+  if (*type->tp_name != 'd') return false;  // (asked of everything)
+  for (size_t k = 0; k < std::size(kTypes); ++k) {
+    const char* name = name_in(type, kTypes[k].first);
+    if (!name || std::strcmp(name, kTypes[k].second) != 0 || found_before[k] || !is_found_as(type, kTypes[k].first, name)) continue;
+    found_before[k] = reinterpret_cast<PyTypeObject*>(Py_NewRef(type));
+    return true;
+  }
+  return false;
 }
 
 // Cython's methods are functions of its own in their type's dict.
