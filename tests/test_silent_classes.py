@@ -1,5 +1,6 @@
-"""What C code does with classes and instances that inherit it links no frames (replay/machine/silent_classes.h): each thing also with a
-class that does it by code of its own, which looks at the frames. And calls of functions that leave parameters to their defaults."""
+"""What C code does with classes and instances that inherit it links no frames (replay/machine/silent_classes.h): each
+thing also with a class that does it by code of its own, which looks at the frames. What dies has the variables of the
+frames around it before Python code begins. And calls of functions that leave parameters to their defaults."""
 
 from __future__ import annotations
 
@@ -126,7 +127,8 @@ def instances(things: list[Any], keys: dict[Any, Any]) -> Any:
     total, out = 0, []
     for i, thing in enumerate(things):
         total += thing.step() + thing.step(2) + Derived(i).step(i) + type(thing).rate
-        out.append((thing == things[0], thing != things[-1], thing in things, things.index(thing), keys.get(type(thing)), bool(thing)))
+        out.append((thing == things[0], thing != things[-1], keys.get(type(thing)), bool(thing)))
+        out.append((thing in things, things.index(thing)))
         out.append(issubclass(type(thing), Base))
     return total, out
 
@@ -187,6 +189,32 @@ def descend(n: int, depth: int = 4, seen: Any = None) -> Any:
     if depth == 0:
         return (n, seen)
     return descend(n + 1, depth - 1, depth) if n % 2 else descend(n + 2, depth - 1)
+
+
+class Dying:
+    def __init__(self, n: int) -> None:
+        self.deep = [[[[n]]]]
+
+    def __del__(self) -> None:
+        frame = sys._getframe(1)
+        SEEN.append((frame.f_lineno, dict(frame.f_locals)))
+
+
+class Holding:
+    def __init__(self, held: Any) -> None:
+        self.rows = [[held]] * 20
+        self.deep = [[[[held]]]]
+
+
+def dying(n: int) -> Any:
+    total, half = 0, 0.5
+    for i in range(n):
+        half = half / 2 + i
+        held = Holding(Dying(i) if i % 3 == 0 else i)
+        total += len(held.rows)
+        held = None  # type: ignore[assignment]
+        total += len([Holding(Dying(i)) for _ in range(2)])
+    return total, half
 
 
 def both(function: Any, make: Any) -> None:
@@ -250,3 +278,7 @@ def test_defaults_that_are_replaced() -> None:
         return out
 
     both(changed, lambda: (8,))
+
+
+def test_what_dies_sees_the_frames() -> None:
+    both(dying, lambda: (9,))

@@ -1,5 +1,5 @@
 // Dropping references. The last one may run code of the user's, __del__ or the callback of a weakref, which then sees the frames that eager
-// would show. Frames are not linked for numbers, texts and arrays, nor for what holds nothing else.
+// would show: what is finalised in C looks at none. Frames are not linked for numbers, texts and arrays, nor for what holds nothing else.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -157,7 +157,7 @@ bool end_shown(const Step& s, Machine& m, PyObject* iterator, PyObject** item) {
   if (s.dies < 0 || ends_quietly(iterator)) {
     *item = hook::next_of(iterator);
   } else {
-    LinkedScope frames(m, s.dies);
+    PythonScope frames(m, s.dies);
     *item = hook::next_of(iterator);
   }
   if (*item || !PyErr_Occurred()) return !*item;
@@ -173,7 +173,7 @@ const Step* leave_ended(const Step& s, Reg* r, Machine& m) {
 }
 
 void drop_shown(Machine& m, PyObject* o, int32_t snapshot, int32_t at) {
-  LinkedScope frames(m, snapshot, at);
+  PythonScope frames(m, snapshot, at);
   Py_DECREF(o);
 }
 

@@ -185,16 +185,17 @@ void link(Machine& m, ProgramImpl& p, const Reg* r, size_t first, const Framing&
   }
   to.program = &p;
   to.snapshot = snapshot;
+  to.at = at;
   to.state = framing.states[i];
   linked(m, framing, number, i);
 }
 
 // The innermost frame, bare, as it was linked there last; false: it was another one.
-bool relink(Machine& m, const ProgramImpl& p, const Framing& framing, int32_t snapshot) {
+bool relink(Machine& m, const ProgramImpl& p, const Framing& framing, int32_t snapshot, int32_t at) {
   const size_t i = framing.snapshot.frames.size() - 1, number = m.first_frame + i;
   if (number >= m.room->links.size()) return false;
   Link& to = m.room->links[number];
-  if (!to.parked || to.parked_of != p.id || to.snapshot != snapshot) return false;
+  if (!to.parked || to.parked_of != p.id || to.snapshot != snapshot || to.at != at) return false;
   const Loc& function = p.locs[framing.snapshot.frames[i].function];
   if (function.obj < 0 || m.r[function.obj].o != reinterpret_cast<PyObject*>(to.image.function)) return false;
   to.frame = to.parked.release();
@@ -280,7 +281,7 @@ LinkedScope::LinkedScope(Machine& m, int32_t snapshot, int32_t at, Looks looks)
   unlink(m, m.first_frame + innermost);
   const bool has_own = generator_of(framing.snapshot, innermost) != nullptr;
   const bool bare = looks != Looks::kAnywhere && !has_own && m.kept_frames.empty() && hook::BeforePython::possible(m.thread);
-  if (!bare || !relink(m, p, framing, snapshot)) link(m, p, m.r, m.first_frame, framing, snapshot, innermost, at, bare);
+  if (!bare || !relink(m, p, framing, snapshot, at)) link(m, p, m.r, m.first_frame, framing, snapshot, innermost, at, bare);
   count_frames(m);
   if (bare) unseen_.emplace(m.thread, fill, this);
 }

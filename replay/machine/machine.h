@@ -61,7 +61,8 @@ class Jitted {
  public:
   using Programs = std::vector<std::unique_ptr<Program>>;
   // The programs whose first one is to be run for a call with so many positional arguments (those that are missing are the plain
-  // function's defaults), or null: the function is to be called as any callable is. `running`: those of the caller. Needs the GIL; asks no code of the user's.
+  // function's defaults), or null: the function is to be called as any callable is. `running`: those of the caller. Needs the GIL; asks no
+  // code of the user's.
   virtual const GilShared<Programs>* ready(PyThreadState* thread, Py_ssize_t count, const Programs* running) = 0;
   virtual bool has_entry() const = 0;  // are there traces of it?
   virtual bool recurses() const = 0;   // do they call it?

@@ -44,6 +44,7 @@ struct Link {
   // are: the next op often stands at the same place.
   std::unique_ptr<void, FreesFrame> parked;
   uint64_t parked_of = 0;
+  int32_t at = -1;  // the instruction it stands at, if that is not its snapshot's
 };
 
 using Programs = std::vector<std::unique_ptr<Program>>;
@@ -140,7 +141,7 @@ class WarningScope : public LinkedScope {
 // The same while C code runs that looks at no frames itself, but may run anything.
 class PythonScope : public LinkedScope {
  public:
-  PythonScope(Machine& m, int32_t snapshot) : LinkedScope(m, snapshot, -1, Looks::kFromPython) {}
+  PythonScope(Machine& m, int32_t snapshot, int32_t at = -1) : LinkedScope(m, snapshot, at, Looks::kFromPython) {}
 };
 
 // -- kept_frames.cc
