@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import check
+from tests.support import check, run_python
 
 SEEN: list[Any] = []
 
@@ -282,3 +282,41 @@ def test_defaults_that_are_replaced() -> None:
 
 def test_what_dies_sees_the_frames() -> None:
     both(dying, lambda: (9,))
+
+
+def test_an_audit_hook_sees_the_frames() -> None:
+    script = """
+import json, sys
+import dalsegno as ds
+SEEN = []
+WATCHED = [False]
+
+def hook(event, args):
+    if WATCHED[0] and event == "builtins.id":
+        frame = sys._getframe(1)
+        SEEN.append((frame.f_code.co_name, frame.f_lineno, sorted(frame.f_locals.items())))
+
+def ids(n):
+    total = 0
+    for i in range(n):
+        total += i
+        id(total)
+        kind = type(i)
+    return total
+
+def told(function):
+    SEEN.clear()
+    WATCHED[0] = True
+    function(5)
+    WATCHED[0] = False
+    return repr(SEEN)
+
+sys.addaudithook(hook)
+plain = told(ids)
+jitted = ds.jit(store=False)(ids)
+with ds.config(step_aside=False, background=False):
+    for _ in range(6):
+        same = told(jitted) == plain
+print(json.dumps([same, len(SEEN)]))
+"""
+    assert run_python(script) == [True, 5]

@@ -352,7 +352,6 @@ constexpr Row kCalls[] = {
     {"", "len", measures},
     {"", "isinstance", tests_class},
     {"", "issubclass", tests_subclass},
-    {"", "id", takes_one},
     {"", "type", takes_one},
     {"", "super", makes_super_of},
     {"", "reversed", is_called_back},
