@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "hook/audits.h"
 #include "hook/hook.h"
 #include "hook/lookups.h"
 #include "numpy/dtypes.h"
@@ -208,6 +209,7 @@ bool pops(const Step& s, const Reg* r) {
 }
 
 bool takes_one(const Step& s, const Reg*) { return takes(s, 1); }
+bool identifies(const Step& s, const Reg*) { return takes(s, 1) && !dalsegno_is_audited(); }
 bool makes_super_of(const Step& s, const Reg* r) { return takes(s, 2) && makes_super(argument(s, r, 0), argument(s, r, 1)); }
 bool makes_instance(const Step& s, const Reg* r) {
   return takes(s, 0) && makes_bare_instances(reinterpret_cast<PyTypeObject*>(r[s.list[0]].o));
@@ -352,6 +354,7 @@ constexpr Row kCalls[] = {
     {"", "len", measures},
     {"", "isinstance", tests_class},
     {"", "issubclass", tests_subclass},
+    {"", "id", identifies},
     {"", "type", takes_one},
     {"", "super", makes_super_of},
     {"", "reversed", is_called_back},

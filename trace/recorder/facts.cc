@@ -68,14 +68,14 @@ void add_rows(PyObject* holder, std::initializer_list<Row> rows) {
 
 void fill_builtins(PyObject* builtins) {
   using enum CalleeKind;
-  add_rows(builtins, {{"len", quiet, &PyLong_Type},     {"range", quiet, &PyRange_Type},     {"int", quiet, &PyLong_Type},
-                      {"float", quiet, &PyFloat_Type},  {"bool", quiet, &PyBool_Type},       {"ord", quiet, &PyLong_Type},
-                      {"chr", quiet, &PyUnicode_Type},  {"divmod", quiet, &PyTuple_Type},    {"list", quiet, &PyList_Type},
-                      {"tuple", quiet, &PyTuple_Type},  {"set", quiet, &PySet_Type},         {"dict", quiet, &PyDict_Type},
-                      {"sorted", quiet, &PyList_Type},  {"isinstance", quiet, &PyBool_Type}, {"callable", quiet, &PyBool_Type},
-                      {"id", quiet, &PyLong_Type},      {"hash", quiet, &PyLong_Type},       {"str", quiet, &PyUnicode_Type},
-                      {"repr", quiet, &PyUnicode_Type}, {"bin", quiet, &PyUnicode_Type},     {"hex", quiet, &PyUnicode_Type},
-                      {"oct", quiet, &PyUnicode_Type},  {"complex", quiet, &PyComplex_Type}});
+  add_rows(builtins, {{"len", quiet, &PyLong_Type},       {"range", quiet, &PyRange_Type},     {"int", quiet, &PyLong_Type},
+                      {"float", quiet, &PyFloat_Type},    {"bool", quiet, &PyBool_Type},       {"ord", quiet, &PyLong_Type},
+                      {"chr", quiet, &PyUnicode_Type},    {"divmod", quiet, &PyTuple_Type},    {"list", quiet, &PyList_Type},
+                      {"tuple", quiet, &PyTuple_Type},    {"set", quiet, &PySet_Type},         {"dict", quiet, &PyDict_Type},
+                      {"sorted", quiet, &PyList_Type},    {"isinstance", quiet, &PyBool_Type}, {"callable", quiet, &PyBool_Type},
+                      {"hash", quiet, &PyLong_Type},      {"str", quiet, &PyUnicode_Type},     {"repr", quiet, &PyUnicode_Type},
+                      {"bin", quiet, &PyUnicode_Type},    {"hex", quiet, &PyUnicode_Type},     {"oct", quiet, &PyUnicode_Type},
+                      {"complex", quiet, &PyComplex_Type}});
   for (const char* name : {"enumerate", "zip", "reversed", "abs", "min", "max", "sum", "type", "round", "pow"})
     add_rows(builtins, {{name, quiet, nullptr}});
   for (const char* name : {"locals", "vars", "dir", "globals", "eval", "exec", "super", "breakpoint"})
