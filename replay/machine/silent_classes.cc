@@ -100,7 +100,8 @@ bool gets_attribute(const Step& s, const Reg* r) {
   PyObject* found = _PyType_Lookup(type, s.name);
   PyTypeObject* decides = found ? Py_TYPE(found) : nullptr;
   if (!decides) return false;
-  if (decides == &PyMemberDescr_Type || decides == item_getter || decides == &PyStaticMethod_Type) return true;
+  if (decides == &PyMemberDescr_Type) return (reinterpret_cast<PyMemberDescrObject*>(found)->d_member->flags & PY_AUDIT_READ) == 0;
+  if (decides == item_getter || decides == &PyStaticMethod_Type) return true;
   if (gives_attribute(o, s.name, found)) return true;
   const bool getter =
       std::string_view(decides->tp_name).ends_with("_tuplegetter") && recorder::is_found_as(decides, "_collections", "_tuplegetter");
