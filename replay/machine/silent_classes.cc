@@ -157,7 +157,14 @@ bool is_bare_init(PyObject* callee) {
     PyWrapperDescrObject* of;
     PyObject* self;
   };
-  if (!Py_IS_TYPE(callee, &_PyMethodWrapper_Type)) return false;
+  static PyTypeObject* const kType = [] {
+    PyObject* one = PyObject_GetAttrString(Py_None, "__init__");
+    PyTypeObject* type = one ? Py_TYPE(one) : nullptr;  // (in C: it stays)
+    if (!one) PyErr_Clear();
+    Py_XDECREF(one);
+    return type;
+  }();
+  if (Py_TYPE(callee) != kType) return false;
   const PyWrapperDescrObject* of = reinterpret_cast<MethodWrapper*>(callee)->of;
   return of->d_wrapped == reinterpret_cast<void*>(PyBaseObject_Type.tp_init) && std::string_view(of->d_base->name) == "__init__";
 }
