@@ -38,6 +38,8 @@ static int is_plain_tuple(PyObject* tuple) {
   return 1;
 }
 
+static int is_plain(PyObject* key) { return PyTuple_CheckExact(key) ? is_plain_tuple(key) : is_plain_key(key); }
+
 static Py_ssize_t index_at(const PyDictKeysObject* keys, size_t slot) {
   const char* indices = keys->dk_indices;
   if (keys->dk_log2_size < 8) return ((const int8_t*)indices)[slot];
@@ -63,6 +65,7 @@ static int quiet_in_dict(PyDictKeysObject* keys, PyObject* key, Py_hash_t hash) 
   }
 }
 
+/* key: NULL, if it is none of the set's own that ends the search. */
 static int quiet_in_set(const PySetObject* set, PyObject* key, Py_hash_t hash) {
   enum { kLinearProbes = 9 };
   const size_t mask = (size_t)set->mask;
@@ -312,7 +315,7 @@ int dalsegno_find(PyObject* container, PyObject* key, PyObject** value, dalsegno
 
 int dalsegno_find_in(PyObject* dict, PyObject* key, PyObject** value) {
   *value = NULL;
-  if (PyTuple_CheckExact(key) ? !is_plain_tuple(key) : !is_plain_key(key) && !has_identity(key)) return -1;
+  if (!is_plain(key) && !has_identity(key)) return -1;
   const Py_hash_t hash = hash_of(key);
   if (hash == -1) PyErr_Clear();
   const Py_ssize_t index = hash == -1 ? -2 : find_in_dict((PyDictObject*)dict, key, hash);
@@ -327,33 +330,16 @@ int dalsegno_holds_plain_keys(PyObject* set, Py_ssize_t most) {
   for (Py_ssize_t k = 0; k <= s->mask; k++) {
     PyObject* key = s->table[k].key;
     if (key == NULL || s->table[k].hash == -1) continue; /* (-1: a key that was taken out) */
-    if (PyTuple_CheckExact(key) ? !is_plain_tuple(key) : !is_plain_key(key)) return 0;
+    if (!is_plain(key)) return 0;
   }
   return 1;
-}
-
-/* May whatever has this hash in the set be compared with a plain key? */
-static int quiet_throughout(const PySetObject* set, Py_hash_t hash) {
-  enum { kLinearProbes = 9 };
-  const size_t mask = (size_t)set->mask;
-  size_t perturb = (size_t)hash, slot = (size_t)hash & mask;
-  for (;;) {
-    const size_t last = slot + kLinearProbes <= mask ? slot + kLinearProbes : slot;
-    for (size_t i = slot; i <= last; i++) {
-      const setentry* entry = &set->table[i];
-      if (entry->key == NULL && entry->hash == 0) return 1; /* never used */
-      if (entry->hash == hash && entry->key != NULL && may_run_code(entry->key)) return 0;
-    }
-    perturb >>= 5;
-    slot = (slot * 5 + 1 + perturb) & mask;
-  }
 }
 
 int dalsegno_join_quietly(PyObject* few, PyObject* many, Py_ssize_t most) {
   if (!PyAnySet_CheckExact(many) || !dalsegno_holds_plain_keys(few, most)) return 0;
   const PySetObject* s = (const PySetObject*)few;
   for (Py_ssize_t k = 0; k <= s->mask; k++)
-    if (s->table[k].key != NULL && s->table[k].hash != -1 && !quiet_throughout((const PySetObject*)many, s->table[k].hash)) return 0;
+    if (s->table[k].key != NULL && s->table[k].hash != -1 && !quiet_in_set((const PySetObject*)many, NULL, s->table[k].hash)) return 0;
   return 1;
 }
 

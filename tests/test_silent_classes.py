@@ -217,38 +217,38 @@ def dying(n: int) -> Any:
     return total, half
 
 
-def both(function: Any, make: Any) -> None:
+def both(function: Any, arguments: tuple[Any, ...]) -> None:
     def told(args: Any) -> Any:
         SEEN.clear()
         result = function(*args)
         return result, list(SEEN)
 
-    check(told, (make(),), rounds=5)
+    check(told, (arguments,), rounds=5)
 
 
 @pytest.mark.parametrize("row", [Row, Looking])
 def test_lists_that_are_derived(row: Any) -> None:
-    both(lists, lambda: ([Row([1, 2]), Row([3]), row([4, 5, 6]), Row([0, 1]), row([2])],))
+    both(lists, ([Row([1, 2]), Row([3]), row([4, 5, 6]), Row([0, 1]), row([2])],))
 
 
 @pytest.mark.parametrize("thing", [Derived, Odd])
 def test_instances_and_super(thing: Any) -> None:
     kept = [Derived(1), Derived(2), thing(3), Derived(2), thing(1)]
-    both(instances, lambda: (kept, {Derived: "d", int: "i", "x": 1}))
+    both(instances, (kept, {Derived: "d", int: "i", "x": 1}))
 
 
 @pytest.mark.parametrize("cls", [Hooked, Watched])
 def test_attributes_of_classes(cls: Any) -> None:
-    both(of_classes, lambda: ([Hooked, Hooked, cls, Hooked, cls], list(Kind)))
+    both(of_classes, ([Hooked, Hooked, cls, Hooked, cls], list(Kind)))
 
 
 def test_decimals() -> None:
     getcontext().prec = 28
-    both(values, lambda: ([Decimal(k) / 7 for k in range(1, 9)], Decimal("0.01")))
+    both(values, ([Decimal(k) / 7 for k in range(1, 9)], Decimal("0.01")))
 
 
 def test_dates() -> None:
-    both(days, lambda: (datetime.date(2020, 2, 20), [datetime.timedelta(hours=5 * k) for k in range(9)]))
+    both(days, (datetime.date(2020, 2, 20), [datetime.timedelta(hours=5 * k) for k in range(9)]))
 
 
 @pytest.mark.parametrize("stream", [StringIO, Stream])
@@ -257,11 +257,11 @@ def test_printing(stream: Any) -> None:
         out = stream()
         return shown(n, out), out.getvalue()
 
-    both(told, lambda: (7,))
+    both(told, (7,))
 
 
 def test_defaults_of_a_function_that_is_replayed() -> None:
-    both(with_defaults, lambda: (7,))
+    both(with_defaults, (7,))
 
 
 def test_defaults_that_are_replaced() -> None:
@@ -277,11 +277,11 @@ def test_defaults_that_are_replaced() -> None:
             scaled.__defaults__ = kept
         return out
 
-    both(changed, lambda: (8,))
+    both(changed, (8,))
 
 
 def test_what_dies_sees_the_frames() -> None:
-    both(dying, lambda: (9,))
+    both(dying, (9,))
 
 
 def test_an_audit_hook_sees_the_frames() -> None:

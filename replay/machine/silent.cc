@@ -417,8 +417,8 @@ const char* function_in_c(PyObject* callee) {
 Plain call_of(PyObject* callee) {
   std::string_view type, name;
   if (PyType_Check(callee)) {
-    if (makes_values_in_c(callee)) return has_values;
     auto* made = reinterpret_cast<PyTypeObject*>(callee);
+    if (recorder::is_value_type_in_c(made)) return has_values;
     if (PyType_HasFeature(made, Py_TPFLAGS_HEAPTYPE)) return makes_instance;
     name = made->tp_name;
   } else if (Py_IS_TYPE(callee, &PyMethodDescr_Type) && has_rows(PyDescr_TYPE(callee))) {

@@ -169,8 +169,4 @@ bool is_bare_init(PyObject* callee) {
   return of->d_wrapped == reinterpret_cast<void*>(PyBaseObject_Type.tp_init) && std::string_view(of->d_base->name) == "__init__";
 }
 
-bool makes_values_in_c(PyObject* callee) {
-  return PyType_Check(callee) && recorder::is_value_type_in_c(reinterpret_cast<PyTypeObject*>(callee));
-}
-
 }  // namespace dalsegno::replay

@@ -18,12 +18,11 @@ bool inherits_iterator(PyObject* o);  // from list, tuple, dict, a set or a view
 bool is_always_true(PyObject* o);     // has neither a truth value nor a length of its own
 bool compares_by_identity(PyObject* o);
 
-// An instance of a type in C that is computed with, compared and drops without running any other code.
+// An instance of a type in C that is computed with, compared and dropped without running any other code.
 bool is_value_in_c(PyObject* o);
 // Does a call of the class without arguments make an instance that runs no code of the user's?
 bool makes_bare_instances(PyTypeObject* type);
 // super().__init__ where that is object's.
 bool is_bare_init(PyObject* callee);
-bool makes_values_in_c(PyObject* callee);
 
 }  // namespace dalsegno::replay
