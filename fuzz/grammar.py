@@ -322,6 +322,8 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (2, "[q for q in <list> if q <cmp> <num>]"),
         (2, "[i + <num> for i in range(<positive>)]"),
         (1, "[(i - j) * <num> for i in range(2) for j in range(<positive>)]"),
+        (1, "[q % 5 - <num> for q in range(60) if q % 7 != <index>][:<positive>]"),
+        (1, "[stepped(q) or q for q in <list> * 9][:3]"),
         (2, "list(range(<positive>))"),
         (1, "sorted(<list>)"),
         (1, "sorted(<list>, key=lambda q: -q)"),

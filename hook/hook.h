@@ -361,6 +361,8 @@ const volatile unsigned char* eval_breaker();
 // Does what waits, as the interpreter does there; an asynchronous exception alone is left to the interpreter. False: an exception is set.
 bool handle_pending();
 bool async_exception_waits();
+// Behind Py_AddPendingCall(), from any thread, with or without the GIL: so that the main thread does it soon.
+void announce_pending_call();
 // Changes where an allocation has begun a collection, whose finalisers may run any code. (Since 3.12 collections wait as other things do.)
 // Asked around every op that native code has done: `counts` is where the interpreter counts them.
 const Py_ssize_t* collection_counts(PyThreadState* thread);

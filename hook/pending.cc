@@ -15,6 +15,10 @@ bool handle_pending() {
   return true;
 }
 
+// Where another thread than the main one adds a pending call, 3.11 and 3.12 work out the eval breaker for that one, which is not to do
+// pending calls (COMPUTE_EVAL_BREAKER, _Py_ThreadCanHandlePendingCalls): the main thread would learn of it as it next takes the GIL.
+void announce_pending_call() { dalsegno_break_evaluator(); }
+
 const Py_ssize_t* collection_counts(PyThreadState* thread) { return dalsegno_collections(thread); }
 
 bool async_exception_waits() { return PyThreadState_Get()->async_exc != nullptr; }

@@ -18,6 +18,12 @@ const volatile unsigned char* dalsegno_eval_breaker(PyThreadState* thread) {
 #endif
 }
 
+void dalsegno_break_evaluator(void) {
+#if PY_VERSION_HEX < 0x030d0000
+  *(volatile int*)&PyInterpreterState_Main()->ceval.eval_breaker = 1;
+#endif
+}
+
 const Py_ssize_t* dalsegno_collections(PyThreadState* thread) {
 #if PY_VERSION_HEX < 0x030c0000
   _Static_assert(NUM_GENERATIONS == 3 && sizeof thread->interp->gc.generation_stats == 9 * sizeof(Py_ssize_t), "as hook.h reads them");

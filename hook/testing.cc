@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -377,6 +378,15 @@ PyObject* py_set_handled_exception(PyObject*, PyObject* exception) {
   Py_RETURN_NONE;
 }
 
+// pending_call(done): another thread, without the GIL, has the main thread append None to the list.
+PyObject* py_pending_call(PyObject*, PyObject* done) {
+  const auto appends = [](void* list) { return PyList_Append(static_cast<PyObject*>(list), Py_None); };
+  std::thread([&] {
+    if (Py_AddPendingCall(appends, done) == 0) announce_pending_call();
+  }).join();
+  Py_RETURN_NONE;
+}
+
 PyMethodDef g_methods[] = {
     {"watch_start", py_watch_start, METH_VARARGS, nullptr},
     {"watch_stop", py_watch_stop, METH_NOARGS, nullptr},
@@ -396,6 +406,7 @@ PyMethodDef g_methods[] = {
     {"dict_refresh", py_dict_refresh, METH_O, nullptr},
     {"dict_move", py_dict_move, METH_VARARGS, nullptr},
     {"range_next", py_range_next, METH_O, nullptr},
+    {"pending_call", py_pending_call, METH_O, nullptr},
     {"handled_exception", py_handled_exception, METH_NOARGS, nullptr},
     {"set_handled_exception", py_set_handled_exception, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -57,12 +57,11 @@ bool Tree::recurses() const {
 
 // Found out when it has been called, once.
 bool Tree::loops_shortly() {
-  constexpr uint64_t kFewTurns = 32;
   if (!loops_shortly_ && counters_.calls > 0) {
     uint64_t turns = 0;
     for (const auto& program : *programs_)
       if (program) turns += turns_of(*program);
-    loops_shortly_ = turns <= kFewTurns * counters_.calls;
+    loops_shortly_ = turns <= recorder::kFewTurns * counters_.calls;
   }
   return loops_shortly_.value_or(false);
 }

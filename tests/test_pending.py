@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import dalsegno as ds
+from dalsegno._testing import hook as hooktest
 from tests.support import run_python, stepped
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs signals of its own")
@@ -138,6 +139,7 @@ def test_another_thread_does_not_wait_for_many_turns() -> None:
 _ASYNC = """
 import ctypes, faulthandler, json, threading
 import dalsegno as ds
+from dalsegno._testing import hook as hooktest
 faulthandler.dump_traceback_later(200, exit=True)
 
 @ds.jit
@@ -165,6 +167,7 @@ def test_asynchronous_exceptions_end_a_loop() -> None:
 _WRITES = """
 import faulthandler, json, signal
 import dalsegno as ds
+from dalsegno._testing import hook as hooktest
 faulthandler.dump_traceback_later(200, exit=True)
 
 def on(number, frame):
@@ -191,3 +194,25 @@ print(json.dumps(f(-1)))
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="f_locals writes through since 3.13")
 def test_a_handler_that_writes_to_a_variable_ends_the_loop() -> None:
     assert run_python(_WRITES) == "stopped"
+
+
+def turns_until(done: list[None]) -> int:
+    turns = 0
+    while not done and turns < 10_000_000:
+        turns += 1
+    return turns
+
+
+def test_the_main_thread_sees_a_pending_call_at_its_next_back_edge() -> None:
+    """3.11 and 3.12 do not tell it where another thread adds one: native code came 20 ms late."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1000)  # nothing else makes it look
+    try:
+        jitted = ds.jit(store=False)(turns_until)
+        jitted([None])
+        for function in (turns_until, jitted):
+            done: list[None] = []
+            hooktest.pending_call(done)
+            assert function(done) < 1000
+    finally:
+        sys.setswitchinterval(before)

@@ -117,6 +117,7 @@ class Errand {
     const auto errand = std::make_shared<Errand>(std::move(work));
     auto handed = std::make_unique<std::shared_ptr<Errand>>(errand);
     if (Py_AddPendingCall(on_main_thread, handed.get()) == 0) {
+      hook::announce_pending_call();
       handed.release();
       for (int k = 0; k < kPatience && errand->state_.load() == kWaits; ++k) std::this_thread::sleep_for(kPause);
     }

@@ -161,6 +161,16 @@ bool Recorder::is_in_loop() const {
   });
 }
 
+// Does a comprehension (up to 3.11 a function made for this call) go round but a few times?
+static bool goes_round_shortly(PyObject* iterator) {
+  static PyTypeObject* const kKnowLength[] = {&PyRangeIter_Type,   &PyListIter_Type,      &PyTupleIter_Type,   &PySetIter_Type,
+                                              &PyDictIterKey_Type, &PyDictIterValue_Type, &PyDictIterItem_Type};
+  if (std::find(std::begin(kKnowLength), std::end(kKnowLength), Py_TYPE(iterator)) == std::end(kKnowLength)) return false;
+  const Py_ssize_t left = PyObject_LengthHint(iterator, 0);
+  if (left < 0) PyErr_Clear();
+  return left <= kFewTurns;
+}
+
 // Is it the tree's own function, or one of its own functions?
 bool Recorder::is_root(PyFunctionObject* function) const {
   if (!options_.shape) return function == function_;
@@ -185,23 +195,31 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool 
   const CodeInfo& about = *info_of(code);
   const bool certain = is_root(function) || calls_itself(function, about, self);
   bool recursive = !arguments->names && (certain || may_call_itself(function, self));
-  const bool loops = about.loops() && !is_of_library(function);
+  const bool in_loop = is_in_loop();
+  const bool loops = about.loops() && !(in_loop && is_of_library(function));
   if (!recursive && !loops) return false;
   std::string path = is_constant(callee) ? info(callee).path : !options_.shape && is_root(function) ? "self" : sources_.by_name(live);
   const bool any = !is_constant(callee) && path.empty();
-  if (any && method) return false;  // there is no room for an argument more
+  if (any && method && in_loop && goes_round_shortly(self)) return false;
   const auto [companion, ready, recurses] = options_.companion(function, any);
   if (!companion) return false;
   recursive &= certain || !ready || recurses;
   if (!recursive && !loops) return Py_DECREF(companion), false;
-  const bool often = !recursive && is_in_loop();
+  const bool often = !recursive && in_loop;
   if (often && options_.loops_shortly(companion)) return Py_DECREF(companion), false;
   if (any) {
     path = guard_code(callee, function);
     arguments->values.insert(arguments->values.begin(), callee);
     arguments->live.insert(arguments->live.begin(), live);
-    if (kHas313Calls) std::swap(on_stack[0], on_stack[1]);
-    on_stack[0].put(companion);
+    if (method) {  // there is no room for an argument more
+      PyObject* bound = PyMethod_New(companion, live);
+      Py_DECREF(companion);
+      if (!bound) throw std::bad_alloc();
+      place.put(bound);
+    } else {
+      if (kHas313Calls) std::swap(on_stack[0], on_stack[1]);
+      on_stack[0].put(companion);
+    }
   } else {
     if (!is_constant(callee) && !know_which(callee, live, path)) return Py_DECREF(companion), false;
     if (!options_.shape && is_root(function)) path = "self";

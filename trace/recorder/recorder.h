@@ -311,6 +311,9 @@ class Recorder final : public Follower, private Builder {
 // Of a function that makes something else when it is called than its result.
 inline constexpr int kNotSimple = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
 
+// Turns of a callee's loops that make them short: they become part of the caller's traces.
+inline constexpr int kFewTurns = 32;
+
 // What a trace may have as a constant: it never changes, and another process can make its like.
 bool is_expressible(PyObject* o, int depth = 0);
 
