@@ -42,7 +42,7 @@ def summary(folder: str) -> dict[str, Any]:
     """What 800 programs came to, and their texts."""
     counts: collections.Counter[str] = collections.Counter()
     # Many seeds: what Hypothesis draws behind one is often much like what it drew before.
-    programs_run = [program for number in range(17, 33) for program in generated(50, number)]
+    programs_run = [program for number in range(17, 57) for program in generated(20, number)]
     for program in programs_run:
         try:
             session, _ = check(load(program, folder), [], None, eager_seconds=_ENDLESS)
