@@ -54,6 +54,8 @@ uint64_t size_of(PyObject* object) {
 constexpr double kLoses = 1.02;        // replay this much slower is replay that loses
 constexpr double kClear = 1.25;        // a ratio that noise does not make
 constexpr double kLong = 200e3;        // nanoseconds: a call that can be judged by itself
+constexpr double kPlain = 1.5;         // nor memory that is to be made, or code that has not run for a while,
+constexpr double kPlainly = 10e6;      // nanoseconds: in a call of this length
 constexpr double kTold = 1e6;          // nanoseconds: a recording that tells how long an eager call takes
 constexpr double kClock = 1600;        // nanoseconds a timed call costs beside its own
 constexpr double kShare = 64;          // looking costs at most this part of what is run
@@ -63,7 +65,7 @@ constexpr int kMostStreak = 10;
 constexpr int kPatient = 6;        // pairs until replay loses that has only been cold
 constexpr double kFault = 10e3;    // nanoseconds a page costs (a guest of a hypervisor may pay as much)
 constexpr double kCold = 0.1;      // a call is cold where pages are this part of it
-constexpr double kEarly = 3;       // eager calls, in times what an early replay has lost
+constexpr double kEarly = 3;       // eager calls, in times what an early replay has lost; from the third one on twice as many each time
 constexpr double kMostEarly = 64;  // calls
 constexpr int kUnsettled = 24;     // calls that may pass before the tree is as it will be
 
@@ -123,17 +125,19 @@ void Lane::note(Way way, Took took) {
 bool Lane::timed_early(Way way, Took took, bool provisional) {
   note(way, took);
   if (loses_plainly(way, took)) return timed(way, took, provisional);
-  if (way == Way::kTimeReplay && !judged_) wait_early(took);
+  if (way == Way::kTimeReplay) wait_early(took);
   return false;
 }
 
 void Lane::wait_early(Took took) {
   if (took.cold || took.nanoseconds < kLong) return;
-  const bool known = early_eager_ != kUnknown;
-  asks_eager_ = !known || kClear * took.nanoseconds > early_eager_;  // (where replay wins nothing, an eager call costs nothing)
-  if (!known || took.nanoseconds < kClear * early_eager_) return;
+  const double known = std::min(early_eager_, eager_before_);
+  asks_eager_ = known == kUnknown || kClear * took.nanoseconds > known;  // (where replay wins nothing, an eager call costs nothing)
+  if (known == kUnknown || took.nanoseconds < kClear * known) return;
   eager_wins = true;
-  left = static_cast<int64_t>(std::min(std::ceil(kEarly * (took.nanoseconds / early_eager_ - 1)), kMostEarly));
+  const double lost = kEarly * (took.nanoseconds / known - 1) * static_cast<double>(int64_t{1} << std::max(early_losses_ - 1, 0));
+  left = static_cast<int64_t>(std::min(std::ceil(lost), kMostEarly));
+  early_losses_ = std::min(early_losses_ + 1, kMostStreak);
 }
 
 bool Lane::decided() const {
@@ -141,6 +145,7 @@ bool Lane::decided() const {
   const double fast = std::min(replay, eager), slow = std::max(replay, eager);
   if (slow == replay && replay_cold_ && !eager_cold_ && pairs < kPatient) return false;
   if (pairs >= pairs_needed(fast)) return true;
+  if (slow == replay && slow > kPlain * fast && fast >= kPlainly && pairs >= 1) return true;
   if (eager > kClear * eager_before_) return false;  // a garbage collection, say: that replay was faster may be luck
   // (The first replay after eager calls finds none of the memory that it will find later: of large arrays every page is made anew.)
   return slow > kClear * fast && pairs >= (fast >= kLong && fast == replay ? 1 : 2);
@@ -173,7 +178,7 @@ void Lane::reset() {
   Lane fresh(sizes);
   fresh.eager_before_ = eager_before_;
   fresh.recording_ = recording_, fresh.early_eager_ = early_eager_, fresh.first_ = first_, fresh.paced = paced;
-  fresh.eager_memory_ = eager_memory_;
+  fresh.eager_memory_ = eager_memory_, fresh.early_losses_ = early_losses_;
   *this = fresh;
 }
 

@@ -53,7 +53,7 @@ class Lane {
   // A timed call has ended. `provisional`: kernels are still being compiled, so the verdict will not last. True: there is a verdict now.
   bool timed(Way way, Took took, bool provisional);
   // The same for a call after which the tree will be another. There is a verdict only if replay is slower than even recording was. But an
-  // eager call is timed, and where replay is slower, eager ones follow until they have taken three times what it lost.
+  // eager call is timed, and where replay is slower, eager ones follow until they have taken three times what it lost, and more each time.
   bool timed_early(Way way, Took took, bool provisional);
   // The call that recorded took so long: no eager call takes longer.
   void recorded(Took took) { recording_ = took.nanoseconds, eager_memory_ = took.memory; }
@@ -99,6 +99,7 @@ class Lane {
   std::optional<size_t> eager_memory_;
   bool asks_eager_ = false;        // an early replay has been timed
   double early_eager_ = kUnknown;  // the least of the eager calls that were timed for one
+  int early_losses_ = 0;           // such replays that lost, since the function was first called
 };
 
 // ---- places ------------------------------------------------------------------------------------------------------------------

@@ -176,13 +176,20 @@ PyObject* Tree::call_on_new_stack(PyObject* const* args, size_t nargsf, PyObject
   return call.result;
 }
 
+// The regions that were left may be companions'.
+void Tree::grow_all() {
+  std::vector<GilShared<Programs>> all;  // compiling may leave the GIL to other threads
+  for (const Tree* tree : g_trees) all.push_back(tree->programs_);
+  for (const auto& programs : all) grow_regions(*programs);
+}
+
 PyObject* Tree::timed_call(Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   Policy::Timing timing(policy_, way);
   const uint64_t will_grow = all_will_grow_;
   const uint64_t recordings = all_recordings_, measures = g_machine_counters.measures, growing = g_machine_counters.growing;
   PyObject* result = way == Way::kTimeReplay ? try_replay(args, nargsf, kwnames) : eager(args, nargsf, kwnames);
   const bool grows = g_machine_counters.growing != growing && !kernels_under_way();  // (while they are, no verdict lasts)
-  if (grows) grow_regions(*programs_);
+  if (grows) or_lose([] { grow_all(); });
   const bool settled = all_will_grow_ == will_grow && !grows && all_recordings_ == recordings && g_machine_counters.measures == measures;
   if (timing.ended(settled)) {
     const hook::ErrorAside keep;

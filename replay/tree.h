@@ -107,6 +107,7 @@ class Tree final : public Jitted {
   PyObject* eager(PyObject* const* args, size_t nargsf, PyObject* kwnames);  // the same, counted
   PyObject* eager_because(Reason reason, PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* try_replay(PyObject* const* args, size_t nargsf, PyObject* kwnames);
+  static void grow_all();
   PyObject* timed_call(Way way, PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* record_entry(PyObject* const* args, size_t nargsf, PyObject* kwnames);
   PyObject* replay(PyObject* const* params, std::span<const Arguments> take, Outcome* outcome);
