@@ -240,7 +240,7 @@ def test_slow_calls_that_still_record_are_not_made_again_and_again():
 
 
 def test_a_verdict_stands_while_the_tree_grows():
-    """After a verdict for eager a call of 230 ms, where eager takes 90, was made again 24 times, as the tree still grew."""
+    """After a verdict for eager a replay of 230 ms (eager: 90) was made again 24 times, as the tree still grew."""
     lane = policy.Lane()
     assert "eager" in ways(lane, 30, 230, 90, settled=True) and lane.eager_wins
     assert ways(lane, 400, 230, 90, settled=False).count("replay") <= 10

@@ -75,6 +75,42 @@ def test_sizes(n: int) -> None:
     agrees(tuple(R.standard_normal(n).tolist()))
 
 
+def middle(a: Any) -> Any:
+    return np.median(a), type(np.median(a)), np.median(a[1:])
+
+
+@pytest.mark.parametrize("n", [257, 300, 1001, 4096, 40_000])
+def test_medians_of_many(n: int) -> None:
+    x = np.random.default_rng(n).standard_normal(n)
+    for a in (
+        x,
+        x[::-1],
+        x[::3],
+        np.round(x, 1),
+        np.abs(np.round(x)),
+        (x * 100).astype(np.int64),
+        x.astype(np.float32),
+    ):
+        agrees(a, (middle,))
+    x[n // 3] = np.nan
+    agrees(x, (middle,))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 4), (20, 31), (2, 3, 5), (70, 80), (4, 0)])
+def test_medians_of_matrices(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(5).standard_normal(shape)
+    for a in (
+        x,
+        x.T,
+        np.asfortranarray(x),
+        x[..., ::2],
+        (x * 100).astype(np.int64),
+        x > 0,
+        np.broadcast_to(x, (2, *shape)),
+    ):
+        agrees(a, (middle,))
+
+
 @pytest.mark.parametrize("special", [np.nan, -np.nan, np.inf, -np.inf, 1e308, 5e-324, 1e-300, -0.0, 0.0])
 @pytest.mark.parametrize("n", [1, 2, 5, 6, 40])
 def test_special_values(special: float, n: int) -> None:

@@ -1,11 +1,13 @@
-// Of short vectors, or of lists: np.median(), np.ptp(), np.prod(), np.sort(), np.array_equal(), np.mean() and its like, which take NumPy
-// some microseconds of Python around nanoseconds of work. Numbers in order are the same by whatever algorithm, unless they are zeros of two
-// signs, or NaNs: then NumPy is asked.
+// Of short vectors, or of lists: np.median() (of more, too), np.ptp(), np.prod(), np.sort(), np.array_equal(), np.mean() and its like,
+// which take NumPy some microseconds of Python around nanoseconds of work. Numbers in order are the same by whatever algorithm, unless they
+// are zeros of two signs, or NaNs: then NumPy is asked.
 #include <algorithm>
 #include <array>
 #include <cfloat>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "numpy/loops.h"
 #include "numpy/sums.h"
@@ -153,15 +155,55 @@ PyObject* least_item(const Step& s, const Reg* r) {
   return x.n > 0 ? unless_special(*std::min_element(x.of.data(), x.end())) : nullptr;
 }
 
-// The mean of the one or two in the middle. (NumPy: _median of numpy/lib/_function_base_impl.py)
+namespace {
+
+constexpr npy_intp kMostToSelect = 32768;  // elements: of more, what NumPy's Python code takes is little
+
+// A copy of the elements, in any order.
+template <class T>
+class Elements {
+ public:
+  explicit Elements(PyArrayObject* a) : n_(PyArray_SIZE(a)) {
+    if (n_ > kMost) more_.reset(new (std::nothrow) T[static_cast<size_t>(n_)]);
+    if (!begin()) return;
+    if (PyArray_NDIM(a) == 1)
+      take_elements(a, begin());
+    else
+      std::memcpy(begin(), PyArray_BYTES(a), static_cast<size_t>(n_) * sizeof(T));
+  }
+  T* begin() { return n_ > kMost ? more_.get() : few_.data(); }  // null: there is no memory
+  T* end() { return begin() + n_; }
+  npy_intp size() const { return n_; }
+
+ private:
+  const npy_intp n_;
+  std::array<T, kMost> few_;
+  std::unique_ptr<T[]> more_;
+};
+
+// False: there is a NaN, or no memory.
+template <class T>
+bool median_of(PyArrayObject* a, double* median) {
+  Elements<T> x(a);
+  if (!x.begin() || has_nan(x.begin(), x.size())) return false;
+  T* middle = x.begin() + x.size() / 2;
+  std::nth_element(x.begin(), middle, x.end());
+  *median = static_cast<double>(*middle);
+  if (x.size() % 2 == 0) *median = (static_cast<double>(*std::max_element(x.begin(), middle)) + *median) / 2;
+  return true;
+}
+
+}  // namespace
+
+// The mean of the one or two in the middle of all. (NumPy: _median of numpy/lib/_function_base_impl.py)
 PyObject* median(const Step& s, const Reg* r) {
-  Doubles x = Doubles::of_vector(r[s.list[1]].o);
-  if (x.n == 0) return nullptr;
-  double* middle = x.of.data() + x.n / 2;
-  std::nth_element(x.of.data(), middle, x.end());
-  if (x.n % 2 == 1) return unless_special(*middle);
-  const double below = *std::max_element(x.of.data(), middle);
-  return unless_special((below + *middle) / 2);
+  DType dtype;
+  PyArrayObject* a = operand_among({DType::kFloat64, DType::kInt64}, r[s.list[1]].o, &dtype);
+  if (!a || PyArray_NDIM(a) == 0 || PyArray_SIZE(a) == 0 || PyArray_SIZE(a) > kMostToSelect) return nullptr;
+  if (PyArray_NDIM(a) > 1 && !PyArray_IS_C_CONTIGUOUS(a) && !PyArray_IS_F_CONTIGUOUS(a)) return nullptr;
+  double number;
+  if (dtype == DType::kInt64) return median_of<int64_t>(a, &number) ? new_double(number) : nullptr;
+  return median_of<double>(a, &number) ? unless_special(number) : nullptr;
 }
 
 // (NumPy: _ptp of numpy/_core/_methods.py)
