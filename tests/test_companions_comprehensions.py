@@ -124,6 +124,15 @@ def test_what_follows_a_loop_of_the_library_is_seen_in_the_first_call() -> None:
     assert companions(jitted)["loops"].stats["loops_entered"], jitted.explain()
 
 
+def test_the_import_system_is_called_as_it_is() -> None:
+    source = """
+        def f(name):
+            return sys.modules["importlib"].import_module(name, "dalsegno")
+    """
+    jitted = rounds(source, "f", lambda: (".errors",))
+    assert not companions(jitted), jitted.explain()
+
+
 @are_functions
 def test_short_comprehensions_in_loops_are_gone_through() -> None:
     jitted = rounds(KINDS, "f", lambda: (60, 2))

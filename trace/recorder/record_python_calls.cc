@@ -196,7 +196,7 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool 
   const bool certain = is_root(function) || calls_itself(function, about, self);
   bool recursive = !arguments->names && (certain || may_call_itself(function, self));
   const bool in_loop = is_in_loop();
-  const bool loops = about.loops() && !(in_loop && is_of_library(function));
+  const bool loops = about.loops() && !imports(function) && !(in_loop && is_of_library(function));
   if (!recursive && !loops) return false;
   std::string path = is_constant(callee) ? info(callee).path : !options_.shape && is_root(function) ? "self" : sources_.by_name(live);
   const bool any = !is_constant(callee) && path.empty();
