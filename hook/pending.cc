@@ -1,7 +1,7 @@
-// What waits for a thread while it does not run CPython's evaluator: signals, pending calls, collection, other threads.
 #include "hook/pending.h"
 
 #include "hook/frame_access.h"
+#include "hook/interrupts.h"
 
 namespace dalsegno::hook {
 
@@ -17,7 +17,11 @@ bool handle_pending() {
 
 // Where another thread than the main one adds a pending call, 3.11 and 3.12 work out the eval breaker for that one, which is not to do
 // pending calls (COMPUTE_EVAL_BREAKER, _Py_ThreadCanHandlePendingCalls): the main thread would learn of it as it next takes the GIL.
-void announce_pending_call() { dalsegno_break_evaluator(); }
+bool add_pending_call(int (*call)(void*), void* argument) {
+  if (Py_AddPendingCall(call, argument) != 0) return false;
+  dalsegno_break_evaluator();
+  return true;
+}
 
 const Py_ssize_t* collection_counts(PyThreadState* thread) { return dalsegno_collections(thread); }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "hook/frame_access.h"
+#include "hook/interrupts.h"
 
 namespace {
 
@@ -381,9 +382,7 @@ PyObject* py_set_handled_exception(PyObject*, PyObject* exception) {
 // pending_call(done): another thread, without the GIL, has the main thread append None to the list.
 PyObject* py_pending_call(PyObject*, PyObject* done) {
   const auto appends = [](void* list) { return PyList_Append(static_cast<PyObject*>(list), Py_None); };
-  std::thread([&] {
-    if (Py_AddPendingCall(appends, done) == 0) announce_pending_call();
-  }).join();
+  std::thread([&] { add_pending_call(appends, done); }).join();
   Py_RETURN_NONE;
 }
 

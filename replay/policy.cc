@@ -54,8 +54,8 @@ uint64_t size_of(PyObject* object) {
 constexpr double kLoses = 1.02;        // replay this much slower is replay that loses
 constexpr double kClear = 1.25;        // a ratio that noise does not make
 constexpr double kLong = 200e3;        // nanoseconds: a call that can be judged by itself
-constexpr double kPlain = 1.5;         // nor memory that is to be made, or code that has not run for a while,
-constexpr double kPlainly = 10e6;      // nanoseconds: in a call of this length
+constexpr double kPlain = 1.5;         // a ratio that memory to be made, or code that has not run for a while, does not make either,
+constexpr double kPlainly = 10e6;      // in a call of so many nanoseconds
 constexpr double kTold = 1e6;          // nanoseconds: a recording that tells how long an eager call takes
 constexpr double kClock = 1600;        // nanoseconds a timed call costs beside its own
 constexpr double kShare = 64;          // looking costs at most this part of what is run
@@ -145,7 +145,7 @@ bool Lane::decided() const {
   const double fast = std::min(replay, eager), slow = std::max(replay, eager);
   if (slow == replay && replay_cold_ && !eager_cold_ && pairs < kPatient) return false;
   if (pairs >= pairs_needed(fast)) return true;
-  if (slow == replay && slow > kPlain * fast && fast >= kPlainly && pairs >= 1) return true;
+  if (slow == replay && slow > kPlain * fast && fast >= kPlainly) return true;
   if (eager > kClear * eager_before_) return false;  // a garbage collection, say: that replay was faster may be luck
   // (The first replay after eager calls finds none of the memory that it will find later: of large arrays every page is made anew.)
   return slow > kClear * fast && pairs >= (fast >= kLong && fast == replay ? 1 : 2);

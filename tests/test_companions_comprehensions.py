@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import posixpath
 import sys
-import weakref
 
 import pytest
 
@@ -13,7 +11,7 @@ import numpy as np
 
 from .support import stepped
 from .test_companions import rounds
-from .test_companions_loops import companions
+from .test_companions_loops import companions, leaves_nothing_alive
 from .test_recursion import both
 
 are_functions = pytest.mark.skipif(
@@ -159,23 +157,7 @@ def test_exceptions_and_frames(items: list[int]) -> None:
 
 
 def test_nothing_is_left_alive() -> None:
-    class Thing:
-        def __init__(self, value: int) -> None:
-            self.value = value
-
-    living: list[weakref.ref[Thing]] = []
-
-    def make(value: int) -> Thing:
-        thing = Thing(value)
-        living.append(weakref.ref(thing))
-        return thing
-
-    _, jitted = both(DIES, "f", alone=True)
-    with stepped():
-        for _ in range(10):
-            assert jitted(make, 50) == list(range(1, 50, 2))
-    gc.collect()
-    assert len(living) == 500 and all(reference() is None for reference in living)
+    leaves_nothing_alive(DIES, list(range(1, 50, 2)))
 
 
 def test_arrays_in_comprehensions() -> None:

@@ -244,11 +244,29 @@ def test_settrace_while_the_inner_one_is_recorded() -> None:
         sys.settrace(before)
 
 
-def test_nothing_is_left_alive() -> None:
+def leaves_nothing_alive(source: str, expected: Any) -> None:
+    """`f(make, 50)` has made things with a value."""
+
     class Thing:
         def __init__(self, value: float) -> None:
             self.value = value
 
+    _, jitted = both(source, "f", alone=True)
+    living: list[weakref.ref[Thing]] = []
+
+    def make(value: float) -> Thing:
+        thing = Thing(value)
+        living.append(weakref.ref(thing))
+        return thing
+
+    with stepped():
+        for _ in range(10):
+            assert jitted(make, 50) == expected
+    gc.collect()
+    assert len(living) == 500 and all(reference() is None for reference in living)
+
+
+def test_nothing_is_left_alive() -> None:
     source = """
         def loops(things):
             total = 0.0
@@ -260,19 +278,7 @@ def test_nothing_is_left_alive() -> None:
             things = [make(float(k)) for k in range(n)]
             return loops(things)[0] + loops(things[1:])[0]
     """
-    _, jitted = both(source, "f", alone=True)
-    living: list[weakref.ref[Thing]] = []
-
-    def make(value: float) -> Thing:
-        thing = Thing(value)
-        living.append(weakref.ref(thing))
-        return thing
-
-    with stepped():
-        for _ in range(10):
-            assert jitted(make, 50) == 2 * sum(range(50))
-    gc.collect()
-    assert len(living) == 500 and all(reference() is None for reference in living)
+    leaves_nothing_alive(source, 2 * sum(range(50)))
 
 
 PROGRAM = """

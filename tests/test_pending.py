@@ -139,7 +139,6 @@ def test_another_thread_does_not_wait_for_many_turns() -> None:
 _ASYNC = """
 import ctypes, faulthandler, json, threading
 import dalsegno as ds
-from dalsegno._testing import hook as hooktest
 faulthandler.dump_traceback_later(200, exit=True)
 
 @ds.jit
@@ -167,7 +166,6 @@ def test_asynchronous_exceptions_end_a_loop() -> None:
 _WRITES = """
 import faulthandler, json, signal
 import dalsegno as ds
-from dalsegno._testing import hook as hooktest
 faulthandler.dump_traceback_later(200, exit=True)
 
 def on(number, frame):

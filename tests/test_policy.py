@@ -68,6 +68,18 @@ def test_what_is_faster_replayed_is_replayed():
     assert grown["replays"] >= 40  # on a busy machine one verdict may be wrong for a while
 
 
+def growths(function, calls, step_aside):
+    """Of four calls, and of so many that take a branch more: how often native code was left where it will grow."""
+    jitted = ds.jit(store=False)(function)
+    growing = []
+    with stepped(step_aside=step_aside, background=False):
+        for args in ((2000, 4000),) * 4 + ((2000, 100),) * calls:
+            before = machine.counters()["growing"]
+            assert jitted(*args) == function(*args)
+            growing.append(machine.counters()["growing"] - before)
+    return growing
+
+
 def test_native_code_says_that_it_will_grow():
     """What is timed before it has grown is no verdict."""
 
@@ -80,13 +92,7 @@ def test_native_code_says_that_it_will_grow():
                 total -= i
         return total
 
-    jitted = ds.jit(store=False)(loop)
-    growing = []
-    with stepped(step_aside=False, background=False):
-        for args in ((2000, 4000),) * 4 + ((2000, 100),) * 30:
-            before = machine.counters()["growing"]
-            assert jitted(*args) == loop(*args)
-            growing.append(machine.counters()["growing"] - before)
+    growing = growths(loop, 30, step_aside=False)
     assert sum(growing[:4]) == 0 < sum(growing[4:]) and sum(growing[-5:]) == 0
 
 
@@ -103,13 +109,7 @@ def test_a_companions_native_code_grows_when_the_call_that_was_timed_has_left_it
     def caller(n, m):
         return loop(n, m) - n
 
-    jitted = ds.jit(store=False)(caller)
-    growing = []
-    with stepped(step_aside=True, background=False):
-        for args in ((2000, 4000),) * 4 + ((2000, 100),) * 12:
-            before = machine.counters()["growing"]
-            assert jitted(*args) == caller(*args)
-            growing.append(machine.counters()["growing"] - before)
+    growing = growths(caller, 12, step_aside=True)
     assert sum(growing[4:]) > 0 == sum(growing[-4:]), growing
 
 

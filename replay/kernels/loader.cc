@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "hook/error_aside.h"
+#include "hook/interrupts.h"
 #include "replay/kernels/compile.h"
 #include "replay/kernels/unwind_tables.h"
 #include "replay/native/object_image.h"
@@ -106,7 +107,7 @@ class LlvmliteLocked {
 
 // Who waits for the GIL asks for it when nobody has let go of it for 5 ms (Python/ceval_gil.h, take_gil). A caller who lets go for a moment
 // at each call of NumPy's, and has it back before a thread that was put out of the way wakes up, is never asked: native code came 190 ms
-// late, or after half a second. So the main thread does the work where it looks what waits (Py_AddPendingCall).
+// late, or after half a second. So the main thread does the work where it looks what waits (hook::add_pending_call).
 class Errand {
  public:
   explicit Errand(std::function<void()> work) : work_(std::move(work)) {}
@@ -116,8 +117,7 @@ class Errand {
     if (PyGILState_GetThisThreadState() != nullptr) return with_gil(work);  // no thread of ours, which have none for long
     const auto errand = std::make_shared<Errand>(std::move(work));
     auto handed = std::make_unique<std::shared_ptr<Errand>>(errand);
-    if (Py_AddPendingCall(on_main_thread, handed.get()) == 0) {
-      hook::announce_pending_call();
+    if (hook::add_pending_call(on_main_thread, handed.get())) {
       handed.release();
       for (int k = 0; k < kPatience && errand->state_.load() == kWaits; ++k) std::this_thread::sleep_for(kPause);
     }

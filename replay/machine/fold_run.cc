@@ -9,6 +9,7 @@
 
 #include "hook/generators.h"
 #include "hook/hook.h"
+#include "hook/interrupts.h"
 #include "hook/lookups.h"
 #include "replay/machine/fold.h"
 #include "replay/machine/fold_containers.h"

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "hook/interrupts.h"
 #include "replay/machine/program.h"
 #include "trace/recorder/return_actions.h"
 

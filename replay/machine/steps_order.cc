@@ -39,21 +39,34 @@ bool has_nan(const double* from, npy_intp n) {
 }
 bool has_nan(const int64_t*, npy_intp) { return false; }
 
-// Of a vector of doubles, or of a list or tuple of floats alone, without NaNs.
+// A copy of the elements, in any order.
+template <class T>
+class Elements {
+ public:
+  explicit Elements(PyArrayObject* a) : n_(PyArray_SIZE(a)) {
+    if (n_ > kMost) more_.reset(new (std::nothrow) T[static_cast<size_t>(n_)]);
+    if (!begin()) return;
+    if (PyArray_NDIM(a) == 1)
+      take_elements(a, begin());
+    else
+      std::memcpy(begin(), PyArray_BYTES(a), static_cast<size_t>(n_) * sizeof(T));
+  }
+  T* begin() { return n_ > kMost ? more_.get() : few_.data(); }  // null: there is no memory
+  T* end() { return begin() + n_; }
+  npy_intp size() const { return n_; }
+
+ private:
+  const npy_intp n_;
+  std::array<T, kMost> few_;
+  std::unique_ptr<T[]> more_;
+};
+
+// Of a list or tuple of floats alone, without NaNs.
 struct Doubles {
   std::array<double, kMost> of;
   npy_intp n = 0;  // 0: it is something else
 
   Doubles() {}  // (`of` is as it is)
-  static Doubles of_vector(PyObject* o) {
-    Doubles x;
-    DType dtype;
-    PyArrayObject* a = short_vector(o, {DType::kFloat64}, &dtype);
-    if (!a) return x;
-    take_elements(a, x.of.data());
-    if (!has_nan(x.of.data(), PyArray_DIM(a, 0))) x.n = PyArray_DIM(a, 0);
-    return x;
-  }
   // (np.asanyarray() makes an array of doubles of it.)
   static Doubles of_items(PyObject* o) {
     Doubles x;
@@ -159,28 +172,6 @@ namespace {
 
 constexpr npy_intp kMostToSelect = 32768;  // elements: of more, what NumPy's Python code takes is little
 
-// A copy of the elements, in any order.
-template <class T>
-class Elements {
- public:
-  explicit Elements(PyArrayObject* a) : n_(PyArray_SIZE(a)) {
-    if (n_ > kMost) more_.reset(new (std::nothrow) T[static_cast<size_t>(n_)]);
-    if (!begin()) return;
-    if (PyArray_NDIM(a) == 1)
-      take_elements(a, begin());
-    else
-      std::memcpy(begin(), PyArray_BYTES(a), static_cast<size_t>(n_) * sizeof(T));
-  }
-  T* begin() { return n_ > kMost ? more_.get() : few_.data(); }  // null: there is no memory
-  T* end() { return begin() + n_; }
-  npy_intp size() const { return n_; }
-
- private:
-  const npy_intp n_;
-  std::array<T, kMost> few_;
-  std::unique_ptr<T[]> more_;
-};
-
 // False: there is a NaN, or no memory.
 template <class T>
 bool median_of(PyArrayObject* a, double* median) {
@@ -208,9 +199,12 @@ PyObject* median(const Step& s, const Reg* r) {
 
 // (NumPy: _ptp of numpy/_core/_methods.py)
 PyObject* peak_to_peak(const Step& s, const Reg* r) {
-  Doubles x = Doubles::of_vector(r[s.list[1]].o);
-  if (x.n == 0) return nullptr;
-  const auto [least, most] = std::minmax_element(x.of.data(), x.end());
+  DType dtype;
+  PyArrayObject* a = short_vector(r[s.list[1]].o, {DType::kFloat64}, &dtype);
+  if (!a) return nullptr;
+  Elements<double> x(a);
+  if (has_nan(x.begin(), x.size())) return nullptr;
+  const auto [least, most] = std::minmax_element(x.begin(), x.end());
   return unless_special(*most - *least);
 }
 

@@ -177,6 +177,19 @@ bool Recorder::is_root(PyFunctionObject* function) const {
   return function->func_code == options_.shape->func_code && function->func_globals == options_.shape->func_globals;
 }
 
+// On the interpreter's stack: a callee, whose reference is stolen, that takes the function which stands there as its first argument. Of a
+// method there is no room for an argument more: both become one bound method.
+static void put_before(hook::Slot* on_stack, PyObject* callee, PyObject* function, bool method) {
+  if (!method) {
+    if (kHas313Calls) std::swap(on_stack[0], on_stack[1]);
+    return on_stack[0].put(callee);
+  }
+  PyObject* bound = PyMethod_New(callee, function);
+  Py_DECREF(callee);
+  if (!bound) throw std::bad_alloc();
+  on_stack[0].put(bound);
+}
+
 // Some plain functions are called as if they were jitted: by the trace, and by the interpreter now. Those that call themselves, as
 // otherwise their traces could only be of some few levels, and whoever records one would have all the others run under its eyes. And those
 // that have loops: the frame in which a loop runs is the outermost one of its traces then, so that it is entered, left and grows in one and
@@ -211,15 +224,7 @@ bool Recorder::call_companion(ValueId callee, PyObject* live, size_t base, bool 
     path = guard_code(callee, function);
     arguments->values.insert(arguments->values.begin(), callee);
     arguments->live.insert(arguments->live.begin(), live);
-    if (method) {  // there is no room for an argument more
-      PyObject* bound = PyMethod_New(companion, live);
-      Py_DECREF(companion);
-      if (!bound) throw std::bad_alloc();
-      place.put(bound);
-    } else {
-      if (kHas313Calls) std::swap(on_stack[0], on_stack[1]);
-      on_stack[0].put(companion);
-    }
+    put_before(on_stack, companion, live, method);
   } else {
     if (!is_constant(callee) && !know_which(callee, live, path)) return Py_DECREF(companion), false;
     if (!options_.shape && is_root(function)) path = "self";
