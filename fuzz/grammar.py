@@ -9,6 +9,7 @@ joined arrays are cut. Texts contain no double quote and expressions inside f-st
 from __future__ import annotations
 
 from .array_expressions import ARRAY_EXPRESSIONS
+from .folded_expressions import FOLDED_EXPRESSIONS
 
 EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
     **ARRAY_EXPRESSIONS,
@@ -442,3 +443,5 @@ EXPRESSIONS: dict[str, tuple[tuple[int, str], ...]] = {
         (1, "PART"),
     ),
 }  # fmt: skip
+for _kind, _rows in FOLDED_EXPRESSIONS.items():
+    EXPRESSIONS[_kind] += _rows

@@ -14,8 +14,13 @@ static bool takes_list(OpKind kind) { return op_inputs(kind) < 0; }
 
 static bool unpacks(OpKind kind) { return kind == OpKind::unpack || kind == OpKind::unpack_ex; }
 
-static bool is_key_alone(PyObject* names) {
-  return PyTuple_GET_SIZE(names) == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "key") == 0;
+// key=..., or key=..., reverse=...
+static bool names_key(PyObject* names) {
+  constexpr const char* kNames[] = {"key", "reverse"};
+  const Py_ssize_t n = PyTuple_GET_SIZE(names);
+  bool is = n == 1 || n == 2;
+  for (Py_ssize_t k = 0; k < n && is; ++k) is = PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, k), kNames[k]) == 0;
+  return is;
 }
 
 // Which reduction it calls, and which of the inputs is reduced: of add.reduce(a) it stands behind the ufunc.
@@ -145,12 +150,12 @@ Step Lowering::python_step(const Op& o, ValueId i) {
   const bool of_one = s.linked && callee && o.n_inputs == 2 && o.object < 0;
   if (of_one)
     if (const Exec items = fold_of_items(callee)) s.exec = items;
-  if (of_one && p_->locs[in(o)[1]].owned && dies_at(in(o)[1], i))
-    if (const StepFn direct = fold_step(callee)) s.fn = direct;
+  const int used_up = s.linked && callee && o.object < 0 ? operand_used_up(callee) : 0;
+  if (used_up > 0 && o.n_inputs == used_up + 1 && p_->locs[in(o)[used_up]].owned && dies_at(in(o)[used_up], i)) s.fn = fold_step(callee);
   if (s.linked && callee && o.n_inputs == 3 && o.object < 0 && p_->locs[in(o)[1]].owned && dies_at(in(o)[1], i))
     if (const StepFn direct = fold_onto_step(callee)) s.fn = direct;
-  if (callee && o.n_inputs == 3 && o.object >= 0 && is_key_alone(object(o.object)))
-    if (const StepFn direct = fold_by_key_step(callee)) s.fn = direct;
+  if (callee && o.object >= 0 && names_key(object(o.object)) && o.n_inputs == 2 + PyTuple_GET_SIZE(object(o.object)))
+    if (const StepFn direct = fold_by_key_step(callee, o.n_inputs > 3)) s.fn = direct;
   s.only_called = is_mostly_silent(o, s);
   if (is_quick(o, s)) {
     s.does = native::Do::kQuick;

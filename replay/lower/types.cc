@@ -181,7 +181,7 @@ typed::ObjectFacts facts_of(PyObject* object) {
     facts.callee = typed::Callee::kScalar;
   facts.names_out = names_only(object, "out");
   facts.names_ddof = names_only(object, "ddof");
-  facts.uses_up = fold_unmade_step(object).fn != nullptr;
+  facts.uses_up = operand_used_up(object);
   facts.names = type_named(object);
   facts.type = type_named(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   facts.number = PyLong_Check(object) || PyFloat_Check(object) || facts.type != typed::Type::kOther;

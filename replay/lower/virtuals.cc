@@ -88,7 +88,8 @@ void Lowering::emit_make_function(const Op& o, ValueId i) { form(i).mode == Mode
 
 // A call that uses up a generator which is not made, if it and its function have not been by now.
 void Lowering::emit_use(const Op& o, ValueId i) {
-  const Virtual* generator = virtual_of(in(o)[1]);
+  const ValueId used_up = in(o)[o.n_inputs - 1];
+  const Virtual* generator = virtual_of(used_up);
   const Virtual* function = generator && !generator->inner.empty() ? generator->inner[0] : nullptr;
   if (!function || (!function->step->list && function->inner.empty())) {
     if (generator) build_virtuals(i);
@@ -113,7 +114,7 @@ void Lowering::emit_use(const Op& o, ValueId i) {
   s.does = native::Do::kStep;
   s.only_called = true;
   s.used_up = &of;
-  forget_virtual(in(o)[1]);
+  forget_virtual(used_up);
   push(s);
   for (const int32_t held : {of.iterator, of.closure})
     if (held >= 0) p_->live_log.ends(held);
@@ -185,7 +186,9 @@ bool Lowering::is_part(ValueId v, const Op& release) const {
 }
 
 bool Lowering::uses_up(const Op& o) const {
-  return o.kind == OpKind::call && o.n_inputs == 2 && op(in(o)[1]).kind == OpKind::call && form(in(o)[1]).mode == Mode::kDelayed;
+  if (o.kind != OpKind::call || o.n_inputs < 2) return false;
+  const ValueId last = in(o)[o.n_inputs - 1];
+  return op(last).kind == OpKind::call && form(last).mode == Mode::kDelayed;
 }
 
 bool Lowering::is_virtual(ValueId v) const {

@@ -1,5 +1,5 @@
 // What folds know of arrays: slices of them, what np.roll() makes of them, and what operators and ufuncs make of those, which are no
-// objects: they are computed as they are summed, piece by piece (fold_sums.h). Part of fold_run.cc.
+// objects: they are computed as they are summed, piece by piece (fold_sums.h). Part of fold.cc.
 #pragma once
 #include <Python.h>
 

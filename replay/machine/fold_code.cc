@@ -46,6 +46,7 @@ class Translator : folds::OperandStack {
   bool settle() {
     for (size_t d = 0; d < stack_.size(); ++d) {
       if (stack_[d].kind == Entry::kIterator) continue;
+      if (!make_tuple(d)) return false;
       if (stack_[d].kind != Entry::kSlot) return false;
       const int16_t to = temporary(d);
       if (stack_[d].slot == to) continue;
@@ -86,8 +87,9 @@ class Translator : folds::OperandStack {
     for (const auto& [from, offset] : jumps_) {
       const auto to = starts_.find(offset);
       if (to == starts_.end()) return false;
-      out_->instrs[from].target = to->second;
+      out_->instrs[from].target = to->second - from;
     }
+    for (FoldInstr& instr : out_->instrs) instr.fn = fold_function(instr);
     return !out_->instrs.empty() && out_->slots <= FoldCode::kMostSlots;
   }
 
@@ -122,6 +124,7 @@ class Translator : folds::OperandStack {
     int16_t from;
     if (!pop(&from)) return false;
     const auto held = [&](const Entry& e) {
+      if (e.kind == Entry::kPair && e.second == local) return true;
       return e.is_index() || (e.slot == local && e.kind != Entry::kIterator && e.kind != Entry::kNull);
     };
     if (std::any_of(stack_.begin(), stack_.end(), held)) return false;
@@ -161,12 +164,14 @@ class Translator : folds::OperandStack {
     return operation(FoldOp::kItem, 0, 2);
   }
 
+  static constexpr int kMostUnpacked = 8;
   // The first item is on top then.
   bool unpack(const Instr& i) {
     FoldInstr made{FoldOp::kUnpack};
-    if (i.arg < 2 || i.arg > kMostInRow || !pop(&made.a)) return false;
+    if (i.arg < 2 || i.arg > kMostUnpacked || !pop(&made.a)) return false;
     FoldInstr& before = out_->instrs.back();
-    if (here() > last_label_ && before.op == FoldOp::kNext && before.dst == made.a) before.c = static_cast<int16_t>(i.arg);
+    if (i.arg <= kMostInRow && here() > last_label_ && before.op == FoldOp::kNext && before.dst == made.a)
+      before.c = static_cast<int16_t>(i.arg);
     made.b = static_cast<int16_t>(out_->list.size()), made.c = static_cast<int16_t>(i.arg);
     out_->list.resize(out_->list.size() + static_cast<size_t>(i.arg));
     for (int k = i.arg; k-- > 0;) push(out_->list[static_cast<size_t>(made.b + k)] = temporary(stack_.size()));
@@ -178,8 +183,9 @@ class Translator : folds::OperandStack {
     const size_t n = stack_.size();
     const auto is_pair = [&](size_t k) { return k <= n && stack_[n - k].kind == Entry::kPair; };
     if (!is_pair(1) && !is_pair(2)) return operation(FoldOp::kCompare, static_cast<uint8_t>(op), 2);
-    if ((op != Py_EQ && op != Py_NE) || n < 2) return false;
-    if (is_pair(1) && is_temporary(stack_[n - 2].second)) return false;  // the upper one was computed in its place
+    const bool numbers = (op == Py_EQ || op == Py_NE) && n > 1 && (is_pair(1) || is_constant_pair(stack_[n - 1])) &&
+                         (is_pair(2) || is_constant_pair(stack_[n - 2]));
+    if (!numbers) return operation(FoldOp::kCompare, static_cast<uint8_t>(op), 2);
     FoldInstr made{FoldOp::kPairs, static_cast<uint8_t>(op)};
     made.b = static_cast<int16_t>(out_->list.size());
     return pop_pair() && pop_pair() && push_result(made);
@@ -190,28 +196,53 @@ class Translator : folds::OperandStack {
   }
 
   bool attribute(const Instr& i) {
-    FoldInstr made{FoldOp::kAttr};
+    const bool method = recorder::load_attr_is_method(i.op, i.arg);
+    FoldInstr made{method ? FoldOp::kMethod : FoldOp::kAttr};
     if (!pop(&made.a)) return false;
     made.b = input(false, PyTuple_GET_ITEM(code_->co_names, recorder::load_attr_name(i.op, i.arg)));
-    const bool method = recorder::load_attr_is_method(i.op, i.arg);
-    if (method && !recorder::kHas313Calls) stack_.push_back({Entry::kNull});
+    made.target = static_cast<int32_t>(out_->attributes.size());
+    out_->attributes.emplace_back();
+    if (!method) return push_result(made);
+    const Entry self{Entry::kNull, made.c = static_cast<int16_t>(out_->slots++)};
+    if (!recorder::kHas313Calls) stack_.push_back(self);
     push_result(made);
-    if (method && recorder::kHas313Calls) stack_.push_back({Entry::kNull});
+    if (recorder::kHas313Calls) stack_.push_back(self);
     return true;
   }
 
   bool call(const Instr& i) {
     const size_t n = static_cast<size_t>(i.arg);
-    if (n > 3 || stack_.size() < n + 2 || (i.kwnames >= 0 && !names_axis(PyTuple_GET_ITEM(code_->co_consts, i.kwnames)))) return false;
+    if (n > FoldCode::kMostArguments || stack_.size() < n + 2) return false;
+    if (i.kwnames >= 0 && !names_axis(PyTuple_GET_ITEM(code_->co_consts, i.kwnames))) return false;
+    const bool pairs = n == 3 && stack_[stack_.size() - 2].kind == Entry::kPair && is_constant_pair(stack_.back());
+    if (!pairs && !make_tuples(n)) return false;
     FoldInstr made{FoldOp::kCall, static_cast<uint8_t>(i.kwnames >= 0)};
     made.b = static_cast<int16_t>(out_->list.size()), made.c = static_cast<int16_t>(n);
-    if (!(n == 3 && stack_[stack_.size() - 2].kind == Entry::kPair ? pop_pairs_of_call(&made) : pop_arguments(n))) return false;
+    if (!(pairs ? pop_pairs_of_call(&made) : pop_arguments(n))) return false;
     const size_t null = recorder::kHas313Calls ? stack_.size() - 1 : stack_.size() - 2;
     const Entry callee = stack_[recorder::kHas313Calls ? stack_.size() - 2 : stack_.size() - 1];
     if (stack_[null].kind != Entry::kNull || callee.kind != Entry::kSlot) return false;
     made.a = callee.slot;
+    made.target = stack_[null].slot;
     stack_.resize(stack_.size() - 2);
     return push_result(made);
+  }
+
+  // The last n entries one behind the other.
+  bool texts(int count) {
+    const auto n = static_cast<size_t>(count);
+    FoldInstr made{FoldOp::kTexts};
+    made.b = static_cast<int16_t>(out_->list.size()), made.c = static_cast<int16_t>(count);
+    return stack_.size() >= n && pop_arguments(n) && push_result(made);
+  }
+
+  // FORMAT_VALUE: how it is converted before, and whether the format is on top.
+  bool format(int arg) {
+    constexpr int kConversion = 3, kSpec = 4;
+    FoldInstr made{FoldOp::kFormat};
+    if ((arg & kSpec) && !pop_part(&made.b)) return false;
+    if ((arg & kConversion) && !operation(FoldOp::kConvert, static_cast<uint8_t>(arg & kConversion), 1)) return false;
+    return pop(&made.a) && push_result(made);
   }
 
   bool iterate() {
@@ -323,6 +354,16 @@ class Translator : folds::OperandStack {
         return operation(FoldOp::kNegate, 0, 1);
       case Opcode::UNARY_NOT:
         return operation(FoldOp::kNot, 0, 1);
+      case Opcode::FORMAT_VALUE:
+        return format(i.arg);
+      case Opcode::FORMAT_SIMPLE:
+        return format(0);
+      case Opcode::FORMAT_WITH_SPEC:
+        return operation(FoldOp::kFormat, 0, 2);
+      case Opcode::CONVERT_VALUE:
+        return operation(FoldOp::kConvert, static_cast<uint8_t>(i.arg), 1);
+      case Opcode::BUILD_STRING:
+        return texts(i.arg);
       case Opcode::CALL:
         return call(i);
       case Opcode::GET_ITER:

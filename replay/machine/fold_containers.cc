@@ -21,8 +21,10 @@ bool look_up(PyObject* dict, PyObject* key, Slot* out) {  // steals the key
   return found && (set(out, value), true);
 }
 
+// (Of tuples the look-up finds out itself.)
 bool is_key(const Slot& s) {
-  return s.tag == Slot::kInt || s.tag == Slot::kFloat || (s.tag == Slot::kObject && PyUnicode_CheckExact(s.object));
+  const bool object = s.tag == Slot::kObject && (PyUnicode_CheckExact(s.object) || PyTuple_CheckExact(s.object) || s.object == Py_None);
+  return s.tag == Slot::kInt || s.tag == Slot::kFloat || s.tag == Slot::kBool || object;
 }
 
 // Of numbers and texts: found by identity, and then by ==, as PySequence_Contains() does.
@@ -44,6 +46,15 @@ bool contains_item(const Slot& x, PyObject* sequence, bool* out) {
 bool attribute(const Slot& of, PyObject* name, Slot* out) {
   if (of.tag != Slot::kObject || !PyModule_CheckExact(of.object)) return false;
   return look_up(PyModule_GetDict(of.object), Py_NewRef(name), out);
+}
+
+int value_at(PyObject* dict, const Slot& key, Slot* out) {
+  PyObject *value = nullptr, *of = is_key(key) ? object_of(key) : nullptr;
+  if (!of) return PyErr_Clear(), -1;
+  const int found = find(dict, of, &value);
+  Py_DECREF(of);
+  if (found == 1) set(out, value);
+  return found;
 }
 
 bool item(const Slot& a, const Slot& b, Slot* out) {

@@ -61,7 +61,7 @@ bool flags_are_quiet() {
 
 void set_object(Slot* to, PyObject* o) {
   const PyTypeObject* type = Py_TYPE(o);
-  to->tag = Slot::kObject;
+  to->tag = Slot::kObject, to->object = o;
   if (type != &PyDoubleArrType_Type && type != &PyLongArrType_Type && type != &PyBoolArrType_Type) return;
   heed_flags();
   if (type == &PyDoubleArrType_Type) {

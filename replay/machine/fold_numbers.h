@@ -1,5 +1,5 @@
 // NumPy's numbers in folds: np.float64, np.int64 and np.bool, which elements of arrays of such dtypes are taken as. What raises a flag of
-// the processor's that np.errstate does not ignore is refused as the fold ends, so that the warning is NumPy's. Part of fold_run.cc.
+// the processor's that np.errstate does not ignore is refused as the fold ends, so that the warning is NumPy's. Part of fold.cc.
 #pragma once
 #include <Python.h>
 

@@ -1,4 +1,4 @@
-// What becomes of the items of a fold. Part of fold_run.cc.
+// What becomes of the items of a fold. Part of fold.cc.
 #pragma once
 #include <Python.h>
 
@@ -9,6 +9,7 @@
 #include "replay/machine/fold.h"
 #include "replay/machine/fold_arrays.h"
 #include "replay/machine/fold_numbers.h"
+#include "replay/machine/fold_objects.h"
 #include "replay/machine/fold_sums.h"
 #include "replay/machine/fold_value.h"
 
@@ -16,15 +17,18 @@ namespace dalsegno::replay::folds {
 
 class Result {
  public:
-  // views: null: arrays are none of the items
-  Result(FoldInto into, ArrayViews* views) : into_(into), views_(views) {}
-  ~Result() { Py_XDECREF(list_); }
+  // views: null: arrays are none of the items. between: kJoin's text between the items, borrowed.
+  Result(FoldInto into, ArrayViews* views, PyObject* between = nullptr) : into_(into), views_(views), between_(between) {}
+  ~Result() {
+    Py_XDECREF(list_);
+    Py_XDECREF(held_);
+  }
   Result(const Result&) = delete;
 
   enum Verdict { kGoOn, kEnough, kRefused };
 
   bool begin() {
-    if (into_ != FoldInto::kList && into_ != FoldInto::kTuple) return true;
+    if (!collects()) return true;
     list_ = PyList_New(kRoom);  // as list_extend() of Objects/listobject.c guesses
     if (!list_) return PyErr_Clear(), false;
     Py_SET_SIZE(list_, 0);
@@ -32,10 +36,14 @@ class Result {
   }
 
   // Are items themselves seen in what comes of it?
-  bool gives_items() const { return into_ != FoldInto::kSum && into_ != FoldInto::kAny && into_ != FoldInto::kAll; }
+  bool gives_items() const { return !(into_ == FoldInto::kSum || into_ == FoldInto::kAny || into_ == FoldInto::kAll || joins()); }
 
   // The usual sum.
   bool adds(const Slot& item) {
+    if (into_ == FoldInto::kSum && item.tag == Slot::kInt && counts_ && !arrays_ && !is_numpy(scalar_)) {
+      int64_t sum = 0;
+      return some_ = true, !__builtin_add_overflow(whole_, item.i, &sum) && (whole_ = sum, true);
+    }
 #if PY_VERSION_HEX < 0x030c0000
     if (into_ != FoldInto::kSum || counts_ || item.tag != Slot::kFloat) return false;
     total_ += item.f;
@@ -89,6 +97,22 @@ class Result {
         return PyBool_FromLong(stopped_ == (into_ == FoldInto::kAny));
       case FoldInto::kTuple:
         made = PyList_AsTuple(list_);
+        break;
+      case FoldInto::kSet:
+        made = PySet_New(list_);
+        break;
+      case FoldInto::kFrozenSet:
+        made = PyFrozenSet_New(list_);
+        break;
+      case FoldInto::kJoin:
+        made = PyUnicode_Join(between_, list_);
+        break;
+      case FoldInto::kDict:
+        made = PyDict_New();
+        if (made && PyDict_MergeFromSeq2(made, list_, 1) < 0) Py_CLEAR(made);
+        break;
+      case FoldInto::kSorted:
+        made = shrink() && PyList_Sort(list_) == 0 ? std::exchange(list_, nullptr) : nullptr;
         break;
       default:
         made = shrink() ? std::exchange(list_, nullptr) : nullptr;
@@ -148,15 +172,37 @@ class Result {
   double compensated() const { return correction_ != 0.0 && std::isfinite(correction_) ? total_ + correction_ : total_; }
 
   Verdict extreme(const Slot& item) {
-    if (!is_ordered(item)) return kRefused;
+    if (!is_ordered(item) && !(item.tag == Slot::kObject && is_plain(item.object))) return kRefused;
     bool better = best_.tag == Slot::kEmpty;
     if (!better && !compare(into_ == FoldInto::kMin ? Py_LT : Py_GT, item, best_, &better)) return kRefused;
-    if (better) best_ = item;
+    if (!better) return kGoOn;
+    best_ = item;
+    if (item.object) Py_XSETREF(held_, Py_NewRef(item.object));  // (what a turn makes dies with it)
     return kGoOn;
   }
 
+  bool joins() const { return into_ == FoldInto::kJoin; }
+  bool collects() const { return into_ >= FoldInto::kList; }
+
+  // What becomes of it runs no code of the user's: hashing, comparing.
+  bool suits(const Slot& item) const {
+    switch (into_) {
+      case FoldInto::kList:
+      case FoldInto::kTuple:
+        return is_made(item);
+      case FoldInto::kJoin:
+        return is_text(item);
+      case FoldInto::kDict:
+        return item.tag == Slot::kObject && PyTuple_CheckExact(item.object) && PyTuple_GET_SIZE(item.object) == 2 &&
+               is_plain(PyTuple_GET_ITEM(item.object, 0));
+      default:
+        return is_plain(item);
+    }
+  }
+
   Verdict append(const Slot& item) {
-    PyObject* o = is_made(item) ? object_of(item) : nullptr;
+    if (!suits(item)) return kRefused;
+    PyObject* o = object_of(item);
     const bool done = o && PyList_Append(list_, o) == 0;
     Py_XDECREF(o);
     if (!done) PyErr_Clear();
@@ -170,7 +216,8 @@ class Result {
   int64_t whole_ = 0;
   double total_ = 0.0, correction_ = 0.0;
   Slot best_{}, scalar_{};
-  PyObject* list_ = nullptr;
+  PyObject *list_ = nullptr, *held_ = nullptr;
+  PyObject* between_;
 };
 
 }  // namespace dalsegno::replay::folds

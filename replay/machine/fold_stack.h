@@ -29,11 +29,31 @@ class OperandStack {
   int16_t temporary(size_t depth) const { return static_cast<int16_t>(temporaries_ + depth); }
   bool is_temporary(int16_t slot) const { return slot >= temporaries_ && slot < temporaries_ + code_->co_stacksize; }
 
+  // A pair, or more, that is no index: a tuple is made.
   bool pop(int16_t* slot) {
-    if (stack_.empty() || stack_.back().kind != Entry::kSlot) return false;
+    if (stack_.empty() || !make_tuple(stack_.size() - 1) || stack_.back().kind != Entry::kSlot) return false;
     *slot = stack_.back().slot;
     stack_.pop_back();
     return true;
+  }
+  // Of the entry at that depth, if it stands for one; false: it is one with slices.
+  bool make_tuple(size_t depth) {
+    Entry& e = stack_[depth];
+    if (e.kind != Entry::kPair && e.kind != Entry::kIndex) return true;
+    FoldInstr made{FoldOp::kTuple};
+    std::vector<int16_t> items;
+    if (e.kind == Entry::kPair) items = {e.slot, e.second};
+    for (int k = 0; e.kind == Entry::kIndex && k < e.second; ++k) {
+      const int16_t* part = &out_->list[static_cast<size_t>(e.slot + 3 * k)];
+      if (part[1] != kPosition) return false;
+      items.push_back(part[0]);
+    }
+    made.b = static_cast<int16_t>(out_->list.size()), made.c = static_cast<int16_t>(items.size());
+    out_->list.insert(out_->list.end(), items.begin(), items.end());
+    made.dst = temporary(depth);
+    out_->instrs.push_back(made);
+    out_->makes_tuples = true;
+    return e = {Entry::kSlot, made.dst}, true;
   }
   bool push(int slot) { return stack_.push_back({Entry::kSlot, static_cast<int16_t>(slot)}), true; }
   bool push_result(FoldInstr made) {
@@ -91,13 +111,24 @@ class OperandStack {
     const auto n = static_cast<size_t>(items);
     const bool sliced = n > 0 && n <= stack_.size() &&
                         std::any_of(stack_.end() - items, stack_.end(), [](const Entry& e) { return e.kind == Entry::kSlice; });
-    return sliced || items == 3 ? index(items) : pair(items);
+    return sliced || items > 2 ? index(items) : pair(items);
   }
 
   bool pair(int items) {
     Entry e{Entry::kPair};
-    if (items != 2 || !pop(&e.second) || !pop(&e.slot)) return false;
+    if (items != 2 || !pop_part(&e.second) || !pop(&e.slot)) return false;
     return stack_.push_back(e), true;
+  }
+
+  // What a constant entry holds, borrowed; else null.
+  PyObject* constant_in(const Entry& e) const {
+    if (e.kind != Entry::kSlot) return nullptr;
+    const auto of = std::find_if(out_->inputs.begin(), out_->inputs.end(), [&](const FoldInput& i) { return i.slot == e.slot; });
+    return of == out_->inputs.end() || of->global ? nullptr : of->object;
+  }
+  bool is_constant_pair(const Entry& e) const {
+    PyObject* constant = constant_in(e);
+    return constant && PyTuple_CheckExact(constant) && PyTuple_GET_SIZE(constant) == 2;
   }
 
   // What is on top, a pair or a constant one, at the list's end.
@@ -106,13 +137,19 @@ class OperandStack {
     Entry e = stack_.back();
     stack_.pop_back();
     if (e.kind == Entry::kSlot) {
-      const auto of = std::find_if(out_->inputs.begin(), out_->inputs.end(), [&](const FoldInput& i) { return i.slot == e.slot; });
-      if (of == out_->inputs.end() || of->global || !PyTuple_CheckExact(of->object) || PyTuple_GET_SIZE(of->object) != 2) return false;
-      PyObject* constant = of->object;  // (input() moves them)
+      if (!is_constant_pair(e)) return false;
+      PyObject* constant = constant_in(e);
       e = {Entry::kPair, input(false, PyTuple_GET_ITEM(constant, 0)), input(false, PyTuple_GET_ITEM(constant, 1))};
     }
     out_->list.insert(out_->list.end(), {e.slot, e.second});
     return e.kind == Entry::kPair;
+  }
+
+  // Of the last n entries, before they are arguments.
+  bool make_tuples(size_t n) {
+    for (size_t k = stack_.size() - n; k < stack_.size(); ++k)
+      if (!make_tuple(k)) return false;
+    return true;
   }
 
   bool pop_arguments(size_t n) {

@@ -1,4 +1,4 @@
-// What folds add up of arrays, without those that come between. Part of fold_run.cc.
+// What folds add up of arrays, without those that come between. Part of fold.cc.
 #pragma once
 #include <Python.h>
 

@@ -33,6 +33,8 @@ inline void set(Slot* to, PyObject* o) {
     to->tag = Slot::kInt, to->i = whole.i;
   } else if (PyBool_Check(o)) {
     to->tag = Slot::kBool, to->i = o == Py_True;
+  } else if (PyUnicode_CheckExact(o) || PyTuple_CheckExact(o)) {
+    to->tag = Slot::kObject;
   } else {
     set_object(to, o);
   }
@@ -69,6 +71,19 @@ inline PyObject* object_of(const Slot& s) {
 
 // The most frequent ones; false: ask binary().
 inline bool quick_binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out) {
+  if (a.tag == Slot::kInt && b.tag == Slot::kInt) {
+    int64_t result = 0;
+    switch (op) {
+      case BinaryOp::add:
+        return !__builtin_add_overflow(a.i, b.i, &result) && give(out, result);
+      case BinaryOp::subtract:
+        return !__builtin_sub_overflow(a.i, b.i, &result) && give(out, result);
+      case BinaryOp::multiply:
+        return !__builtin_mul_overflow(a.i, b.i, &result) && give(out, result);
+      default:
+        return false;
+    }
+  }
   if (a.tag != Slot::kFloat || b.tag != Slot::kFloat) return false;
   switch (op) {
     case BinaryOp::add:
@@ -84,8 +99,9 @@ inline bool quick_binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out) {
 
 bool binary(BinaryOp op, const Slot& a, const Slot& b, Slot* out);
 bool of_doubles(BinaryOp op, Rep rep, double a, double b, Slot* out);  // by the rules of kFloat or kNpFloat64; gives a float
-bool compare(int op, const Slot& a, const Slot& b, bool* out);         // op: Py_LT ...; of numbers, or of texts
+bool compare(int op, const Slot& a, const Slot& b, bool* out);         // op: Py_LT ...; of numbers, texts, or tuples of such
 bool equal_pairs(const Slot* slots, const int16_t* four, bool* out);   // of those numbers, as tuples: (a, b) == (c, d)
+bool length(PyObject* o, int64_t* out);                                // of a text, bytes, list, tuple, dict or set
 bool truth(const Slot& s, bool* out);
 bool negate(const Slot& a, Slot* out);
 

@@ -139,12 +139,14 @@ const Step* step_exec_linked(const Step* s, Reg* r, Machine& m);  // exec with t
 Exec direct_call(PyObject* callee, PyTypeObject* first, int32_t n);
 // A call of a builtin that uses up the generator it is given, which dies with the call (fold.h); null: another callee.
 StepFn fold_step(PyObject* callee);
+int operand_used_up(PyObject* callee);            // where that is among its operands, the callee being the first; 0: another callee
 StepFn fold_onto_step(PyObject* callee);  // of sum() that begins with an array
 // The same of a generator that is not made (s.used_up), as fn and exec; and what holds an operand of it: dst: a.
 Quick fold_unmade_step(PyObject* callee);
 Quick hold_step();
-Exec fold_of_items(PyObject* callee);                          // the same builtins, of a list or tuple
-StepFn fold_by_key_step(PyObject* callee);                     // the same of min(..., key=...) and max
+Exec fold_of_items(PyObject* callee);  // the same builtins, of a list or tuple
+// The same of min(..., key=...), max, sorted and list.sort; reverses: with reverse=... behind the key.
+StepFn fold_by_key_step(PyObject* callee, bool reverses);
 const Step* step_get_attr(const Step* s, Reg* r, Machine& m);  // linked only where a property or __getattr__ may run
 const Step* step_class_attr(const Step* s, Reg* r, Machine& m);
 const Step* step_set_own_attr(const Step* s, Reg* r, Machine& m);

@@ -15,12 +15,24 @@ void drop_operands(const UsedUp& of, Reg* r) {
   if (of.closure >= 0) Py_CLEAR(r[of.closure].o);
 }
 
+// (Near the recursion limit the expression's frame, or its functions', may have no room.)
+bool has_room(PyThreadState* thread) { return hook::recursion_remaining(thread) > ProgramImpl::deepest + kMostFoldLevels + 1; }
+
+// Where the generator is among a call's operands: behind the callee, or behind what the callee joins with.
+template <FoldInto into>
+constexpr int kOperand = into == FoldInto::kJoin ? 2 : 1;
+
+// False: it is not known how it is done with that.
+template <FoldInto into>
+bool takes(const Step& s, const Reg* r, PyObject** with) {
+  *with = into == FoldInto::kJoin ? r[s.list[1]].o : nullptr;
+  return !*with || PyUnicode_CheckExact(*with);
+}
+
 template <FoldInto into>
 const Step* fold_here(const Step* s, Reg* r, Machine& m) {
-  PyObject*& generator = r[s->list[1]].o;
-  // (Near the recursion limit the expression's frame, or its functions', may have no room.)
-  const bool room = hook::recursion_remaining(m.thread) > ProgramImpl::deepest + kMostFoldLevels + 1;
-  PyObject* made = room ? fold(into, generator) : nullptr;
+  PyObject *&generator = r[s->list[kOperand<into>]].o, *with;
+  PyObject* made = has_room(m.thread) && takes<into>(*s, r, &with) ? fold(into, generator, with) : nullptr;
   if (!made) return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
   r[s->dst].o = made;
   Py_SETREF(generator, Py_NewRef(Py_None));  // it dies with the call
@@ -30,13 +42,15 @@ const Step* fold_here(const Step* s, Reg* r, Machine& m) {
 // list[2]: what the sum begins with.
 const Step* fold_onto_here(const Step* s, Reg* r, Machine& m) {
   PyObject*& generator = r[s->list[1]].o;
-  const bool room = hook::recursion_remaining(m.thread) > ProgramImpl::deepest + kMostFoldLevels + 1;
-  PyObject* made = room && numpy::is_exact_array(r[s->list[2]].o) ? fold(FoldInto::kSum, generator, r[s->list[2]].o) : nullptr;
+  PyObject* made =
+      has_room(m.thread) && numpy::is_exact_array(r[s->list[2]].o) ? fold(FoldInto::kSum, generator, r[s->list[2]].o) : nullptr;
   if (!made) return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
   r[s->dst].o = made;
   Py_SETREF(generator, Py_NewRef(Py_None));  // it dies with the call
   return s + 1;
 }
+
+PyObject* reverse_of(const Step& s, const Reg* r) { return s.n > 3 ? r[s.list[3]].o : nullptr; }
 
 // The builtin is called; sum() computes into dying temporaries where eager NumPy does.
 template <FoldInto into>
@@ -49,9 +63,9 @@ template <FoldInto into>
 bool fold_unmade(const Step& s, Reg* r) {
   const UsedUp& of = *s.used_up;
   if (r[of.generator->reg].o) return call_builtin<into>(s, r);
-  const bool room = hook::recursion_remaining(PyThreadState_Get()) > ProgramImpl::deepest + kMostFoldLevels + 1;
-  PyObject* closure = of.closure < 0 ? nullptr : r[of.closure].o;
-  PyObject* made = room ? fold(into, {reinterpret_cast<PyCodeObject*>(r[of.code].o), of.globals, closure, r[of.iterator].o}) : nullptr;
+  PyObject *closure = of.closure < 0 ? nullptr : r[of.closure].o, *with;
+  if (!has_room(PyThreadState_Get()) || !takes<into>(s, r, &with)) return false;
+  PyObject* made = fold(into, {reinterpret_cast<PyCodeObject*>(r[of.code].o), of.globals, closure, r[of.iterator].o}, with);
   if (!made) return false;
   r[s.dst].o = made;
   drop_operands(of, r);
@@ -69,13 +83,20 @@ const Step* fold_unmade_here(const Step* s, Reg* r, Machine& m) {
   return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
 }
 
-// list[1]: what is gone through; list[2]: the function.
+// list[1]: what is gone through; list[2]: the function; list[3]: reverse, of kSorted, where s->n > 3.
 template <FoldInto into>
 const Step* fold_by_key_here(const Step* s, Reg* r, Machine& m) {
-  const bool room = hook::recursion_remaining(m.thread) > ProgramImpl::deepest + kMostFoldLevels + 1;
-  PyObject* made = room ? fold_by_key(into, r[s->list[1]].o, r[s->list[2]].o) : nullptr;
+  PyObject *of = r[s->list[1]].o, *key = r[s->list[2]].o, *made = nullptr;
+  if (has_room(m.thread)) made = into == FoldInto::kSorted ? fold_sorted(of, key, reverse_of(*s, r)) : fold_by_key(into, of, key);
   if (!made) return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
   r[s->dst].o = made;
+  return s + 1;
+}
+
+const Step* fold_sort_here(const Step* s, Reg* r, Machine& m) {
+  const bool done = has_room(m.thread) && fold_sort(r[s->list[1]].o, r[s->list[2]].o, reverse_of(*s, r));
+  if (!done) return s->linked ? step_exec_linked(s, r, m) : step_exec(s, r, m);
+  r[s->dst].o = Py_NewRef(Py_None);
   return s + 1;
 }
 
@@ -88,21 +109,51 @@ bool fold_of_items(const Step& s, Reg* r) {
 }
 
 struct Row {
-  const char* name;
+  PyObject* (*callee)();  // borrowed; null where this interpreter has another
+  int operand;
   StepFn step;
-  Exec of_items;
   Quick unmade;
+  Exec of_items = nullptr;
 };
-#define ROW(name, into)                                                                                                               \
-  {                                                                                                                                   \
-    name, fold_here<FoldInto::into>, fold_of_items<FoldInto::into>, { fold_unmade_here<FoldInto::into>, fold_unmade<FoldInto::into> } \
-  }
-constexpr Row kRows[] = {ROW("sum", kSum), ROW("min", kMin), ROW("max", kMax), ROW("any", kAny), ROW("all", kAll)};
-#undef ROW
+
+// A builtin function, a type, a method.
+template <FoldInto into>
+PyObject* builtin() {
+  constexpr const char* kNames[] = {"sum", "min", "max", "any", "all", "", "", "", "", "", "sorted"};
+  return own_builtin(kNames[static_cast<int>(into)]);
+}
+template <PyTypeObject* of>
+PyObject* type() {
+  return reinterpret_cast<PyObject*>(of);
+}
+PyObject* join() { return PyDict_GetItemString(PyUnicode_Type.tp_dict, "join"); }
+
+template <FoldInto into>
+constexpr Row row(PyObject* (*callee)(), Exec of_items = nullptr) {
+  return {callee, kOperand<into>, fold_here<into>, {fold_unmade_here<into>, fold_unmade<into>}, of_items};
+}
+template <FoldInto into>
+constexpr Row reduction() {
+  return row<into>(builtin<into>, fold_of_items<into>);
+}
+constexpr Row kRows[] = {
+    reduction<FoldInto::kSum>(),
+    reduction<FoldInto::kMin>(),
+    reduction<FoldInto::kMax>(),
+    reduction<FoldInto::kAny>(),
+    reduction<FoldInto::kAll>(),
+    row<FoldInto::kList>(type<&PyList_Type>),
+    row<FoldInto::kTuple>(type<&PyTuple_Type>),
+    row<FoldInto::kSet>(type<&PySet_Type>),
+    row<FoldInto::kFrozenSet>(type<&PyFrozenSet_Type>),
+    row<FoldInto::kDict>(type<&PyDict_Type>),
+    row<FoldInto::kSorted>(builtin<FoldInto::kSorted>),
+    row<FoldInto::kJoin>(join),
+};
 
 const Row* row_of(PyObject* callee) {
-  if (!PyCFunction_CheckExact(callee)) return nullptr;
-  const Row* found = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& row) { return callee == own_builtin(row.name); });
+  if (!PyCFunction_CheckExact(callee) && !PyType_Check(callee) && !Py_IS_TYPE(callee, &PyMethodDescr_Type)) return nullptr;
+  const Row* found = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& row) { return row.callee() == callee; });
   return found == std::end(kRows) ? nullptr : found;
 }
 
@@ -112,6 +163,11 @@ const Step* step_hold(const Step* s, Reg* r, Machine&) { return hold(*s, r), s +
 }  // namespace
 
 Quick hold_step() { return {step_hold, hold}; }
+
+int operand_used_up(PyObject* callee) {
+  const Row* row = row_of(callee);
+  return row ? row->operand : 0;
+}
 
 Quick fold_unmade_step(PyObject* callee) {
   const Row* row = row_of(callee);
@@ -124,15 +180,17 @@ Exec fold_of_items(PyObject* callee) {
 }
 
 StepFn fold_step(PyObject* callee) {
-  if (callee == reinterpret_cast<PyObject*>(&PyList_Type)) return fold_here<FoldInto::kList>;
-  if (callee == reinterpret_cast<PyObject*>(&PyTuple_Type)) return fold_here<FoldInto::kTuple>;
   const Row* row = row_of(callee);
   return row ? row->step : nullptr;
 }
 
 StepFn fold_onto_step(PyObject* callee) { return callee == own_builtin("sum") ? fold_onto_here : nullptr; }
 
-StepFn fold_by_key_step(PyObject* callee) {
+StepFn fold_by_key_step(PyObject* callee, bool reverses) {
+  static PyObject* const kSort = PyDict_GetItemString(PyList_Type.tp_dict, "sort");
+  if (callee == own_builtin("sorted")) return fold_by_key_here<FoldInto::kSorted>;
+  if (callee == kSort) return fold_sort_here;
+  if (reverses) return nullptr;
   if (callee == own_builtin("min")) return fold_by_key_here<FoldInto::kMin>;
   return callee == own_builtin("max") ? fold_by_key_here<FoldInto::kMax> : nullptr;
 }

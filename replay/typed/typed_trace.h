@@ -61,7 +61,7 @@ struct ObjectFacts {
   bool none = false, ellipsis = false;
   ArrayFn ufunc = ArrayFn::none;  // it is NumPy's ufunc
   bool reduces = false;           // it is ufunc.reduce
-  bool uses_up = false;           // a builtin that uses up what it is given, and nothing else (sum, any, ...)
+  int32_t uses_up = 0;            // of a builtin that uses up what it is given (sum, any, str.join ...): which operand that is
   // The names of a call's arguments, of which this is the only one.
   bool names_out = false, names_ddof = false;
 };

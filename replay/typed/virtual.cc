@@ -180,9 +180,11 @@ class Virtuals {
 
   // The generator that call i uses up, and what makes its function, the last one first; none: it is no such call.
   std::vector<ValueId> made_for(ValueId i) const {
-    if (!calls_with_one(i) || op(in(op(i))[0]).kind != OpKind::constant || !y_.known.objects[op(in(op(i))[0]).object].uses_up) return {};
-    std::vector<ValueId> made = {in(op(i))[1]};
-    if (!calls_with_one(made[0]) || (op(made[0]).effects & kRunsCode)) return {};
+    if (!calls(i) || op(in(op(i))[0]).kind != OpKind::constant) return {};
+    const int32_t operand = y_.known.objects[op(in(op(i))[0]).object].uses_up;
+    if (operand == 0 || op(i).n_inputs != operand + 1) return {};
+    std::vector<ValueId> made = {in(op(i))[operand]};
+    if (!calls(made[0]) || op(made[0]).n_inputs != 2 || (op(made[0]).effects & kRunsCode)) return {};
     for (ValueId v = in(op(made[0]))[0];; v = in(op(v))[0]) {
       constexpr int32_t kClosure = 8;
       const bool attribute = op(v).kind == OpKind::set_function_attribute && op(v).imm == kClosure;
@@ -197,7 +199,7 @@ class Virtuals {
     return made;
   }
 
-  bool calls_with_one(ValueId i) const { return op(i).kind == OpKind::call && op(i).n_inputs == 2 && op(i).object < 0; }
+  bool calls(ValueId i) const { return op(i).kind == OpKind::call && op(i).n_inputs > 1 && op(i).object < 0; }
 
   // Where finalisers may have run the run leaves.
   bool keeps_quiet(ValueId i) const { return leaves_unbuilt(y_, i) || !shows_frames(op(i).effects); }
