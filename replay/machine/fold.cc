@@ -25,6 +25,14 @@ PyObject* own_builtin(const char* name) {
   return own && std::strcmp(reinterpret_cast<PyCFunctionObject*>(found)->m_ml->ml_name, name) == 0 ? found : nullptr;
 }
 
+PyObject* own_method(PyTypeObject* type, const char* name) {
+  PyObject* text = PyUnicode_InternFromString(name);
+  PyObject* found = text ? _PyType_Lookup(type, text) : nullptr;
+  Py_XDECREF(text);
+  PyErr_Clear();
+  return found;
+}
+
 namespace {
 
 // Of a map() over one iterator: that, and the function; borrowed.

@@ -109,6 +109,8 @@ enum class FoldInto : uint8_t { kSum, kMin, kMax, kAny, kAll, kList, kTuple, kSe
 
 // The interpreter's own function of that name in builtins; null where that has another.
 PyObject* own_builtin(const char* name);
+// What one of the interpreter's types in C has under a name; borrowed.
+PyObject* own_method(PyTypeObject* type, const char* name);
 
 // What the builtin would give, a new reference; the generator, or map(), will not begin any more. Null, without an exception: call it.
 // with: kSum: null, or an array that it begins with; kJoin: the text between the items.

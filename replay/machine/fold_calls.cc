@@ -86,7 +86,7 @@ bool Run::builtin(PyObject* callee, const Slot* const* args, int n, Slot* out) {
 }
 
 bool Run::method(PyObject* callee, const Slot* const* args, int n, Slot* out) {
-  static PyObject* const kGet = PyDict_GetItemString(PyDict_Type.tp_dict, "get");
+  static PyObject* const kGet = own_method(&PyDict_Type, "get");
   if (callee == kGet) return n > 0 && get(args[0], args + 1, n - 1, out);
   const bool of_text = n > 0 && is_text(*args[0]) && PyDescr_TYPE(callee) == &PyUnicode_Type;
   if (!of_text || !is_quiet(callee)) return false;
@@ -104,7 +104,7 @@ bool Run::get(const Slot* of, const Slot* const* args, int n, Slot* out) {
 }
 
 bool Run::bound(PyObject* callee, const Slot* const* args, int n, Slot* out) {
-  static PyObject* const kGet = PyDict_GetItemString(PyDict_Type.tp_dict, "get");
+  static PyObject* const kGet = own_method(&PyDict_Type, "get");
   PyObject* of = PyCFunction_GET_SELF(callee);
   if (!of || !PyDict_CheckExact(of) || PyCFunction_GET_FUNCTION(callee) != reinterpret_cast<PyMethodDescrObject*>(kGet)->d_method->ml_meth)
     return false;

@@ -126,7 +126,7 @@ template <PyTypeObject* of>
 PyObject* type() {
   return reinterpret_cast<PyObject*>(of);
 }
-PyObject* join() { return PyDict_GetItemString(PyUnicode_Type.tp_dict, "join"); }
+PyObject* join() { return own_method(&PyUnicode_Type, "join"); }
 
 template <FoldInto into>
 constexpr Row row(PyObject* (*callee)(), Exec of_items = nullptr) {
@@ -187,7 +187,7 @@ StepFn fold_step(PyObject* callee) {
 StepFn fold_onto_step(PyObject* callee) { return callee == own_builtin("sum") ? fold_onto_here : nullptr; }
 
 StepFn fold_by_key_step(PyObject* callee, bool reverses) {
-  static PyObject* const kSort = PyDict_GetItemString(PyList_Type.tp_dict, "sort");
+  static PyObject* const kSort = own_method(&PyList_Type, "sort");
   if (callee == own_builtin("sorted")) return fold_by_key_here<FoldInto::kSorted>;
   if (callee == kSort) return fold_sort_here;
   if (reverses) return nullptr;
