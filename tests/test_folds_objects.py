@@ -360,6 +360,44 @@ def test_what_a_dying_list_holds_is_seen_to_die() -> None:
     same(run, 4)
 
 
+def test_finalisers_that_change_what_is_gone_through() -> None:
+    xs: list[Any] = []
+
+    class Cycle:
+        def __init__(self) -> None:
+            self.own = self
+
+        def __del__(self) -> None:
+            del xs[len(xs) // 2 :]
+
+    def run() -> Any:
+        return (
+            list((x, x + 1) for x in xs),
+            sum(len(str(x).split("0")) for x in xs),
+            sorted(xs, key=lambda x: (x % 7, x)),
+            dict((x, (x, x)) for x in xs),
+        )
+
+    jitted = ds.jit(store=False)(run)
+    before = gc.get_threshold()
+    try:
+        for k in range(12):
+            gc.disable()
+            xs[:] = range(1000, 1400)
+            for _ in range(3):
+                Cycle()
+            gc.set_threshold(1 + k)
+            gc.enable()
+            pairs, _, ordered, table = jitted()
+            gc.set_threshold(*before)
+            assert pairs == [(x, x + 1) for x in range(1000, 1000 + len(pairs))]
+            assert set(ordered) <= set(range(1000, 1400)) and all(v == (k, k) for k, v in table.items())
+            ds.wait()
+    finally:
+        gc.set_threshold(*before)
+        gc.enable()
+
+
 def test_no_growth() -> None:
     points = [Point(k, k + 1.5) for k in range(6)]
     words = ["a\u20ac" * k for k in range(5)]

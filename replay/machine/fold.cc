@@ -149,15 +149,12 @@ namespace {
 
 // (Finalisers could find it, and fill it.)
 struct Emptied {
-  explicit Emptied(PyObject* of) : list(of), n(Py_SIZE(of)), collects(PyGC_Disable()) { Py_SET_SIZE(list, 0); }
-  ~Emptied() {
-    Py_SET_SIZE(list, n);
-    if (collects) PyGC_Enable();
-  }
+  explicit Emptied(PyObject* of) : list(of), n(Py_SIZE(of)) { Py_SET_SIZE(list, 0); }
+  ~Emptied() { Py_SET_SIZE(list, n); }
   Emptied(const Emptied&) = delete;
+  const NoCollection no_collection;
   PyObject* list;
   Py_ssize_t n;
-  int collects;
 };
 
 }  // namespace

@@ -16,6 +16,26 @@ namespace dalsegno::replay::folds {
 
 class Run;
 
+// While what is gone through is borrowed, nothing may change it: up to 3.11 the collector, and finalisers with it, run wherever something
+// is allocated. (From 3.12 on they wait for the interpreter.)
+class NoCollection {
+ public:
+#if PY_VERSION_HEX < 0x030c0000
+  NoCollection() : collects_(PyGC_Disable()) {}
+  ~NoCollection() {
+    if (collects_) PyGC_Enable();
+  }
+
+ private:
+  int collects_;
+#else
+  NoCollection() {}
+  ~NoCollection() {}
+#endif
+ public:
+  NoCollection(const NoCollection&) = delete;
+};
+
 // A code that is run.
 struct Frame {
   Run* run;
@@ -101,6 +121,7 @@ class Run {
   static constexpr int64_t kMostRanges = 4;
   Items ranges_[kMostRanges];
   int64_t next_range_ = 0;
+  const NoCollection no_collection_;
   Result* result_;
   ArrayViews* views_;
   const volatile unsigned char* breaker_;

@@ -139,7 +139,7 @@ const Step* step_exec_linked(const Step* s, Reg* r, Machine& m);  // exec with t
 Exec direct_call(PyObject* callee, PyTypeObject* first, int32_t n);
 // A call of a builtin that uses up the generator it is given, which dies with the call (fold.h); null: another callee.
 StepFn fold_step(PyObject* callee);
-int operand_used_up(PyObject* callee);            // where that is among its operands, the callee being the first; 0: another callee
+int operand_used_up(PyObject* callee);    // where that is among its operands, the callee being the first; 0: another callee
 StepFn fold_onto_step(PyObject* callee);  // of sum() that begins with an array
 // The same of a generator that is not made (s.used_up), as fn and exec; and what holds an operand of it: dst: a.
 Quick fold_unmade_step(PyObject* callee);

@@ -1,6 +1,6 @@
 // Steps for builtins that use up a generator.
 #include <algorithm>
-#include <iterator>
+#include <vector>
 
 #include "numpy/dtypes.h"
 #include "replay/machine/exec.h"
@@ -153,8 +153,13 @@ constexpr Row kRows[] = {
 
 const Row* row_of(PyObject* callee) {
   if (!PyCFunction_CheckExact(callee) && !PyType_Check(callee) && !Py_IS_TYPE(callee, &PyMethodDescr_Type)) return nullptr;
-  const Row* found = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& row) { return row.callee() == callee; });
-  return found == std::end(kRows) ? nullptr : found;
+  static const std::vector<PyObject*> kCallees = [] {
+    std::vector<PyObject*> all;
+    for (const Row& row : kRows) all.push_back(row.callee());
+    return all;
+  }();
+  const auto found = std::find(kCallees.begin(), kCallees.end(), callee);
+  return found == kCallees.end() ? nullptr : &kRows[found - kCallees.begin()];
 }
 
 bool hold(const Step& s, Reg* r) { return give(s, r, Py_NewRef(r[s.a].o)); }
