@@ -137,6 +137,7 @@ enum class ReturnAction : uint8_t {
   // The frame inside is a generator's (generator_below); without a result that has ended.
   kNextItem,  // push it: FOR_ITER's item
   kNextCall,  // push it: next(generator) or next(generator, default)
+  kCalled,    // push it: a function in C that calls nothing else, and gives what comes of it
 };
 // Where the generator lies on the stack of the frame that goes on with it, under so many others; -1: the frame inside is no generator's.
 inline int generator_below(ReturnAction action, int drops) {
@@ -301,7 +302,9 @@ inline int take_recursion(PyThreadState* thread, int frames) {
 // What the C code between two frames counts, which does this with the result of the one inside.
 inline int levels_in_c(ReturnAction action) {
   constexpr bool kCounts = PY_VERSION_HEX < 0x030c0000;  // where C code and Python have one limit
-  return kCounts && (action == ReturnAction::kInstance || action == ReturnAction::kCompare || action == ReturnAction::kNextCall) ? 1 : 0;
+  const bool in_c = action == ReturnAction::kInstance || action == ReturnAction::kCompare || action == ReturnAction::kNextCall ||
+                    action == ReturnAction::kCalled;
+  return kCounts && in_c ? 1 : 0;
 }
 
 // While alive, `frames` (outermost first) are linked, and counted. unlink() (or the destructor) takes them out.

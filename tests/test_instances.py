@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import deque
 from typing import Any
 
+import dalsegno as ds
 import numpy as np
 from tests.native_kit import check_beside_others, same
 
@@ -109,6 +111,60 @@ def signs(make: Any, n: int) -> Any:
 
 def test_unary_operators():
     check_beside_others(signs, (Signed, 9), (lambda k: Silent(), 4), (Whole, 9), (float, 4))
+
+
+class Sized:
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def __abs__(self) -> Any:
+        if self.k % 7 == 6:
+            raise OverflowError(self.k)
+        return self if self.k % 5 == 4 else math.hypot(self.k, 3.0)
+
+    def __repr__(self) -> str:
+        return f"Sized({self.k})"
+
+
+class Deep:
+    def __init__(self) -> None:
+        self.n = 0
+
+    def __abs__(self) -> Any:
+        self.n += 1
+        return abs(self)
+
+
+def absolutes(make: Any, n: int) -> list[Any]:
+    out: list[Any] = []
+    for k in range(n):
+        it = make(k)
+        try:
+            out.append((abs(it), abs(k - 3), [abs(it)][0]))
+        except (TypeError, OverflowError) as error:
+            out.append(repr(error))
+    return [repr(o) for o in out]
+
+
+def test_abs() -> None:
+    check_beside_others(absolutes, (Sized, 20), (lambda k: Silent(), 4), (Whole, 9), (float, 4))
+
+
+def test_abs_counts_as_many_levels_as_eagers() -> None:
+    def depth(n: int) -> list[int]:
+        out = []
+        for _ in range(n):
+            it = Deep()
+            try:
+                abs(it)
+            except RecursionError:
+                out.append(it.n)
+        return out
+
+    jitted = ds.jit(store=False)(depth)
+    for _ in range(4):
+        assert jitted(3) == depth(3)
+        ds.wait()
 
 
 class Vec:

@@ -22,7 +22,7 @@ using ValueId = int32_t;              // index of the op that defines the value
 inline constexpr ValueId kNull = -1;  // an unbound local, or a NULL on the stack
 
 // What becomes of the result of the frame inside: a member of hook::ReturnAction, and in the bits above how many operands are dropped.
-inline constexpr int32_t kReturnActions = 7, kReturnActionBits = 8;
+inline constexpr int32_t kReturnActions = 8, kReturnActionBits = 8;
 inline constexpr bool is_return_action(int32_t action) { return action >= 0 && (action & ((1 << kReturnActionBits) - 1)) < kReturnActions; }
 
 // One frame of a snapshot.

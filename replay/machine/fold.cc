@@ -60,7 +60,7 @@ PyObject* counted(PyObject* made, int* fruitless) {
 
 // Of what is called with items; false: it is not to be tried.
 bool may_apply(PyObject* callee, int** fruitless) {
-  if (!PyFunction_Check(callee)) return true;
+  if (!PyFunction_Check(callee)) return PyCFunction_CheckExact(callee) || Py_IS_TYPE(callee, &PyMethodDescr_Type) || PyType_Check(callee);
   *fruitless = chances_of(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(callee)), false);
   return *fruitless != nullptr;
 }
@@ -80,10 +80,6 @@ PyObject* fold_map(FoldInto into, PyObject* map, PyObject* with) {
                      : nullptr,
                  fruitless);
 }
-
-}  // namespace
-
-namespace {
 
 // What such a container's iterator gives, one after the other: a new list; null: it is of another kind.
 PyObject* listed(PyObject* of) {
@@ -117,28 +113,25 @@ PyObject* fold_by_key(FoldInto into, PyObject* iterable, PyObject* key) {
   int* fruitless = nullptr;
   if (!may_apply(key, &fruitless)) return nullptr;
   forget_flags();
-  Items items;
-  const bool sequence = PyList_CheckExact(iterable) || PyTuple_CheckExact(iterable);
-  PyObject *list = sequence ? Py_NewRef(iterable) : nullptr, *numbers = nullptr;
-  if (PyRange_Check(iterable)) numbers = PyObject_GetIter(iterable);
-  if (!sequence && !numbers) list = listed(iterable);
-  Result result(into, nullptr);
-  Slot best{};
+  const bool sequence = PyList_CheckExact(iterable) || PyTuple_CheckExact(iterable), numbers = PyRange_Check(iterable);
+  PyObject* of = sequence ? Py_NewRef(iterable) : numbers ? PyObject_GetIter(iterable) : listed(iterable);
   PyObject* made = nullptr;
-  {
-    Run run(&result, nullptr);
-    const bool found = (numbers ? items.over_iterator(numbers) : list && items.over_sequence(list, 0, false)) &&
-                       run.by_key(into == FoldInto::kMin ? Py_LT : Py_GT, &items, key, &best) && flags_are_quiet();
-    made = found ? object_of(best) : nullptr;
+  if (of) {
+    Items items;
+    Slot best{};
+    Run run(nullptr, nullptr);
+    const bool found = (numbers ? items.over_iterator(of) : items.over_sequence(of, 0, false)) &&
+                       run.by_key(into == FoldInto::kMin ? Py_LT : Py_GT, &items, key, &best);
+    made = found && flags_are_quiet() ? object_of(best) : nullptr;
   }
-  Py_XDECREF(list);
-  Py_XDECREF(numbers);
+  Py_XDECREF(of);
   PyErr_Clear();
   return counted(made, fruitless);
 }
 
 PyObject* fold_sorted(PyObject* iterable, PyObject* key, PyObject* reverse) {
-  PyObject* list = !reverse || PyBool_Check(reverse) ? listed(iterable) : nullptr;
+  int* fruitless = nullptr;
+  PyObject* list = may_apply(key, &fruitless) && (!reverse || PyBool_Check(reverse)) ? listed(iterable) : nullptr;
   std::vector<int32_t> order;
   if (list && !order_of(list, key, reverse == Py_True, &order)) Py_CLEAR(list);
   if (list) put_in_order(list, order);
@@ -161,7 +154,8 @@ struct Emptied {
 
 // (While the keys are found the list is empty, as list_sort_impl() of Objects/listobject.c has it.)
 bool fold_sort(PyObject* list, PyObject* key, PyObject* reverse) {
-  if (!PyList_CheckExact(list) || !(!reverse || PyBool_Check(reverse))) return false;
+  int* fruitless = nullptr;
+  if (!may_apply(key, &fruitless) || !PyList_CheckExact(list) || (reverse && !PyBool_Check(reverse))) return false;
   PyObject* items = PyList_AsTuple(list);
   if (!items) return PyErr_Clear(), false;
   std::vector<int32_t> order;

@@ -44,7 +44,7 @@ void Recorder::call(const Instr& instr, int nargs, PyObject* kwnames) {
   if (live_callee && call_companion(callee, live_callee, base, method, &arguments)) return;
   if (live_callee) take_method(&callee, &live_callee, arguments);
   if (live_callee && is_constant(callee) && test_class(live_callee, arguments)) return;
-  if (live_callee && is_constant(callee) && advance(live_callee, arguments)) return;
+  if (live_callee && is_constant(callee) && (advance(live_callee, arguments) || call_absolute(live_callee, arguments))) return;
   if (live_callee && (operates(callee, live_callee, arguments) || call_through(callee, live_callee, arguments))) return;
   call_opaque(callee, live_callee, std::move(arguments));
 }

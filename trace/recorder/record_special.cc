@@ -1,6 +1,7 @@
 // Python functions that C code calls for an instruction: __init__ of a class that is called, operators' methods, __getitem__. They are
 // recorded through; what C does with their results is what their callers' frames are told (hook::ReturnAction).
 #include <array>
+#include <cstring>
 #include <unordered_map>
 #include <utility>
 
@@ -149,6 +150,17 @@ bool Recorder::unary_method(UnaryOp op) {
   constexpr std::array kNames = {"__neg__", "__pos__", "__invert__"};
   PyObject* live = live_top();
   return call_special(top(), live, interned(kNames[static_cast<size_t>(op)]), {{top()}, {live}}, packed_action(ReturnAction::kPush, 1));
+}
+
+// abs(x): it stays, with the builtin, on the stack meanwhile.
+bool Recorder::call_absolute(PyObject* live, const Arguments& arguments) {
+  if (!live || builtin_name(live) != "abs" || arguments.names || arguments.values.size() != 1) return false;
+  PyObject *of = PyCFunction_GET_SELF(live), *operand = arguments.live[0];
+  if (!of || !PyModule_CheckExact(of) || std::strcmp(PyModule_GetName(of), "builtins") != 0) return false;
+  if (!operand || !has_methods_alone(operand, nullptr)) return false;
+  if (!call_special(arguments.values[0], operand, interned("__abs__"), arguments, 0)) return false;
+  call_.action = packed_action(ReturnAction::kCalled, std::exchange(call_.pops, 0));
+  return true;
 }
 
 // c[i] = v: all three stay on the stack, and what the method returns is dropped.

@@ -204,6 +204,7 @@ class Recorder final : public Follower, private Builder {
   bool property_attr(PyObject* name);
   bool make_instance(PyObject* live, const Arguments& arguments);
   bool unary_method(UnaryOp op);
+  bool call_absolute(PyObject* live, const Arguments& arguments);
   bool set_item_method();
   bool operator_method(int nb);
   bool compare_method(int operation);
