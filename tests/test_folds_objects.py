@@ -4,27 +4,12 @@ import gc
 import math
 import sys
 from collections import Counter, defaultdict, namedtuple
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
 
 import dalsegno as ds
-
-
-def outcome(f: Callable[..., Any], *args: Any) -> Any:
-    try:
-        result = f(*args)
-    except Exception as e:
-        return type(e), str(e)
-    return type(result), repr(result)
-
-
-def same(f: Callable[..., Any], *args: Any) -> None:
-    jitted = ds.jit(store=False)(f)
-    for _ in range(6):
-        assert outcome(jitted, *args) == outcome(f, *args)
-        ds.wait()
+from tests.test_folds import outcome, same
 
 
 class Point:

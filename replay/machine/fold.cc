@@ -53,10 +53,11 @@ int* chances_of(PyCodeObject* python, bool generator) {
   return code && code->fruitless <= kMostFruitless ? &code->fruitless : nullptr;
 }
 
-PyObject* counted(PyObject* made, int* fruitless) {
-  if (fruitless) *fruitless = made || *hook::eval_breaker() ? 0 : *fruitless + 1;
-  return made;
+bool counted(bool done, int* fruitless) {
+  if (fruitless) *fruitless = done || *hook::eval_breaker() ? 0 : *fruitless + 1;
+  return done;
 }
+PyObject* counted(PyObject* made, int* fruitless) { return counted(made != nullptr, fruitless), made; }
 
 // Of what is called with items; false: it is not to be tried.
 bool may_apply(PyObject* callee, int** fruitless) {
@@ -91,10 +92,8 @@ PyObject* listed(PyObject* of) {
   return list;
 }
 
-// The keys of what the list or tuple holds, and the order they come in; false: not known.
-bool order_of(PyObject* sequence, PyObject* key, bool reverse, std::vector<int32_t>* order) {
-  int* fruitless = nullptr;
-  if (!may_apply(key, &fruitless)) return false;
+// The order of what the list or tuple holds, by a key that may be tried; false: not known.
+bool order_of(PyObject* sequence, PyObject* key, int* fruitless, bool reverse, std::vector<int32_t>* order) {
   forget_flags();
   Items items;
   std::vector<Slot> keys;
@@ -103,8 +102,7 @@ bool order_of(PyObject* sequence, PyObject* key, bool reverse, std::vector<int32
   const bool known =
       items.over_sequence(sequence, 0, false) && run.keys(&items, key, &keys) && flags_are_quiet() && sort(keys, reverse, order);
   PyErr_Clear();
-  if (fruitless) *fruitless = known || *hook::eval_breaker() ? 0 : *fruitless + 1;
-  return known;
+  return counted(known, fruitless);
 }
 
 }  // namespace
@@ -133,7 +131,7 @@ PyObject* fold_sorted(PyObject* iterable, PyObject* key, PyObject* reverse) {
   int* fruitless = nullptr;
   PyObject* list = may_apply(key, &fruitless) && (!reverse || PyBool_Check(reverse)) ? listed(iterable) : nullptr;
   std::vector<int32_t> order;
-  if (list && !order_of(list, key, reverse == Py_True, &order)) Py_CLEAR(list);
+  if (list && !order_of(list, key, fruitless, reverse == Py_True, &order)) Py_CLEAR(list);
   if (list) put_in_order(list, order);
   return list;
 }
@@ -162,7 +160,7 @@ bool fold_sort(PyObject* list, PyObject* key, PyObject* reverse) {
   bool known;
   {
     const Emptied emptied(list);
-    known = order_of(items, key, reverse == Py_True, &order);
+    known = order_of(items, key, fruitless, reverse == Py_True, &order);
   }
   Py_DECREF(items);
   if (known) put_in_order(list, order);

@@ -85,9 +85,13 @@ bool Run::builtin(PyObject* callee, const Slot* const* args, int n, Slot* out) {
   return PyCFunction_CheckExact(callee) && is_quiet(callee) && by_interpreter(callee, args, n, out);
 }
 
-bool Run::method(PyObject* callee, const Slot* const* args, int n, Slot* out) {
+static PyObject* dict_get() {
   static PyObject* const kGet = own_method(&PyDict_Type, "get");
-  if (callee == kGet) return n > 0 && get(args[0], args + 1, n - 1, out);
+  return kGet;
+}
+
+bool Run::method(PyObject* callee, const Slot* const* args, int n, Slot* out) {
+  if (callee == dict_get()) return n > 0 && get(args[0], args + 1, n - 1, out);
   const bool of_text = n > 0 && is_text(*args[0]) && PyDescr_TYPE(callee) == &PyUnicode_Type;
   if (!of_text || !is_quiet(callee)) return false;
   const PyMethodDef* method = reinterpret_cast<PyMethodDescrObject*>(callee)->d_method;
@@ -104,9 +108,9 @@ bool Run::get(const Slot* of, const Slot* const* args, int n, Slot* out) {
 }
 
 bool Run::bound(PyObject* callee, const Slot* const* args, int n, Slot* out) {
-  static PyObject* const kGet = own_method(&PyDict_Type, "get");
   PyObject* of = PyCFunction_GET_SELF(callee);
-  if (!of || !PyDict_CheckExact(of) || PyCFunction_GET_FUNCTION(callee) != reinterpret_cast<PyMethodDescrObject*>(kGet)->d_method->ml_meth)
+  if (!of || !PyDict_CheckExact(of) ||
+      PyCFunction_GET_FUNCTION(callee) != reinterpret_cast<PyMethodDescrObject*>(dict_get())->d_method->ml_meth)
     return false;
   Slot self{};
   set_object(&self, of);

@@ -68,7 +68,7 @@ bool item(const Slot& a, const Slot& b, Slot* out) {
   }
   const Slot* index[] = {&b};
   if (numpy::is_exact_array(o)) return array_item(o, index, 1, out);
-  return PyDict_CheckExact(o) && is_key(b) && look_up(o, object_of(b), out);
+  return PyDict_CheckExact(o) && value_at(o, b, out) == 1;
 }
 
 bool pair_item(const Slot& a, const Slot& b, const Slot& c, Slot* out) {

@@ -21,8 +21,6 @@ vectorcallfunc plain_call() {
   return kFound;
 }
 
-// ---- frames ----------------------------------------------------------------------------------------------------------------------------
-
 }  // namespace
 
 bool Run::map(PyObject* callee, PyObject* iterator) {
@@ -262,10 +260,15 @@ struct Operations {
   static bool call(const FoldInstr* i, Slot* s, Frame& f) { return f.run->call(*f.code, *i, s, &s[i->dst]) && next(i, s, f); }
   static bool iterate(const FoldInstr* i, Slot* s, Frame& f) { return f.run->iterate(s[i->a], &f.items[i->sub]) && next(i, s, f); }
 
-  static bool next_item(const FoldInstr* i, Slot* s, Frame& f) {
-    Run& run = *f.run;
+  // Of an iteration; what the outermost one's last turn has made dies. False: something waits for the thread.
+  static bool takes_turn(const FoldInstr* i, Run& run) {
     if (*run.breaker_) return false;
     if (i->sub == 0 && run.made_.any()) run.made_.clear();
+    return true;
+  }
+
+  static bool next_item(const FoldInstr* i, Slot* s, Frame& f) {
+    if (!takes_turn(i, *f.run)) return false;
     Rows& from = f.items[i->sub];
     if (from.n == 0 && from.parts[0].next_of_list(&s[i->dst])) return next(i, s, f);
     const int given = from.next(&s[i->dst], i->sub);
@@ -276,9 +279,7 @@ struct Operations {
   static bool next_row(const FoldInstr* i, Slot* s, Frame& f) {
     Rows& from = f.items[i->sub];
     if (from.n != i->c || from.crossed) return next_item(i, s, f);
-    Run& run = *f.run;
-    if (*run.breaker_) return false;
-    if (i->sub == 0 && run.made_.any()) run.made_.clear();
+    if (!takes_turn(i, *f.run)) return false;
     const int16_t* to = listed(i + 1, f);
     const int given = from.next_of_all([&](int k) { return &s[to[k]]; });
     if (given < 0) return false;

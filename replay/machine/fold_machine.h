@@ -20,20 +20,15 @@ class Run;
 // is allocated. (From 3.12 on they wait for the interpreter.)
 class NoCollection {
  public:
-#if PY_VERSION_HEX < 0x030c0000
-  NoCollection() : collects_(PyGC_Disable()) {}
+  NoCollection() : collects_(kRunsAnywhere ? PyGC_Disable() : 0) {}
   ~NoCollection() {
     if (collects_) PyGC_Enable();
   }
+  NoCollection(const NoCollection&) = delete;
 
  private:
+  static constexpr bool kRunsAnywhere = PY_VERSION_HEX < 0x030c0000;
   int collects_;
-#else
-  NoCollection() {}
-  ~NoCollection() {}
-#endif
- public:
-  NoCollection(const NoCollection&) = delete;
 };
 
 // A code that is run.

@@ -116,39 +116,28 @@ struct Row {
   Exec of_items = nullptr;
 };
 
-// A builtin function, a type, a method.
-template <FoldInto into>
-PyObject* builtin() {
-  constexpr const char* kNames[] = {"sum", "min", "max", "any", "all", "", "", "", "", "", "sorted"};
-  return own_builtin(kNames[static_cast<int>(into)]);
-}
 template <PyTypeObject* of>
 PyObject* type() {
   return reinterpret_cast<PyObject*>(of);
 }
-PyObject* join() { return own_method(&PyUnicode_Type, "join"); }
 
 template <FoldInto into>
 constexpr Row row(PyObject* (*callee)(), Exec of_items = nullptr) {
   return {callee, kOperand<into>, fold_here<into>, {fold_unmade_here<into>, fold_unmade<into>}, of_items};
 }
-template <FoldInto into>
-constexpr Row reduction() {
-  return row<into>(builtin<into>, fold_of_items<into>);
-}
 constexpr Row kRows[] = {
-    reduction<FoldInto::kSum>(),
-    reduction<FoldInto::kMin>(),
-    reduction<FoldInto::kMax>(),
-    reduction<FoldInto::kAny>(),
-    reduction<FoldInto::kAll>(),
+    row<FoldInto::kSum>([] { return own_builtin("sum"); }, fold_of_items<FoldInto::kSum>),
+    row<FoldInto::kMin>([] { return own_builtin("min"); }, fold_of_items<FoldInto::kMin>),
+    row<FoldInto::kMax>([] { return own_builtin("max"); }, fold_of_items<FoldInto::kMax>),
+    row<FoldInto::kAny>([] { return own_builtin("any"); }, fold_of_items<FoldInto::kAny>),
+    row<FoldInto::kAll>([] { return own_builtin("all"); }, fold_of_items<FoldInto::kAll>),
     row<FoldInto::kList>(type<&PyList_Type>),
     row<FoldInto::kTuple>(type<&PyTuple_Type>),
     row<FoldInto::kSet>(type<&PySet_Type>),
     row<FoldInto::kFrozenSet>(type<&PyFrozenSet_Type>),
     row<FoldInto::kDict>(type<&PyDict_Type>),
-    row<FoldInto::kSorted>(builtin<FoldInto::kSorted>),
-    row<FoldInto::kJoin>(join),
+    row<FoldInto::kSorted>([] { return own_builtin("sorted"); }),
+    row<FoldInto::kJoin>([] { return own_method(&PyUnicode_Type, "join"); }),
 };
 
 const Row* row_of(PyObject* callee) {
